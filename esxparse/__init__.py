@@ -1,0 +1,87 @@
+"""esxparse reads esxtop batch captures and computes what VMware performance people compute.
+
+>>> import esxparse as ex
+>>> rec = ex.open(ex.datasets_dir() / "busy-host" / "busy-host.csv")
+>>> rec.format, len(rec.meta["vms"])
+('esxtop', 8)
+
+The names below are all there is; each is loaded when it is first used, so that the import itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    import builtins
+    import os
+
+    from esxparse import metrics
+    from esxparse.counters.catalogue import Counter, counter
+    from esxparse.errors import (
+        DamagedError,
+        EsxparseError,
+        MissingTableError,
+        UnknownFormatError,
+        UnreadableError,
+    )
+    from esxparse.recording import Note, Recording
+    from esxparse.reports import report, templates
+    from esxparse.resources import datasets_dir, templates_dir
+
+_WHERE = {
+    "Counter": "esxparse.counters.catalogue",
+    "DamagedError": "esxparse.errors",
+    "EsxparseError": "esxparse.errors",
+    "MissingTableError": "esxparse.errors",
+    "Note": "esxparse.recording",
+    "Recording": "esxparse.recording",
+    "UnknownFormatError": "esxparse.errors",
+    "UnreadableError": "esxparse.errors",
+    "counter": "esxparse.counters.catalogue",
+    "datasets_dir": "esxparse.resources",
+    "report": "esxparse.reports",
+    "templates": "esxparse.reports",
+    "templates_dir": "esxparse.resources",
+}
+_MODULES = {"metrics"}
+
+__all__ = [*_WHERE, *_MODULES, "open"]  # noqa: PLE0604  the table above is the list
+
+
+def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  what people type is ex.open
+    """Reads a raw recording; the format is told by its content.
+
+    Args:
+        path: A file.
+
+    Returns:
+        Its tables, facts and notes.
+
+    Raises:
+        UnreadableError: There is no such file, it is a directory, or it may not be read.
+        UnknownFormatError: No reader recognises it.
+        DamagedError: It is of a known format and holds nothing that can be used.
+    """
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is imported when it is needed
+
+    return open_recording(path)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"esxparse.{name}")
+    else:
+        msg = f"module 'esxparse' has no attribute {name!r}"
+        raise AttributeError(msg)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> builtins.list[str]:
+    return sorted([*globals(), *__all__])

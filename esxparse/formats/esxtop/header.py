@@ -1,0 +1,198 @@
+r"""The header line of an esxtop batch capture: text to owners and counters.
+
+A cell is `"\\host\object(instance)\counter"`, and nothing in it is escaped: VM names may hold quotes, commas, colons and
+parentheses. Only the backslash is safe, so the line is cut at backslashes, all at once: four pieces a cell. Its owner
+(`object(instance)`) is one of them, its counter another, with the quote, comma and quote that lead to the next cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+from esxparse.errors import DamagedError
+from esxparse.recording import Note
+
+MARK = b"(PDH-CSV"
+"""What the first cell of every capture holds."""
+
+A_MPERF = "% of aperf/mperf"
+
+_STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d+)\)"?')
+_PIECES = 4
+# A counter and what leads from it to the next cell. `",   -"` leads over a cell that has no name: ESXi 6.5 `-b -a`
+# prints the A/MPERF column of each PCPU bare, without a name and without the comma after it.
+_COUNTER = re.compile(r'(?P<counter>.*?)"(?P<gap>, *-? *,?)?"?', re.DOTALL)
+_POWER_STATE = re.compile(r"PCPU Power State\(.*\)", re.DOTALL)
+_CUT = re.compile(r'"(?P<gap>, *-? *,?)"(?=\\\\)')
+
+
+@dataclass(frozen=True)
+class Header:
+    """Cells of a row after the time stamp, and what was mended to name them."""
+
+    hosts: tuple[str, ...]
+    """Hosts named in the paths, in the order met; one, but for files that other programs glued together."""
+    owners: list[str]
+    """`object(instance)` or `object` of each cell."""
+    counters: list[str]
+    """Counter of each cell."""
+    bias: int
+    """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
+    notes: tuple[Note, ...]
+
+    def path(self, place: int) -> str:
+        """Name of a cell, without the host."""
+        return f"{self.owners[place]}\\{self.counters[place]}"
+
+
+@dataclass
+class _Cells:
+    """What one way of cutting the line found."""
+
+    hosts: list[str]
+    owners: list[str]
+    counters: list[str]
+    nameless: list[int]
+    trailing_comma: bool
+
+
+def _decode(line: bytes, number: int) -> tuple[str, list[Note]]:
+    try:
+        return line.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        column = line.count(b'","', 0, error.start) + 1
+        message = "the header is not UTF-8: read as Windows-1252, names may show wrong letters"
+        return line.decode("cp1252", errors="replace"), [Note(message, line=number, column=column, severity="warning")]
+
+
+def _leads_over_nameless(gap: str | None) -> bool:
+    return gap is not None and ("-" in gap or gap.count(",") > 1)
+
+
+def _insert_nameless(cells: _Cells, gaps: list[str | None]) -> None:
+    """Puts the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
+    owners, counters = [], []
+    for owner, counter, gap in zip(cells.owners, cells.counters, gaps, strict=True):
+        owners.append(owner)
+        counters.append(counter)
+        if _leads_over_nameless(gap):
+            cells.nameless.append(len(owners))
+            known = _POWER_STATE.fullmatch(owner)
+            owners.append(owner if known else "")
+            counters.append(A_MPERF if known else "")
+    cells.owners, cells.counters = owners, counters
+
+
+def _cut_at_backslashes(text: str) -> _Cells | None:
+    r"""Cuts the whole line at once; None where a name holds a backslash of its own."""
+    _, *pieces = text.split("\\")
+    if len(pieces) % _PIECES or any(pieces[0::_PIECES]):
+        return None
+    tails = pieces[3::_PIECES]
+    known = {tail: _COUNTER.fullmatch(tail) for tail in dict.fromkeys(tails)}
+    if not all(known.values()):
+        return None
+    counter_of = {tail: match["counter"] for tail, match in known.items() if match}
+    gap_of = {tail: match["gap"] for tail, match in known.items() if match}
+    counters = [counter_of[tail] for tail in tails]
+    cells = _Cells(list(dict.fromkeys(pieces[1::_PIECES])), pieces[2::_PIECES], counters, [], text.endswith(","))
+    if any(map(_leads_over_nameless, gap_of.values())):
+        _insert_nameless(cells, [gap_of[tail] for tail in tails])
+    return cells
+
+
+def _from_paths(paths: list[str], gaps: list[str | None], *, trailing_comma: bool) -> _Cells:
+    r"""Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
+    hosts: dict[str, None] = {}
+    owners, counters = [], []
+    for path in paths:
+        prefix, _, counter = path.rpartition("\\")
+        host, _, owner = prefix[2:].partition("\\") if prefix.startswith("\\\\") else ("", "", prefix)
+        if host:
+            hosts.setdefault(host)
+        owners.append(owner)
+        counters.append(counter)
+    cells = _Cells(list(hosts), owners, counters, [], trailing_comma)
+    if any(map(_leads_over_nameless, gaps)):
+        _insert_nameless(cells, gaps)
+    return cells
+
+
+def _cut_at_quotes(text: str) -> _Cells:
+    r"""Cuts where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
+    _, *rest = _CUT.split(text)
+    gaps: list[str | None] = [*rest[2::2], None]
+    paths = rest[1::2]
+    if paths:
+        last = re.fullmatch(r'(?P<path>.*?)"?(?P<gap>, *-? *,?)?', paths[-1], re.DOTALL)
+        if last:
+            paths[-1], gaps[-1] = last["path"], last["gap"]
+    return _from_paths(paths, gaps, trailing_comma=text.endswith(","))
+
+
+def _cut_csv(text: str) -> _Cells:
+    """Cuts a line whose cells are not quoted, as spreadsheets save it."""
+    _, *paths = next(csv.reader([text]))
+    trailing_comma = text.endswith(",")
+    if trailing_comma:
+        paths.pop()
+    return _from_paths(paths, [None] * len(paths), trailing_comma=trailing_comma)
+
+
+def _take_back_doubled_quotes(cells: _Cells) -> bool:
+    """RFC 4180 doubles quotes, esxtop does not: where every quote in every name is doubled, another program wrote them."""
+    quoted = {owner for owner in cells.owners if '"' in owner}
+    if not quoted or any('"' in owner.replace('""', "") for owner in quoted):
+        return False
+    cells.owners = [owner.replace('""', '"') for owner in cells.owners]
+    return True
+
+
+def _notes(cells: _Cells, number: int) -> list[Note]:
+    notes = []
+    if cells.trailing_comma:
+        column = len(cells.owners) + 2
+        notes.append(Note("trailing comma: the empty last column is left out", line=number, column=column))
+    named = [place for place in cells.nameless if cells.owners[place]]
+    if named:
+        message = f"{len(named)} columns printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
+        notes.append(Note(message, line=number, column=named[0] + 2))
+    nameless = [place for place in cells.nameless if not cells.owners[place]]
+    if nameless:
+        message = f"{len(nameless)} columns without a name: kept in table 'object'"
+        notes.append(Note(message, line=number, column=nameless[0] + 2, severity="warning"))
+    if len(cells.hosts) > 1:
+        message = f"columns of several hosts in one file ({', '.join(cells.hosts[:5])}): tables do not tell them apart"
+        notes.append(Note(message, line=number, severity="warning"))
+    return notes
+
+
+def parse(line: bytes, number: int) -> Header:
+    """Parses the header line (no line end) that stands on line `number` of the file.
+
+    Raises:
+        DamagedError: The first cell is not that of a capture, or no column follows it.
+    """
+    text, notes = _decode(line, number)
+    stamp = _STAMP_CELL.match(text)
+    if not stamp:
+        msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) and begins {text[:60]!r}"
+        raise DamagedError(msg)
+    if text.startswith('"'):
+        cells = _cut_at_backslashes(text) or _cut_at_quotes(text)
+    else:
+        cells = _cut_csv(text)
+        notes.append(Note("the header has no quotes around its cells: another program saved this file", line=number))
+    if not cells.owners:
+        msg = f"line {number} is the header of a capture without a single column: capture again, or check the separator"
+        raise DamagedError(msg)
+    if _take_back_doubled_quotes(cells):
+        notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
+    notes += _notes(cells, number)
+    bias = int(stamp["bias"])
+    if bias:
+        message = f"times are local, zone {stamp['zone']}, bias {bias} minutes: UTC = local + bias"
+        notes.append(Note(message, line=number, column=1))
+    return Header(tuple(cells.hosts), cells.owners, cells.counters, bias, tuple(notes))

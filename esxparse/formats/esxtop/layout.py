@@ -1,0 +1,165 @@
+"""Columns of the header to tables: which counter of which instance a cell is, and where its numbers go.
+
+A block of rows is one flat run of floats. Each counter of each table has its own stretch in it, time-major: one number
+per row and instance, so that it becomes a column without being copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esxparse.counters.naming import column_name, table_name
+from esxparse.formats.esxtop.instances import PART_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Places = NDArray[np.int64]
+
+_NO_PARTS = ("time", "instance")
+_column_name = cache(column_name)
+_table_name = cache(table_name)
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What the header says of one table."""
+
+    name: str
+    object: str
+    instances: tuple[str | None, ...]
+    counters: tuple[str, ...]
+    """Names as in the header, in the order first met; one met twice in an instance stands twice."""
+    columns: tuple[str, ...]
+    """Column names, one per counter."""
+    offset: int
+    """Numbers per row in the tables before this one."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All tables of a capture, and for each cell of a row where its number goes."""
+
+    tables: tuple[TableShape, ...]
+    table: Places
+    """For each cell its table, as a place in `tables`."""
+    column: Places
+    """For each cell its column, as a place in the table's `columns`."""
+    lane: Places
+    """For each cell its instance, as a place in the table's `instances`."""
+    width: int
+    """Numbers per row in all tables."""
+    repeated: tuple[int, ...]
+    """Cells whose object, instance and counter were met before."""
+
+    def places(self, capacity: int) -> tuple[Places, Places]:
+        """For a block with room for `capacity` rows: place of each cell of row 0, and the step to the next row.
+
+        The first cell, the time stamp, has no place (-1).
+        """
+        lanes = np.array([len(shape.instances) for shape in self.tables], dtype=np.int64)
+        offsets = np.array([shape.offset for shape in self.tables], dtype=np.int64)
+        step = lanes[self.table]
+        first = capacity * (offsets[self.table] + self.column * step) + self.lane
+        stamp = np.array([-1], dtype=np.int64)
+        return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
+
+
+def split_owner(owner: str) -> tuple[str, str | None]:
+    """Object and instance (None where it has none) of what stands between host and counter.
+
+    >>> split_owner("Virtual Disk(db (old):scsi0:1)")
+    ('Virtual Disk', 'db (old):scsi0:1')
+    >>> split_owner("Memory")
+    ('Memory', None)
+    """
+    name, opening, rest = owner.partition("(")
+    if opening and rest.endswith(")"):
+        return name, rest[:-1]
+    return owner, None
+
+
+def _numbered(texts: Sequence[str]) -> tuple[list[str], Places]:
+    """The distinct texts in the order met, and for each text its place among them."""
+    distinct = list(dict.fromkeys(texts))
+    place_of = {text: place for place, text in enumerate(distinct)}
+    return distinct, np.fromiter(map(place_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+
+
+def _occurrences(keys: Places) -> Places:
+    """For each key how often it was met before."""
+    met: dict[int, int] = {}
+    counts = np.zeros(len(keys), dtype=np.int64)
+    for place, key in enumerate(keys.tolist()):
+        counts[place] = met.get(key, 0)
+        met[key] = met.get(key, 0) + 1
+    return counts
+
+
+def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
+    """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
+    taken = set(PART_NAMES.get(table, _NO_PARTS))
+    names = []
+    for counter in counters:
+        plain = name = _column_name(counter)
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
+    """Lays out the tables of a capture from the owner (`object(instance)`) and the counter of each of its cells."""
+    distinct_owners, owner = _numbered(owners)
+    distinct_counters, counter = _numbered(counters)
+    tables: dict[str, tuple[str, dict[str | None, int]]] = {}
+    place_of_table: dict[str, int] = {}
+    table_of_owner, lane_of_owner = [], []
+    for text in distinct_owners:
+        name, instance = split_owner(text)
+        key_name = _table_name(name)
+        _, lanes = tables.setdefault(key_name, (name, {}))
+        lane_of_owner.append(lanes.setdefault(instance, len(lanes)))
+        table_of_owner.append(place_of_table.setdefault(key_name, len(place_of_table)))
+    table = np.array(table_of_owner, dtype=np.int64)[owner]
+    lane = np.array(lane_of_owner, dtype=np.int64)[owner]
+
+    longest = max(len(lanes) for _, lanes in tables.values())
+    cell_keys = (table * longest + lane) * len(distinct_counters) + counter
+    repeats = np.zeros(len(owners), dtype=np.int64)
+    if len(np.unique(cell_keys)) < len(cell_keys):
+        repeats = _occurrences(cell_keys)
+    most = int(repeats.max(initial=0)) + 1
+    column_keys = (table * len(distinct_counters) + counter) * most + repeats
+    keys, first_met, key_of_cell = np.unique(column_keys, return_index=True, return_inverse=True)
+
+    counters_of: list[list[str]] = [[] for _ in tables]
+    column_of_key = np.zeros(len(keys), dtype=np.int64)
+    for key in np.argsort(first_met).tolist():
+        cell = int(first_met[key])
+        there = counters_of[int(table[cell])]
+        column_of_key[key] = len(there)
+        there.append(distinct_counters[int(counter[cell])])
+
+    shapes: list[TableShape] = []
+    offset = 0
+    for (key_name, (name, lanes)), names in zip(tables.items(), counters_of, strict=True):
+        columns = _unique_columns(key_name, names)
+        shapes.append(TableShape(key_name, name, tuple(lanes), tuple(names), columns, offset))
+        offset += len(names) * len(lanes)
+    return Layout(
+        tables=tuple(shapes),
+        table=table,
+        column=column_of_key[key_of_cell],
+        lane=lane,
+        width=offset,
+        repeated=tuple(np.flatnonzero(repeats).tolist()),
+    )

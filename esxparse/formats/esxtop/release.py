@@ -1,0 +1,58 @@
+"""Which release wrote a capture: no file states it, so what its columns betray is weighed.
+
+Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152); counters
+that came and went between releases. What only general knowledge says is marked so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from esxparse.formats.esxtop.header import A_MPERF
+from esxparse.worlds import IDLE_WORLD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from esxparse.formats.esxtop.header import Header
+    from esxparse.formats.esxtop.layout import TableShape
+
+_IDLE = re.compile(r".*:(?P<world_id>\d+):(?P<world>[^:]+)", re.DOTALL)
+
+_FIRST_IDLE_WORLD = ((2097152, "6.7 or later"), (65537, "6.5"), (32769, "6.0 or 5.x"))
+"""Smallest idle world id and the release it stands for, largest first."""
+
+_COUNTERS = (
+    ("group_cpu", "Exclusive Affinity", "7 or later"),
+    ("memory", "Console MBytes", "4.x or earlier (with a service console)"),
+    ("group_cpu", "Processor Migrations/sec", "4.x"),
+)
+"""Table, counter and the release that alone has it (Exclusive Affinity: other tools' rules, not seen in a file)."""
+
+
+def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
+    ids = []
+    for instance in tables["vcpu"].instances if "vcpu" in tables else ():
+        match = _IDLE.fullmatch(instance or "")
+        if match and re.match(IDLE_WORLD, match["world"]):
+            ids.append(int(match["world_id"]))
+    return min(ids, default=None)
+
+
+def guess(header: Header, tables: Mapping[str, TableShape]) -> tuple[str | None, str]:
+    """The release and the evidence for it; (None, why not) where nothing tells."""
+    if any(note.message.endswith(A_MPERF) for note in header.notes):
+        return "6.5", "A/MPERF columns printed without name and comma"
+    for table, counter, release in _COUNTERS:
+        if table in tables and counter in tables[table].counters:
+            return release, f"counter {counter} of {tables[table].object}"
+    world = _first_idle_world(tables)
+    if world is not None:
+        for smallest, release in _FIRST_IDLE_WORLD:
+            if world >= smallest:
+                return release, f"first idle world is {world}"
+    power = tables.get("pcpu_power_state")
+    if power and A_MPERF in power.counters:
+        return "6.7 or later", f"counter {A_MPERF}"
+    return None, "no idle world and no counter that only one release has"

@@ -1,0 +1,52 @@
+"""Time stamps of a capture: text to UTC."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIME = pl.Datetime("us", "UTC")
+
+_FORMATS = ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M")
+
+
+def stamp_text(beginning: bytes) -> str:
+    """The first cell of a line, from the line's beginning.
+
+    >>> stamp_text(b'"04/24/2018 10:49:12","0.78",')
+    '04/24/2018 10:49:12'
+    >>> stamp_text(b"3/26/2015 22:42,24.41")
+    '3/26/2015 22:42'
+    """
+    if beginning.startswith(b'"'):
+        cell = beginning[1:].partition(b'"')[0]
+    else:
+        cell = beginning.partition(b",")[0]
+    return cell.decode("utf-8", errors="replace").strip()
+
+
+def parse(texts: Sequence[str], bias: int) -> pl.Series:
+    """Times in UTC of stamps `month/day/year hour:minute[:second[.fraction]]`; null for any other text.
+
+    Args:
+        texts: Stamps on the capture's clock.
+        bias: Minutes to add to get UTC, as a PDH header states it (UTC = local + bias).
+    """
+    text = pl.Series("time", texts, dtype=pl.String)
+    times = pl.Series("time", [None] * len(text), dtype=pl.Datetime("us"))
+    for pattern in _FORMATS:
+        if not times.null_count():
+            break
+        times = times.fill_null(text.str.to_datetime(pattern, time_unit="us", strict=False, exact=True))
+    return (times + timedelta(minutes=bias)).dt.replace_time_zone("UTC").cast(TIME).alias("time")
+
+
+def median_step(times: pl.Series) -> float | None:
+    """Seconds between samples: the median of the steps; None with fewer than two samples."""
+    step = times.diff().drop_nulls().dt.total_microseconds().median()
+    return None if step is None else float(step) / 1e6  # type: ignore[arg-type]

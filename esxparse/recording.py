@@ -1,0 +1,125 @@
+"""Recording: what every reader returns."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from esxparse.errors import MissingTableError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Severity = Literal["info", "warning"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something odd that a reader met, and what it did about it."""
+
+    message: str
+    line: int | None = None
+    """Physical line of the file, from 1."""
+    column: int | None = None
+    """Cell of that line, from 1."""
+    severity: Severity = "info"
+    """`warning` where something could not be used, `info` where it was mended or is only worth knowing."""
+
+    def __str__(self) -> str:
+        """The note with its place, as the command line prints it."""
+        place = ", ".join(
+            f"{name} {number}" for name, number in (("line", self.line), ("column", self.column)) if number is not None
+        )
+        return f"{place}: {self.message}" if place else self.message
+
+
+def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(mapping))
+
+
+@dataclass(frozen=True, repr=False)
+class Recording:
+    """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
+
+    Nothing is dropped silently: what a reader could not use it says in `notes`.
+    """
+
+    format: str
+    """Name of the format, `esxtop` for instance."""
+    source: str
+    """The file it was read from."""
+    tables: Mapping[str, pl.LazyFrame]
+    """Table name to frame; `rec["vcpu"]` is short for `rec.tables["vcpu"]`."""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the whole: host, start, end (aware, UTC), interval (seconds), samples ... (see the reader)."""
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", _frozen(self.tables))
+        object.__setattr__(self, "meta", _frozen(self.meta))
+
+    def __getitem__(self, table: str) -> pl.LazyFrame:
+        """The table of that name.
+
+        Raises:
+            MissingTableError: There is none; the message lists those there are.
+        """
+        try:
+            return self.tables[table]
+        except KeyError:
+            there = ", ".join(self.tables)
+            msg = f"{self.source} has no table {table!r}; it has: {there}"
+            raise MissingTableError(msg) from None
+
+    def __contains__(self, table: object) -> bool:
+        return table in self.tables
+
+    def __iter__(self) -> Any:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The facts of `meta` as people read them: name and text, those that are known."""
+        meta = self.meta
+        facts = [("file", self.source), ("format", self.format)]
+        for key in ("host", "release"):
+            if meta.get(key):
+                evidence = f" ({meta['release_evidence']})" if key == "release" and meta.get("release_evidence") else ""
+                facts.append((key, f"{meta[key]}{evidence}"))
+        if meta.get("start") and meta.get("end"):
+            facts.append(("time", f"{meta['start']:%Y-%m-%d %H:%M:%S} to {meta['end']:%Y-%m-%d %H:%M:%S} UTC"))
+        if meta.get("interval") is not None:
+            facts.append(("samples", f"{meta['samples']:,} every {meta['interval']:g} s"))
+        elif meta.get("samples") is not None:
+            facts.append(("samples", f"{meta['samples']:,}"))
+        if meta.get("columns") is not None:
+            facts.append(("columns", f"{meta['columns']:,}"))
+        if meta.get("pcpus") is not None:
+            facts.append(("PCPUs", str(meta["pcpus"])))
+        if meta.get("vms"):
+            facts.append((f"{len(meta['vms'])} VMs", ", ".join(meta["vms"])))
+        return facts
+
+    def __repr__(self) -> str:
+        lines = [f"Recording({self.format})"]
+        lines += [f"  {name}: {text}" for name, text in self.facts() if name != "format"]
+        lines += [f"  tables: {', '.join(self.tables)}"]
+        lines += [f"  notes: {len(self.notes)}"] if self.notes else []
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        def row(name: str, text: str) -> str:
+            cell = "text-align:left;vertical-align:top"
+            return f'<tr><th style="{cell}">{html.escape(name)}</th><td style="{cell}">{html.escape(text)}</td></tr>'
+
+        sizes = self.meta.get("objects", {})
+        tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in self.tables)
+        rows = [row(name, text) for name, text in self.facts()]
+        rows.append(row("tables (instances)" if sizes else "tables", tables))
+        rows += [row("note", str(note)) for note in self.notes]
+        return f"<table>{''.join(rows)}</table>"

@@ -1,0 +1,73 @@
+//! Python binding of the byte scanner.
+
+mod number;
+mod scan;
+
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The buffer's items, for as long as the buffer is held.
+fn items<'a, T: Element>(buffer: &'a PyBuffer<T>, name: &str) -> PyResult<&'a [T]> {
+    if !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err(format!("{name} must be contiguous")));
+    }
+    if buffer.item_count() == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the buffer is contiguous, holds `item_count` items of type T (PyBuffer checked the format and the
+    // alignment) and is kept alive by the borrow; its exporter may not free or resize it while it is held. That
+    // nobody writes to it meanwhile is the caller's promise, stated in the function's documentation.
+    Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), buffer.item_count()) })
+}
+
+fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    PyBytes::new(py, &bytes)
+}
+
+/// Scans whole lines of a capture: see the Python twin for what it promises.
+///
+/// The interpreter lock is not held meanwhile: nobody else may write to the four buffers until it returns.
+#[pyfunction]
+#[pyo3(name = "scan")]
+fn scan_capture<'py>(
+    py: Python<'py>,
+    data: PyBuffer<u8>,
+    first: PyBuffer<i64>,
+    step: PyBuffer<i64>,
+    out: PyBuffer<f64>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let bytes = items(&data, "data")?;
+    let firsts = items(&first, "first")?;
+    let steps = items(&step, "step")?;
+    if firsts.len() != steps.len() {
+        return Err(PyValueError::new_err("first and step must be of one length"));
+    }
+    if out.readonly() || !out.is_c_contiguous() {
+        return Err(PyValueError::new_err("out must be writable and contiguous"));
+    }
+    let numbers: &mut [f64] = if out.item_count() == 0 {
+        &mut []
+    } else {
+        // SAFETY: as in `items`, and the buffer is writable. No other slice made here overlaps it: the others have
+        // item types u8 and i64, and the caller promises distinct buffers.
+        unsafe { std::slice::from_raw_parts_mut(out.buf_ptr().cast::<f64>(), out.item_count()) }
+    };
+    let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers));
+    Ok((to_bytes(py, &report.lines), to_bytes(py, &report.odd)))
+}
+
+/// Number of lines in `data`; a last one without a line end counts.
+#[pyfunction]
+fn count_lines(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<usize> {
+    let bytes = items(&data, "data")?;
+    Ok(py.detach(|| scan::count_lines(bytes)))
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(count_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(scan_capture, module)?)
+}

@@ -1,0 +1,51 @@
+"""Captures composed for tests, cell by cell."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+STAMP = "(PDH-CSV 4.0) (UTC)(0)"
+
+
+def path(owner: str, counter: str, host: str = "esx-01.example.com") -> str:
+    r"""`\\host\owner\counter`."""
+    return rf"\\{host}\{owner}\{counter}"
+
+
+def row(second: int, values: list[str]) -> str:
+    stamp = f"03/02/2026 08:{second // 60:02d}:{second % 60:02d}"
+    return ",".join(f'"{cell}"' for cell in [stamp, *values])
+
+
+def text(columns: list[tuple[str, str]], rows: list[list[str]], *, stamp: str = STAMP, step: int = 5) -> str:
+    """A capture, with a line end after the last row."""
+    header = ",".join(f'"{cell}"' for cell in [stamp, *(path(*column) for column in columns)])
+    lines = [header, *(row(step * number, values) for number, values in enumerate(rows))]
+    return "\n".join(lines) + "\n"
+
+
+def write(folder: Path, content: str | bytes, name: str = "capture.csv") -> Path:
+    file = folder / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return file
+
+
+def missing(what: str) -> None:
+    """Skips the test that needs `what`; fails it where everything was promised to be there."""
+    if os.environ.get("ESXPARSE_REQUIRE_ALL") == "1":
+        pytest.fail(f"{what} is required here (ESXPARSE_REQUIRE_ALL=1)")
+    pytest.skip(f"needs {what}")
+
+
+def real_data(*parts: str) -> Path:
+    """A real file kept outside the repository, below $ESXPARSE_REAL_DATA."""
+    root = os.environ.get("ESXPARSE_REAL_DATA")
+    if not root:
+        pytest.skip("needs real captures: set ESXPARSE_REAL_DATA to their directory")
+    file = Path(root, *parts)
+    if not file.exists():
+        missing(str(file))
+    return file

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import esxparse as ex
+
+
+@pytest.fixture(scope="session")
+def busy_host_file() -> Path:
+    return ex.datasets_dir() / "busy-host" / "busy-host.csv"
+
+
+@pytest.fixture(scope="session")
+def busy_host(busy_host_file: Path) -> ex.Recording:
+    return ex.open(busy_host_file)

@@ -1,0 +1,161 @@
+"""The compiled byte scanner, its Python twin, and the standard library's csv.reader agree."""
+
+from __future__ import annotations
+
+import csv
+import math
+import struct
+
+import compose
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esxparse.formats.esxtop import scan as chosen
+from esxparse.formats.esxtop import scan_twin
+
+try:
+    from esxparse import _native
+except ImportError:
+    _native = None
+
+SCANNERS = [pytest.param(scan_twin, id="twin")]
+if _native is not None:
+    SCANNERS.append(pytest.param(_native, id="compiled"))
+
+
+def scanned(module, data: bytes, cells: int, wanted=None):
+    """Numbers (one list per line), lines and odd cells."""
+    rows = module.count_lines(data)
+    wanted = range(cells) if wanted is None else wanted
+    first = np.full(cells, -1, dtype=np.int64)
+    first[list(wanted)] = np.arange(len(wanted))
+    step = np.full(cells, len(wanted), dtype=np.int64)
+    out = np.full(rows * len(wanted), -7.0)
+    lines, odd = module.scan(data, first, step, out)
+    numbers = out.reshape(rows, len(wanted)).tolist() if len(wanted) else [[] for _ in range(rows)]
+    return (
+        numbers,
+        list(struct.iter_unpack("=3q", lines)),
+        [(line, cell, data[start:end]) for line, cell, start, end in struct.iter_unpack("=4q", odd)],
+    )
+
+
+def bits(rows):
+    return [[struct.pack("=d", value) if not math.isnan(value) else "nan" for value in row] for row in rows]
+
+
+def test_the_compiled_scanner_is_used_where_it_was_built():
+    if _native is None:
+        compose.missing("the compiled scanner (a Rust toolchain at install)")
+    assert chosen.COMPILED
+    assert chosen.scan is _native.scan
+
+
+@pytest.mark.parametrize("module", SCANNERS)
+class TestEach:
+    def test_plain_cells(self, module):
+        numbers, lines, odd = scanned(module, b'"0.00","12.34","-1","123456789.25","7"\n"1","2","3","4","5"', 5)
+        assert numbers == [[0.0, 12.34, -1.0, 123456789.25, 7.0], [1, 2, 3, 4, 5]]
+        assert [cells for _, _, cells in lines] == [5, 5]
+        assert odd == []
+
+    def test_a_number_glued_to_a_quote_is_a_cell_of_its_own(self, module):
+        numbers, lines, odd = scanned(module, b'"0.00",    68.5"8.02","89.84",   -"1.00",    73.9\r\n', 7)
+        assert numbers[0][:4] == [0.0, 68.5, 8.02, 89.84]
+        assert math.isnan(numbers[0][4])
+        assert numbers[0][5:] == [1.0, 73.9]
+        assert lines[0][2] == 7
+        assert odd == [(0, 4, b"   -")]
+
+    def test_bare_text_keeps_its_quotes(self, module):
+        numbers, lines, odd = scanned(module, b'disk of 5",2,x"y\n', 3)
+        assert lines[0][2] == 3
+        assert numbers[0][1] == 2.0
+        assert odd == [(0, 0, b'disk of 5"'), (0, 2, b'x"y')]
+
+    def test_quotes_inside_a_cell_do_not_close_it(self, module):
+        numbers, _, odd = scanned(module, b'"1","a "b", c","2"\n', 3)
+        assert numbers[0][0] == 1.0
+        assert odd[0] == (0, 1, b'a "b')
+
+    def test_a_cell_cut_before_its_closing_quote_is_no_number(self, module):
+        numbers, _, odd = scanned(module, b'"1.25","73', 2)
+        assert numbers[0][0] == 1.25
+        assert math.isnan(numbers[0][1])
+        assert odd == [(0, 1, b'"73')]
+
+    def test_short_long_and_blank_lines(self, module):
+        numbers, lines, odd = scanned(module, b'"1","2"\n\n"3","4","5",\n', 3)
+        assert numbers[0][:2] == [1.0, 2.0]
+        assert math.isnan(numbers[0][2])
+        assert all(math.isnan(value) for value in numbers[1])
+        assert numbers[2] == [3.0, 4.0, 5.0]
+        assert [cells for _, _, cells in lines] == [2, 0, 4]
+        assert odd == []
+
+    def test_unwanted_cells_are_passed_over_whatever_they_hold(self, module):
+        numbers, _, odd = scanned(module, b'"no","0.00","x","5.25","y"\n', 5, wanted=[3])
+        assert numbers == [[5.25]]
+        assert odd == []
+
+    @pytest.mark.parametrize("text", ["", " ", "-", "nan", "-nan", "inf", "1_000", "0x1f", "1e", "1.2.3", "1 2", "1e999", "٣"])
+    def test_what_is_no_finite_decimal_is_odd(self, module, text):
+        data = f'"{text}","1"\n'.encode()
+        numbers, _, odd = scanned(module, data, 2)
+        assert math.isnan(numbers[0][0])
+        assert odd == [(0, 0, text.encode())]
+
+    def test_places_beyond_the_end_are_passed_over(self, module):
+        out = np.zeros(1)
+        module.scan(b'"1","2"\n"3","4"\n', np.array([0, 1]), np.array([1, 1]), out)
+        assert out.tolist() == [1.0]
+
+    def test_first_and_step_of_two_lengths_are_refused(self, module):
+        with pytest.raises(ValueError, match="one length"):
+            module.scan(b"", np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1))
+
+    def test_lines_are_counted_with_and_without_a_last_line_end(self, module):
+        assert [module.count_lines(data) for data in (b"", b"\n", b"a", b"a\n", b"a\n\nb")] == [0, 1, 1, 1, 3]
+
+
+plain_numbers = st.one_of(
+    st.just("0.00"),
+    st.integers(-(10**9), 10**12).map(str),
+    st.decimals(-(10**9), 10**9, places=2).map(str),
+    st.decimals(-1000, 1000, places=5).map(lambda number: format(number, "f")),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+
+
+@given(st.lists(st.lists(plain_numbers, min_size=4, max_size=4), min_size=1, max_size=5), st.booleans())
+@settings(deadline=None, max_examples=300)
+def test_clean_input_is_read_as_csv_reader_and_float_read_it(rows, last_line_end):
+    data = "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows) + ("\n" if last_line_end else "")
+    expected = [[float(cell) for cell in row] for row in csv.reader(data.splitlines())]
+    for param in SCANNERS:
+        numbers, lines, odd = scanned(param.values[0], data.encode(), 4)
+        assert bits(numbers) == bits(expected)
+        assert [cells for _, _, cells in lines] == [4] * len(rows)
+        assert odd == []
+
+
+fragments = st.sampled_from(
+    [b'"', b",", b"\n", b"\r\n", b" ", b"-", b".", b"0.00", b'"0.00",', b'"12.34",', b'"-1",', b"73.1", b"e5", b"nan", b"\x00", b"\xe6\x97"]
+)
+
+
+@given(
+    st.one_of(st.binary(max_size=80), st.lists(fragments, max_size=30).map(b"".join)),
+    st.integers(0, 6),
+    st.data(),
+)
+@settings(deadline=None, max_examples=1500)
+def test_compiled_and_twin_agree_on_anything(data, cells, draw):
+    if _native is None:
+        compose.missing("the compiled scanner (a Rust toolchain at install)")
+    wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
+    left, right = scanned(_native, data, cells, wanted), scanned(scan_twin, data, cells, wanted)
+    assert bits(left[0]) == bits(right[0])
+    assert left[1:] == right[1:]
