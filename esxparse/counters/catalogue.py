@@ -1,0 +1,184 @@
+"""Look a counter up by any name people know it by.
+
+A name is first taken for one of the screen's (`%RDY`), then of the capture's (`% Ready`), then of a column
+(`pct_ready`), then for another spelling from the documents; case and blanks do not matter. Where a name stands under
+several objects, the order of `data/objects.toml` decides: groups before worlds, VMs and host before disks, storage
+devices before adapters, paths and virtual disks. So `%USED` is CPU of a group (the disks' is `%USD`), `MBREAD/s` is of
+a device, `AMIN` is CPU, and `ZERO` is memory. `object=` asks for another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from esxparse.counters.load import objects, placed_counters
+from esxparse.counters.model import FAMILY_MARK, Counter
+from esxparse.counters.naming import table_name
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NEAREST = 3
+
+
+class UnknownCounterError(EsxparseError):
+    """No counter, or no object, has the name asked for; the message gives the nearest names there are."""
+
+
+def catalogue() -> tuple[Counter, ...]:
+    """Every counter of the catalogue, one entry per batch name and set of objects that share it."""
+    return tuple(placed[0] for placed in placed_counters())
+
+
+def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esxtop's own word)
+    """The counter of that name.
+
+    Args:
+        name: name on the screen, in a capture or of a column; case and blanks do not matter.
+        object: esxtop object or table to look in, when the name stands under several.
+
+    Raises:
+        UnknownCounterError: no counter has the name, or none of the object has; the nearest three are named.
+
+    >>> counter("%RDY").column, counter("DAVG/cmd").unit
+    ('pct_ready', 'ms')
+    >>> counter("MBREAD/s").table, counter("MBREAD/s", object="virtual_disk").table
+    ('physical_disk_scsi_device', 'virtual_disk')
+    >>> counter("%C6").column
+    'pct_c_state_c6'
+    """
+    table = None if object is None else _known_table(object)
+    found = _named(_key(name))
+    for candidate in found:
+        if table in (None, candidate.table):
+            return candidate
+    raise UnknownCounterError(_not_found(name, table, found))
+
+
+def lookup(table: str, column: str) -> Counter | None:
+    """The counter that a table's column holds, None where the catalogue has none.
+
+    A second column of one name (`free_mbytes_2`) that has no entry of its own is taken for the same counter.
+
+    >>> lookup("vcpu", "pct_ready")
+    Counter('%RDY', vcpu.pct_ready, '% of one core')
+    >>> lookup("vcpu", "world") is None
+    True
+    """
+    exact = _by_column().get((table, column))
+    if exact is not None:
+        return exact
+    member = next((found for found in _members(_key(column)) if (found.table, found.column) == (table, column)), None)
+    if member is not None:
+        return member
+    repeated = re.fullmatch(r"(.+)_([2-9]|[1-9][0-9]+)", column)
+    first = _by_column().get((table, repeated[1])) if repeated else None
+    return None if first is None or repeated is None else replace(first, occurrence=int(repeated[2]))
+
+
+def _key(name: str) -> str:
+    return "".join(name.split()).casefold()
+
+
+def _placed() -> list[Counter]:
+    return [counter_ for placed in placed_counters() for counter_ in placed]
+
+
+@cache
+def _by_column() -> dict[tuple[str, str], Counter]:
+    return {(found.table, found.column): found for found in _placed()}
+
+
+@cache
+def _by_name() -> dict[str, tuple[Counter, ...]]:
+    """Counters by every name, under each those first that the name means first (see the top of the module)."""
+    precedence = {name: rank for rank, name in enumerate(objects())}
+    ranked: defaultdict[str, list[tuple[int, int, int, Counter]]] = defaultdict(list)
+    for found in _placed():
+        kinds = ([found.screen], [found.batch], [found.column], found.aliases)
+        for kind, names in enumerate(kinds):
+            for name in filter(None, names):
+                ranked[_key(name)].append((kind, precedence[found.objects[0]], found.occurrence, found))
+    return {
+        name: tuple(dict.fromkeys(entry[-1] for entry in sorted(entries, key=lambda entry: entry[:-1])))
+        for name, entries in ranked.items()
+    }
+
+
+@cache
+def _family_patterns() -> tuple[tuple[re.Pattern[str], Counter], ...]:
+    return tuple(
+        (re.compile(re.escape(_key(name).removesuffix(FAMILY_MARK)) + "(0|[1-9][0-9]?)"), found)
+        for found in _placed()
+        if found.is_family
+        for name in (found.screen, found.batch, found.column)
+    )
+
+
+def _members(key: str) -> list[Counter]:
+    """The members of families that a name means: `%C6` of `%C{n}`."""
+    matches = ((pattern.fullmatch(key), family) for pattern, family in _family_patterns())
+    return [
+        replace(
+            family,
+            batch=family.batch.replace(FAMILY_MARK, match[1]),
+            screen=family.screen.replace(FAMILY_MARK, match[1]),
+            aliases=(),
+        )
+        for match, family in matches
+        if match
+    ]
+
+
+def _named(key: str) -> tuple[Counter, ...]:
+    return _by_name().get(key) or tuple(_members(key))
+
+
+def _known_table(name: str) -> str:
+    tables = {table_name(known): known for known in objects()}
+    table = table_name(name)
+    if table in tables:
+        return table
+    nearest = ", ".join(_nearest(table, tables))
+    msg = f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}'
+    raise UnknownCounterError(msg)
+
+
+def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> str:
+    if elsewhere:
+        tables = ", ".join(dict.fromkeys(found.table for found in elsewhere))
+        return f'"{name}" is no counter of {table}; ask for one of {tables}, or leave the object out'
+    spellings = {
+        spelling.replace(FAMILY_MARK, "0"): found.column
+        for found in _placed()
+        if table in (None, found.table)
+        for spelling in (found.screen, found.batch, *found.aliases)
+        if spelling
+    }
+    where = "" if table is None else f" of {table}"
+    nearest = ", ".join(f'"{near}"' for near in _nearest(name, spellings))
+    return (
+        f'no counter{where} is called "{name}"; the nearest are {nearest}. '
+        "Names of the screen, of a capture and of columns all work; esxparse.counters.catalogue() lists them all"
+    )
+
+
+def _nearest(name: str, spellings: Mapping[str, str]) -> list[str]:
+    """The three spellings most like a name, one for each thing that is spelt (the mapping's values)."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 (needed only for what is wrong)
+
+    likeness = SequenceMatcher(b=_key(name), autojunk=False)
+
+    def unlike(spelling: str) -> float:
+        likeness.set_seq1(_key(spelling))
+        return -likeness.ratio()
+
+    best: dict[str, str] = {}
+    for spelling in sorted(spellings, key=unlike):
+        best.setdefault(spellings[spelling], spelling)
+    return list(best.values())[:_NEAREST]
