@@ -1,0 +1,136 @@
+"""Which VMs a capture holds, and what kind each world is.
+
+esxtop groups worlds (VMkernel threads); a VM is a group among many. What tells it apart is that it has vCPU worlds:
+`vmx-vcpu-0:NAME` since ESXi 5, `vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. The VM's name is free text of any script
+with any punctuation, so nothing here cuts it out of another name: groups are told apart by `group_id` alone, and two
+VMs of one name stay two.
+
+Source: instances of real captures of ESXi 6.0 and 6.5; "Interpreting esxtop Statistics", section 2.1.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.worlds import IDLE_WORLD, VCPU_WORLD
+
+KINDS = ("vcpu", "vm helper", "idle", "system")
+
+# ESX 3.5 and 4: the monitor's world of a vCPU, next to its `vcpu-N` world.
+_VMM_WORLD = r"^vmm(\d+)(?::|$)"
+_HELPER_WORLD = r"^(?:vmx(?:$|-)|vmast\.\d+$|(?:PVSCSI|LSI)-\d+:\d+$|NetWorld-VM-\d+$)"
+
+
+def vcpu_number() -> pl.Expr:
+    """Give the N of a vCPU world (`vmx-vcpu-N:...`, `vcpu-N:...`, `vmmN:...`) as Int64, null for any other world.
+
+    Needs column `world`.
+    """
+    world = pl.col("world").str
+    return pl.coalesce(world.extract(VCPU_WORLD, 1), world.extract(_VMM_WORLD, 1)).cast(pl.Int64)
+
+
+def world_kind() -> pl.Expr:
+    """Give the kind of each world of a `vcpu` table: one of `KINDS`, never null for a named world.
+
+    vcpu        a virtual CPU of a VM
+    vm helper   any other world of a VM: vmx, vmx-mks, vmx-svga, vmx-vthread, vmast, NetWorld-VM, PVSCSI, LSI ...
+    idle        the idle loop of a physical CPU, which is busy when the host is not
+    system      the rest: kernel worlds, drivers, daemons, shells
+
+    Needs columns `group_id`, `group`, `world`; looks at all rows of a group, so use it before filtering worlds away.
+    A helper whose VM has no vCPU world in the capture (switched off in its first moments) is known by its own name.
+
+    >>> worlds = pl.LazyFrame({
+    ...     "group_id": [1, 1, 7, 7],
+    ...     "group": ["system", "system", "db: (1)", "db: (1)"],
+    ...     "world": ["idle0", "NetEventWorld", "vmx-vcpu-0:db: (1)", "vmast.480214"],
+    ... })
+    >>> worlds.select(world_kind()).collect().to_series().to_list()
+    ['idle', 'system', 'vcpu', 'vm helper']
+    """
+    world = pl.col("world")
+    is_vcpu = world.str.contains(VCPU_WORLD) | world.str.contains(_VMM_WORLD)
+    # Groups of a damaged instance have no id: together they must not pass for one VM.
+    of_a_vm = is_vcpu.any().over("group_id") & pl.col("group_id").is_not_null()
+    idle = world.str.contains(IDLE_WORLD) | (pl.col("group") == "idle")
+    return (
+        pl.when(is_vcpu)
+        .then(pl.lit("vcpu"))
+        .when(of_a_vm)
+        .then(pl.lit("vm helper"))
+        .when(idle)
+        .then(pl.lit("idle"))
+        .when(world.str.contains(_HELPER_WORLD))
+        .then(pl.lit("vm helper"))
+        .otherwise(pl.lit("system"))
+        .alias("kind")
+    )
+
+
+def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
+    """Keep the worlds of the given kinds and say in a column `kind` which each is.
+
+    The way to leave idle and helper worlds out of a ranking: `only_kinds(vcpu, "vcpu")`.
+    Needs columns `group_id`, `group`, `world`; returns all columns and `kind`.
+
+    Raises:
+        EsxparseError: A kind is none of `KINDS`, or none is given.
+
+    >>> worlds = pl.LazyFrame({
+    ...     "group_id": [1, 7], "group": ["system", "db"], "world": ["idle0", "vmx-vcpu-0:db"], "pct_used": [99.0, 2.0],
+    ... })
+    >>> only_kinds(worlds, "vcpu").collect().select("world", "pct_used", "kind").rows()
+    [('vmx-vcpu-0:db', 2.0, 'vcpu')]
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        what = f"unknown kind of world {unknown[0]!r}" if unknown else "no kind of world given"
+        msg = f"{what}: choose from {', '.join(repr(kind) for kind in KINDS)}"
+        raise EsxparseError(msg)
+    return vcpu.with_columns(world_kind()).filter(pl.col("kind").is_in(kinds))
+
+
+def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    """List the VMs of a capture with the number of their vCPUs, one row per VM.
+
+    Needs columns `group_id`, `group`, `world`. Returns, sorted by name and then id:
+
+    group_id  i64  id of the VM's group
+    vm        str  name of the VM, which is the name of its group
+    vcpus     i64  number of virtual CPUs, 1 or more
+
+    The different N of `vmx-vcpu-N:...` are counted, not the worlds: ESX 3.5 and 4 show a `vmm` and a `vcpu` world each.
+
+    >>> worlds = pl.LazyFrame({
+    ...     "group_id": [1, 7, 7, 7, 9, 9],
+    ...     "group": ["system", "db", "db", "db", "old", "old"],
+    ...     "world": ["idle0", "vmx", "vmx-vcpu-0:db", "vmx-vcpu-1:db", "vcpu-0:old", "vmm0:old"],
+    ... })
+    >>> vms(worlds).collect().rows()
+    [(7, 'db', 2), (9, 'old', 1)]
+    """
+    return (
+        vcpu.select("group_id", "group", "world")
+        .unique()
+        .with_columns(vcpu_number().alias("number"))
+        .filter(pl.col("number").is_not_null() & pl.col("group_id").is_not_null())
+        .group_by("group_id")
+        .agg(pl.col("group").min().alias("vm"), pl.col("number").n_unique().cast(pl.Int64).alias("vcpus"))
+        .sort("vm", "group_id")
+    )
+
+
+def only_vms(frame: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
+    """Keep the rows of VM groups and add the VM's name.
+
+    Needs `group_id` in `frame` (`group_cpu`, `group_memory`, `vcpu`) and `group_id`, `vm` in `vms` (see `vms`).
+    Returns the columns of `frame`, in its order of rows, and `vm`.
+
+    >>> group_cpu = pl.LazyFrame({"group_id": [1, 7], "group": ["system", "db"], "pct_used": [135.0, 40.0]})
+    >>> found = pl.LazyFrame({"group_id": [7], "vm": ["db"], "vcpus": [2]})
+    >>> only_vms(group_cpu, found).collect().rows()
+    [(7, 'db', 40.0, 'db')]
+    """
+    return frame.join(vms.select("group_id", "vm"), on="group_id", how="inner", maintain_order="left")

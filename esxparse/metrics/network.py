@@ -1,0 +1,164 @@
+"""Ports of virtual switches: traffic, and drops weighted by packets.
+
+A drop percentage says little alone: one packet of two is 50 %. Over time it is weighted by packets, which is the same
+as counting packets, and peaks are looked for only where enough packets passed.
+
+    dropped % = dropped / (passed + dropped) x 100      so     dropped/s = passed/s x pct / (100 - pct)
+
+`PKTTX/s` and `PKTRX/s` count the packets that passed (general knowledge, as is the formula; vCenter's packet totals do
+not hold the dropped ones either). Mbits are 10**6 bits (general knowledge).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ._columns import column, names, renamed, weighted_mean
+
+_TRAFFIC = {
+    "tx_mbits": "mbits_transmitted_per_sec",
+    "rx_mbits": "mbits_received_per_sec",
+    "tx_packets": "packets_transmitted_per_sec",
+    "rx_packets": "packets_received_per_sec",
+    "drop_tx_pct": "pct_outbound_packets_dropped",
+    "drop_rx_pct": "pct_received_packets_dropped",
+}
+# Below 100 packets per second a single lost packet in a second is the quoted 1 % by itself.
+PACKET_FLOOR = 100.0
+ALL = 100.0
+
+
+def kind() -> pl.Expr:
+    """Give the kind of each port: "uplink" (vmnicN), "vm" (has a world), "vmkernel" (vmkN) or "other".
+
+    Other ports are the switch's own: `Management`, `Shadow of vmnic0`, mirrors and aggregates.
+    A VM may be called `vmnic0`: a port with a world is a VM's whatever its name. Needs `world_id`, `client`.
+    """
+    client = pl.col("client")
+    return (
+        pl.when(pl.col("world_id").is_not_null())
+        .then(pl.lit("vm"))
+        .when(client.str.contains(r"^vmnic\d+$"))
+        .then(pl.lit("uplink"))
+        .when(client.str.contains(r"^vmk\d+$"))
+        .then(pl.lit("vmkernel"))
+        .otherwise(pl.lit("other"))
+        .alias("kind")
+    )
+
+
+def _dropped(passed: pl.Expr, pct: pl.Expr) -> pl.Expr:
+    """Give dropped packets per second; null at 100 %, where nothing passed from which to count."""
+    return pl.when(pct < ALL).then(passed * pct / (ALL - pct))
+
+
+def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
+    """Give traffic and drops of every port under short names.
+
+    Needs `time`, `switch`, `port_id`, `world_id`, `client` and any of the counters.
+    Returns, in the order given; null where the counter is lacking:
+
+    time, switch, port_id, client
+    kind                              "uplink", "vm", "vmkernel" or "other" (see `kind`, the function)
+    tx_mbits, rx_mbits                Mbit/s of 10**6 bits, seen from the port's client: tx leaves the VM or the host
+    tx_packets, rx_packets            packets per second that passed
+    drop_tx_pct, drop_rx_pct          % of packets dropped
+    tx_dropped_per_s, rx_dropped_per_s   packets dropped per second: passed x pct / (100 - pct), null at 100 %
+
+    Packets of a VM pass its own port and, leaving the host, the uplink's: never add the kinds up.
+
+    >>> table = pl.LazyFrame({
+    ...     "time": [0], "switch": ["vSwitch0"], "port_id": [33554449], "world_id": [444768], "client": ["db"],
+    ...     "packets_received_per_sec": [990.0], "pct_received_packets_dropped": [1.0],
+    ... })
+    >>> ports(table).select("kind", "rx_packets", "drop_rx_pct", "rx_dropped_per_s", "tx_packets").collect().rows()
+    [('vm', 990.0, 1.0, 10.0, None)]
+    """
+    there = names(network_port)
+    return network_port.select(
+        "time",
+        "switch",
+        "port_id",
+        "client",
+        kind(),
+        *renamed(there, _TRAFFIC),
+        *(
+            _dropped(column(there, _TRAFFIC[f"{way}_packets"]), column(there, _TRAFFIC[f"drop_{way}_pct"])).alias(
+                f"{way}_dropped_per_s"
+            )
+            for way in ("tx", "rx")
+        ),
+    )
+
+
+def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyFrame:
+    """Sum up each port over time, drop percentages weighted by packets.
+
+    Needs the columns of `ports`, the function. Returns one row per port, sorted by switch, port and client:
+
+    switch, port_id, client, kind
+    samples                             i64  number of samples
+    mean_tx_mbits, mean_rx_mbits, max_tx_mbits, max_rx_mbits   Mbit/s of 10**6 bits
+    tx_packets, rx_packets              mean packets per second that passed
+    drop_tx_pct, drop_rx_pct            dropped / (passed + dropped) over all samples, %: null without packets
+    max_drop_tx_pct, max_drop_rx_pct    largest % of a sample with at least `packet_floor` packets per second offered
+                                        (passed and dropped), null if there is none
+    tx_dropped_per_s, rx_dropped_per_s  mean packets dropped per second
+
+    all_dropped_tx_samples, all_dropped_rx_samples   i64  samples at 100 %
+
+    A sample that dropped all its packets does not tell how many they were: it carries no weight, and counts for the
+    maximum only if the floor is 0. Look at the last two columns for a port that lets nothing through.
+
+    >>> table = pl.LazyFrame({
+    ...     "time": [0, 1], "switch": ["vSwitch0"] * 2, "port_id": [5] * 2, "client": ["db"] * 2, "kind": ["vm"] * 2,
+    ...     "tx_mbits": [1.0, 0.0], "rx_mbits": [1.0, 0.0], "tx_packets": [100.0, 0.0], "drop_tx_pct": [0.0, 0.0],
+    ...     "tx_dropped_per_s": [0.0, 0.0], "rx_packets": [999.0, 1.0], "drop_rx_pct": [0.0, 50.0],
+    ...     "rx_dropped_per_s": [0.0, 1.0],
+    ... })
+    >>> one = summary(table).collect()
+    >>> round(one["drop_rx_pct"].item(), 3), one["max_drop_rx_pct"].item()  # 1 of 1001, and 50 % is no peak
+    (0.1, 0.0)
+    """
+    both = [aggregate for way in ("tx", "rx") for aggregate in _one_way(way, packet_floor)]
+    return (
+        ports.group_by("switch", "port_id", "client", "kind")
+        .agg(pl.len().cast(pl.Int64).alias("samples"), *both)
+        .sort("switch", "port_id", "client")
+        .select(
+            "switch",
+            "port_id",
+            "client",
+            "kind",
+            "samples",
+            *(
+                name.format(way)
+                for name in (
+                    "mean_{}_mbits",
+                    "max_{}_mbits",
+                    "{}_packets",
+                    "drop_{}_pct",
+                    "max_drop_{}_pct",
+                    "{}_dropped_per_s",
+                    "all_dropped_{}_samples",
+                )
+                for way in ("tx", "rx")
+            ),
+        )
+    )
+
+
+def _one_way(way: str, packet_floor: float) -> list[pl.Expr]:
+    """Aggregate one direction, "tx" or "rx"."""
+    pct = pl.col(f"drop_{way}_pct")
+    offered = pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s")
+    enough = (offered >= packet_floor) | (offered.is_null() & (packet_floor <= 0))
+    return [
+        pl.col(f"{way}_mbits").mean().alias(f"mean_{way}_mbits"),
+        pl.col(f"{way}_mbits").max().alias(f"max_{way}_mbits"),
+        pl.col(f"{way}_packets").mean(),
+        weighted_mean(pct, offered).alias(f"drop_{way}_pct"),
+        pct.filter(enough).max().alias(f"max_drop_{way}_pct"),
+        pl.col(f"{way}_dropped_per_s").mean(),
+        (pct >= ALL).sum().cast(pl.Int64).alias(f"all_dropped_{way}_samples"),
+    ]

@@ -1,0 +1,35 @@
+"""What the host draws, by its own meter."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ._columns import names, renamed
+
+_COUNTERS = {"watts": "power_usage_now_watts", "cap_watts": "power_usage_cap_watts"}
+
+
+def host(power: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the power of the whole host, one row per sample.
+
+    Needs `time`, `p_state` and any of `power_usage_now_watts`, `power_usage_cap_watts`; the rows of single P-states,
+    which hold their frequency, are left out. Returns, in the order given; null where the counter is lacking:
+
+    time
+    watts      W drawn now, as the host's own sensor says; null where it says 0, which is a host without a sensor
+    cap_watts  W allowed, null where it says 0: no cap
+
+    Source: VMkernel power panel ("Power Usage", "Power Cap"); the meaning of 0 is general knowledge: a host that runs
+    draws something.
+
+    >>> table = pl.LazyFrame({
+    ...     "time": [0, 0], "p_state": [None, 0], "power_usage_now_watts": [230.0, None],
+    ...     "power_usage_cap_watts": [0.0, None], "p_state_mhz": [None, 2400.0],
+    ... })
+    >>> host(table).collect().rows()
+    [(0, 230.0, None)]
+    """
+    there = names(power)
+    return power.filter(pl.col("p_state").is_null()).select(
+        "time", *(value.replace(0.0, None) for value in renamed(there, _COUNTERS))
+    )

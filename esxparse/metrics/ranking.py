@@ -1,0 +1,77 @@
+"""The top n of anything: which VM, PCPU, device or port stands out, by mean, 95th percentile or maximum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Order = Literal["mean", "p95", "max"]
+
+_ORDERS = ("mean", "p95", "max")
+
+
+def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, order: Order = "p95") -> pl.LazyFrame:
+    """Rank what the columns `by` tell apart by a value over time.
+
+    Needs the columns `by` and `value`. Rows whose value is null or NaN are left out, and so are rows with a null in
+    `by`: in the tables of a recording a null part marks a roll-up (`_Total`, the VM's own row among its disks), which
+    repeats the rows it would be ranked with. Returns at most `n` rows:
+
+    *by
+    mean     arithmetic mean over the samples
+    p95      95th percentile, linear between the two nearest samples
+    max      largest sample
+    samples  i64  number of samples that have a value
+
+    sorted by `order`, largest first; equals are sorted by `by`, so that the answer is the same every time.
+    Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
+    Mean and percentile give every sample the same weight: latency belongs in `storage.summary`, drops in
+    `network.summary`.
+
+    Raises:
+        EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
+
+    >>> ready = pl.LazyFrame({"vm": ["a", "a", "b", "b", "c"], "ready_pct": [1.0, 2.0, 9.0, None, 9.0]})
+    >>> top(ready, "vm", "ready_pct", n=2).collect().rows()
+    [('b', 9.0, 9.0, 9.0, 1), ('c', 9.0, 9.0, 9.0, 1)]
+    """
+    keys = [by] if isinstance(by, str) else list(by)
+    _check(frame, keys, value, n, order)
+    number = pl.col(value).cast(pl.Float64)
+    return (
+        frame.filter(number.is_not_null() & number.is_not_nan(), *(pl.col(key).is_not_null() for key in keys))
+        .group_by(keys)
+        .agg(
+            number.mean().alias("mean"),
+            number.quantile(0.95, interpolation="linear").alias("p95"),
+            number.max().alias("max"),
+            number.len().cast(pl.Int64).alias("samples"),
+        )
+        .sort([order, *keys], descending=[True, *([False] * len(keys))])
+        .head(n)
+    )
+
+
+def _check(frame: pl.LazyFrame, keys: Sequence[str], value: str, n: int, order: str) -> None:
+    """Refuse a question that has no answer, saying which part of it is wrong."""
+    if n < 1:
+        msg = f"a ranking needs n of 1 or more, not {n!r}"
+        raise EsxparseError(msg)
+    if order not in _ORDERS:
+        msg = f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}"
+        raise EsxparseError(msg)
+    if not keys:
+        msg = "a ranking needs at least one column to rank by"
+        raise EsxparseError(msg)
+    missing = sorted({*keys, value} - names(frame))
+    if missing:
+        msg = f"no column {missing[0]!r} to rank: the table has {', '.join(sorted(names(frame)))}"
+        raise EsxparseError(msg)

@@ -1,0 +1,202 @@
+"""Physical CPUs, memory and power of the host, and the memory of its VMs."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import host_cpu, memory, power
+
+
+def physical_cpu() -> pl.LazyFrame:
+    """Four PCPUs of two hyper-threaded cores and their `_Total`, two samples."""
+    return pl.LazyFrame(
+        {
+            "time": [0] * 5 + [1] * 5,
+            "instance": ["0", "1", "2", "3", "_Total"] * 2,
+            "pcpu": [0, 1, 2, 3, None] * 2,
+            "pct_processor_time": [70.0, 60.0, 2.0, 0.0, 33.0, 120.0, 0.0, 0.0, 0.0, 30.0],
+            "pct_util_time": [90.0, 80.0, 5.0, 1.0, 44.0, 40.0, 40.0, 40.0, 40.0, 40.0],
+            "pct_core_util_time": [99.0, 99.0, 6.0, 6.0, 52.5, 40.0, 40.0, 40.0, 40.0, 40.0],
+        }
+    )
+
+
+def test_used_and_util_stay_apart() -> None:
+    got = host_cpu.pcpu(physical_cpu()).collect()
+    assert got.columns == ["time", "pcpu", "used_pct", "util_pct", "core_util_pct"]
+    assert got.row(5) == (1, 0, 120.0, 40.0, 40.0)
+    assert got.row(4) == (0, None, 33.0, 44.0, 52.5)
+
+
+def test_default_fields_without_util_give_null_util() -> None:
+    old = physical_cpu().select("time", "pcpu", "pct_processor_time")
+    got = host_cpu.pcpu(old).collect()
+    assert got["util_pct"].null_count() == 10
+    assert host_cpu.imbalance(got.lazy()).collect().is_empty()
+    assert host_cpu.imbalance(got.lazy(), "used_pct").collect().height == 2
+
+
+def test_imbalance_leaves_the_total_out() -> None:
+    got = host_cpu.imbalance(host_cpu.pcpu(physical_cpu())).collect()
+    assert got.columns == ["time", "pcpus", "mean_pct", "min_pct", "max_pct", "spread_pct", "busiest_pcpu"]
+    # (90 + 80 + 5 + 1) / 4 = 44, as _Total says; 90 - 1 = 89
+    assert got.row(0) == (0, 4, 44.0, 1.0, 90.0, 89.0, 0)
+    assert got.row(1) == (1, 4, 40.0, 40.0, 40.0, 0.0, 0)
+
+
+def test_imbalance_of_work_is_another_question() -> None:
+    got = host_cpu.imbalance(host_cpu.pcpu(physical_cpu()), "used_pct").collect()
+    # mean 120 / 4, and no word of the even load that util shows
+    assert got.row(1) == (1, 4, 30.0, 0.0, 120.0, 120.0, 0)
+
+
+def test_imbalance_refuses_other_measures() -> None:
+    with pytest.raises(EsxparseError, match=r"unknown measure 'pct_used': choose from used_pct, util_pct"):
+        host_cpu.imbalance(host_cpu.pcpu(physical_cpu()), "pct_used")  # type: ignore[arg-type]
+
+
+def host_memory() -> pl.LazyFrame:
+    return pl.LazyFrame(
+        {
+            "time": [0, 1],
+            "instance": pl.Series([None, None], dtype=pl.String),
+            "memory_overcommit_1_minute_avg": [0.25, 0.26],
+            "machine_mbytes": [32763.0] * 2,
+            "kernel_mbytes": [724.0] * 2,
+            "nonkernel_mbytes": [26660.0] * 2,
+            "free_mbytes": [4878.0, 900.0],
+            "kernel_minfree_mbytes": [1907.0] * 2,
+            "kernel_state": [0.0, 1.0],
+            "pshare_savings_mbytes": [1664.0] * 2,
+            "swap_used_mbytes": [0.0, 12.0],
+            "swap_mbytes_read_per_sec": [0.5, 0.25],
+            "swap_mbytes_write_per_sec": [0.0, 3.0],
+            "total_compressed_mbytes": [0.0, 6.0],
+            "memctl_current_mbytes": [0.0, 512.0],
+        }
+    )
+
+
+def test_host_memory_under_short_names() -> None:
+    got = memory.host(host_memory(), release="6.5").collect()
+    assert got.columns == [
+        "time",
+        "machine_mb",
+        "vmkernel_mb",
+        "other_mb",
+        "free_mb",
+        "minfree_mb",
+        "balloon_mb",
+        "swap_used_mb",
+        "compressed_mb",
+        "pshare_saved_mb",
+        "swap_in_mb_per_s",
+        "swap_out_mb_per_s",
+        "state",
+        "state_name",
+        "overcommit",
+    ]
+    assert got.row(1) == (
+        1, 32763.0, 724.0, 26660.0, 900.0, 1907.0, 512.0, 12.0, 6.0, 1664.0, 0.25, 3.0, 1.0, "clear", 0.26,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("release", "names"),
+    [
+        ("6.5", ["high", "clear", "soft", "hard", "low", None]),
+        ("6.0", ["high", "clear", "soft", "hard", "low", None]),
+        ("ESXi 6.7 or later", ["high", "clear", "soft", "hard", "low", None]),
+        ("8.0 U2", ["high", "clear", "soft", "hard", "low", None]),
+        ("ESXi 5.5", ["high", "soft", "hard", "low", None, None]),
+        ("ESX 4.1", ["high", "soft", "hard", "low", None, None]),
+        ("3.5", ["high", "soft", "hard", "low", None, None]),
+        (None, ["high", None, None, None, "low", None]),
+        ("unknown", ["high", None, None, None, "low", None]),
+    ],
+)
+def test_the_number_of_the_state_means_another_thing_in_each_release(
+    release: str | None, names: list[str | None]
+) -> None:
+    table = pl.LazyFrame({"time": range(6), "kernel_state": [0.0, 1.0, 2.0, 3.0, 4.0, None]})
+    assert memory.host(table, release).collect()["state_name"].to_list() == names
+
+
+def test_classic_esx_prints_the_service_consoles_swap_first() -> None:
+    table = pl.LazyFrame(
+        {
+            "time": [0],
+            "free_mbytes": [4878.0],
+            "free_mbytes_2": [57.0],
+            "swap_mbytes_read_per_sec": [9.0],
+            "swap_mbytes_write_per_sec": [8.0],
+            "swap_mbytes_read_per_sec_2": [1.0],
+            "swap_mbytes_write_per_sec_2": [2.0],
+        }
+    )
+    got = memory.host(table, "4.1").collect().row(0, named=True)
+    assert (got["free_mb"], got["swap_in_mb_per_s"], got["swap_out_mb_per_s"]) == (4878.0, 1.0, 2.0)
+
+
+def test_a_capture_without_memory_counters_has_null_columns() -> None:
+    got = memory.host(pl.LazyFrame({"time": [0]})).collect()
+    assert all(value is None for name, value in got.row(0, named=True).items() if name != "time")
+    assert got["state_name"].dtype == pl.String
+
+
+VMS = pl.LazyFrame({"group_id": [1423953, 1302698], "vm": ["poseidon", "styx"], "vcpus": [2, 1]})
+
+
+def group_memory() -> pl.LazyFrame:
+    return pl.LazyFrame(
+        {
+            "time": [0] * 3,
+            "group_id": [529, 1302698, 1423953],
+            "group": ["init.65759", "styx", "poseidon"],
+            "memory_size_mbytes": [4.0, 1024.0, 6222.84],
+            "memctl_mbytes": [0.0, 0.0, 1230.57],
+            "swapped_mbytes": [0.0, 0.0, 102.52],
+            "used_compressed_memory_mbytes": [0.0, 0.0, 7.0],
+            "compressed_memory_mbytes": [0.0, 0.0, 99.0],
+            "numa_local_memory_mbytes": [0.0, 768.0, 0.0],
+            "numa_remote_memory_mbytes": [0.0, 256.0, 0.0],
+            "numa_pct_local": [0.0, 75.0, 0.0],
+        }
+    )
+
+
+def test_memory_of_vms() -> None:
+    got = memory.vms(group_memory(), VMS).collect()
+    wanted = ["vm", "size_mb", "balloon_mb", "swapped_mb", "compressed_mb", "zip_mb_per_s"]
+    assert got.select(wanted).rows() == [
+        ("styx", 1024.0, 0.0, 0.0, 0.0, None),
+        ("poseidon", 6222.84, 1230.57, 102.52, 7.0, None),
+    ]
+
+
+def test_nought_per_cent_local_of_nothing_is_no_measurement() -> None:
+    assert memory.vms(group_memory(), VMS).collect()["numa_local_pct"].to_list() == [75.0, None]
+    without_sizes = group_memory().drop("numa_local_memory_mbytes", "numa_remote_memory_mbytes")
+    assert memory.vms(without_sizes, VMS).collect()["numa_local_pct"].to_list() == [75.0, 0.0]
+
+
+def test_power_of_the_host_without_its_p_states() -> None:
+    table = pl.LazyFrame(
+        {
+            "time": [0, 0, 1, 1],
+            "p_state": [None, 0, None, 0],
+            "power_usage_now_watts": [170.0, None, 230.0, None],
+            "power_usage_cap_watts": [0.0, None, 500.0, None],
+            "p_state_mhz": [None, 2400.0, None, 2400.0],
+        }
+    )
+    assert power.host(table).collect().rows() == [(0, 170.0, None), (1, 230.0, 500.0)]
+
+
+def test_a_host_without_a_meter_draws_null_and_not_nothing() -> None:
+    table = pl.LazyFrame(
+        {"time": [0], "p_state": pl.Series([None], dtype=pl.Int64), "power_usage_now_watts": [0.0]},
+    )
+    assert power.host(table).collect().rows() == [(0, None, None)]
