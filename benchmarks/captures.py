@@ -20,30 +20,78 @@ if TYPE_CHECKING:
 HOST = "bench-esx-01.example.com"
 START = dt.datetime(2026, 3, 2, 8, 0, 0, tzinfo=dt.UTC)
 
-_CPU = (
-    "% Used|% Run|% System|% Wait|% VmWait|% Ready|% Idle|% Overlap|% CoStop|% Max Limited|% Swap Wait|Switches/sec|"
-    "Migrates/sec|Quantum Expires/sec|Wakeups/sec|Alloc Min|Alloc Max|Alloc Shares|Alloc Min Limited|% CPU Latency|"
-    "% Memory Latency|% Demand|Effective Min (MHz)"
-).split("|")
-_MEMORY = (
-    "Members|Alloc Min|Alloc Max|Alloc Shares|Memory Size MBytes|Memory Granted Size MBytes|Target Size MBytes|"
-    "Touched MBytes|% Active Estimate|Memctl?|Memctl MBytes|Memctl Target MBytes|Swapped MBytes|Swap Read MBytes/sec|"
-    "Swap Written MBytes/sec|Zero MBytes|Shared MBytes|Overhead MBytes|Compressed Memory MBytes"
-).split("|")
+_CPU = [
+    "% Used",
+    "% Run",
+    "% System",
+    "% Wait",
+    "% VmWait",
+    "% Ready",
+    "% Idle",
+    "% Overlap",
+    "% CoStop",
+    "% Max Limited",
+    "% Swap Wait",
+    "Switches/sec",
+    "Migrates/sec",
+    "Quantum Expires/sec",
+    "Wakeups/sec",
+    "Alloc Min",
+    "Alloc Max",
+    "Alloc Shares",
+    "Alloc Min Limited",
+    "% CPU Latency",
+    "% Memory Latency",
+    "% Demand",
+    "Effective Min (MHz)",
+]
+_MEMORY = [
+    "Members",
+    "Alloc Min",
+    "Alloc Max",
+    "Alloc Shares",
+    "Memory Size MBytes",
+    "Memory Granted Size MBytes",
+    "Target Size MBytes",
+    "Touched MBytes",
+    "% Active Estimate",
+    "Memctl?",
+    "Memctl MBytes",
+    "Memctl Target MBytes",
+    "Swapped MBytes",
+    "Swap Read MBytes/sec",
+    "Swap Written MBytes/sec",
+    "Zero MBytes",
+    "Shared MBytes",
+    "Overhead MBytes",
+    "Compressed Memory MBytes",
+]
 _DISK = [
     f"Average {layer} MilliSec/{operation}"
     for layer in ("Driver", "Kernel", "Guest", "Queue")
     for operation in ("Command", "Read", "Write")
 ]
-_DISK += ["Commands/sec", "Reads/sec", "Writes/sec", "MBytes Read/sec", "MBytes Written/sec", "Aborts/sec", "Resets/sec"]
-_NETWORK = (
-    "Packets Transmitted/sec|MBits Transmitted/sec|Packets Received/sec|MBits Received/sec|"
-    "% Outbound Packets Dropped|% Received Packets Dropped"
-).split("|")
+_DISK += [
+    "Commands/sec",
+    "Reads/sec",
+    "Writes/sec",
+    "MBytes Read/sec",
+    "MBytes Written/sec",
+    "Aborts/sec",
+    "Resets/sec",
+]
+_NETWORK = [
+    "Packets Transmitted/sec",
+    "MBits Transmitted/sec",
+    "Packets Received/sec",
+    "MBits Received/sec",
+    "% Outbound Packets Dropped",
+    "% Received Packets Dropped",
+]
 
 
 def names() -> Iterator[str]:
-    """Column paths (`\\\\host\\object(instance)\\counter`) without end, as interleaved as esxtop's own."""
+    r"""Column paths (`\\host\object(instance)\counter`) without end, as interleaved as esxtop's own."""
     yield from (rf"\\{HOST}\Memory\{name}" for name in ("Machine MBytes", "Free MBytes", "Kernel State"))
     yield from (
         rf"\\{HOST}\Physical Cpu({cpu})\{name}"
@@ -65,12 +113,15 @@ def _value_texts(rng: np.random.Generator, columns: int, rows: int) -> Iterator[
     kinds = rng.choice(4, size=columns, p=[0.58, 0.16, 0.05, 0.21])
     scale = np.where(rng.random(columns) < 0.3, 400.0, 20.0)
     integers = rng.integers(0, 300, size=columns)
-    constant = ["0.00" if k == 0 else str(i if i % 4 == 0 else 0) if k == 1 else "-1" for k, i in zip(kinds, integers)]
+    constant = [
+        "0.00" if k == 0 else str(i if i % 4 == 0 else 0) if k == 1 else "-1"
+        for k, i in zip(kinds, integers, strict=True)
+    ]
     moving = np.flatnonzero(kinds == 3)
     for _ in range(rows):
         texts = constant.copy()
         values = rng.exponential(scale[moving])
-        for place, value in zip(moving.tolist(), values.tolist()):
+        for place, value in zip(moving.tolist(), values.tolist(), strict=True):
             texts[place] = f"{value:.2f}"
         yield texts
 

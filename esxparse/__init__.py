@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import os
 
     from esxparse import metrics
-    from esxparse.counters.catalogue import Counter, counter
+    from esxparse.counters.catalogue import counter
+    from esxparse.counters.model import Counter
     from esxparse.errors import (
         DamagedError,
         EsxparseError,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from esxparse.resources import datasets_dir, templates_dir
 
 _WHERE = {
-    "Counter": "esxparse.counters.catalogue",
+    "Counter": "esxparse.counters.model",
     "DamagedError": "esxparse.errors",
     "EsxparseError": "esxparse.errors",
     "MissingTableError": "esxparse.errors",
@@ -49,7 +50,23 @@ _WHERE = {
 }
 _MODULES = {"metrics"}
 
-__all__ = [*_WHERE, *_MODULES, "open"]  # noqa: PLE0604  the table above is the list
+__all__ = [
+    "Counter",
+    "DamagedError",
+    "EsxparseError",
+    "MissingTableError",
+    "Note",
+    "Recording",
+    "UnknownFormatError",
+    "UnreadableError",
+    "counter",
+    "datasets_dir",
+    "metrics",
+    "open",
+    "report",
+    "templates",
+    "templates_dir",
+]
 
 
 def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  what people type is ex.open

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from esxparse.errors import MissingTableError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
 Severity = Literal["info", "warning"]
+
+_VMS_SHOWN = 20
+"""VMs named in a summary; `meta["vms"]` has them all."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,10 @@ class Recording:
             facts.append(("columns", f"{meta['columns']:,}"))
         if meta.get("pcpus") is not None:
             facts.append(("PCPUs", str(meta["pcpus"])))
-        if meta.get("vms"):
-            facts.append((f"{len(meta['vms'])} VMs", ", ".join(meta["vms"])))
+        vms = meta.get("vms", [])
+        if vms:
+            more = f" and {len(vms) - _VMS_SHOWN} more" if len(vms) > _VMS_SHOWN else ""
+            facts.append((f"{len(vms)} VM{'s' if len(vms) > 1 else ''}", ", ".join(vms[:_VMS_SHOWN]) + more))
         return facts
 
     def __repr__(self) -> str:

@@ -44,20 +44,28 @@ def test_a_last_cell_that_is_cut_is_null_not_a_smaller_number(tmp_path):
 
 def test_a_bare_last_cell_without_a_line_end_may_be_cut_and_is_null(tmp_path):
     names = [f'"{compose.path("PCPU Power State(PCPU 0)", "%C-State C0")}"']
-    content = f'"{compose.STAMP}",{names[0]},   -\n"04/24/2018 10:49:12","8.01",    68.5\n"04/24/2018 10:49:17","8.01",    7'
+    content = (
+        f'"{compose.STAMP}",{names[0]},   -\n"04/24/2018 10:49:12","8.01",    68.5\n"04/24/2018 10:49:17","8.01",    7'
+    )
     states = opened(tmp_path, content)["pcpu_power_state"].collect()
     assert states["pct_of_aperf_per_mperf"].to_list() == [68.5, None]
+
+
+def open_or_error(file):
+    try:
+        return ex.open(file), ""
+    except ex.EsxparseError as error:
+        return None, str(error)
 
 
 @given(st.integers(0, len(WHOLE)))
 @settings(deadline=None, max_examples=200)
 def test_cut_at_any_byte_no_number_is_wrong(tmp_path_factory, length):
     file = compose.write(tmp_path_factory.mktemp("cut"), WHOLE[:length])
-    try:
-        rec = ex.open(file)
-    except ex.EsxparseError as error:
-        assert str(file) in str(error)
-        assert "\n" not in str(error)
+    rec, error = open_or_error(file)
+    if rec is None:
+        assert str(file) in error
+        assert "\n" not in error
         return
     memory, used = values(rec) if "group_cpu" in rec else (rec["memory"].collect()["free_mbytes"].to_list(), [])
     whole_memory, whole_used = [100.0, 200.0, 300.0], [1.25, 2.0, 1.5, 2.25, 1.75, 2.5]
@@ -145,7 +153,7 @@ def test_more_rows_than_the_first_lines_let_expect(tmp_path):
         (WHOLE.splitlines()[0].encode() + b"\n", ex.DamagedError, "no rows"),
         (b'"(PDH-CSV 4.0) (UTC)(0)"\n"03/02/2026 08:00:00"\n', ex.DamagedError, "without a single column"),
         (b'"(PDH-CSV 4.0) nonsense","\\\\h\\Memory\\Free MBytes"\n', ex.DamagedError, "should begin a capture"),
-        ("\n".join(WHOLE.splitlines()[:1] + ["x,y"]).encode() + b"\n", ex.DamagedError, "no row that can be used"),
+        ("\n".join([*WHOLE.splitlines()[:1], "x,y"]).encode() + b"\n", ex.DamagedError, "no row that can be used"),
     ],
 )
 def test_what_cannot_be_read_gets_one_clear_line(tmp_path, content, error, says):

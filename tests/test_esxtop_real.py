@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 
 import compose
@@ -76,7 +77,9 @@ def test_worlds_of_the_65_capture_belong_to_their_groups():
     rec = ex.open(compose.real_data("esxtop", "esxi65_all_counters.csv"))
     worlds = rec["vcpu"].collect()
     groups = rec["group_cpu"].select("time", "group_id", "group", "members", "pct_wait").collect()
-    counted = worlds.group_by("time", "group_id", "group").agg(pl.len().alias("worlds"), pl.col("pct_wait").sum().alias("sum"))
+    counted = worlds.group_by("time", "group_id", "group").agg(
+        pl.len().alias("worlds"), pl.col("pct_wait").sum().alias("sum")
+    )
     both = groups.join(counted, on=["time", "group_id", "group"])
     assert both.height == groups.height
     # A group's members are its worlds, and its value is their sum, each printed to two decimals.
@@ -99,7 +102,7 @@ def test_header_cells_of_other_hosts_are_told_apart(name, tmp_path):
         value
         for frame in rec.tables.values()
         for value in frame.select(pl.selectors.float()).collect().to_numpy().ravel().tolist()
-        if value == value  # noqa: PLR0124  NaN stands for null here
+        if not math.isnan(value)
     ]
     assert sorted(values) == [n + 0.25 for n in range(len(paths))]
 

@@ -100,7 +100,9 @@ class TestEach:
         assert numbers == [[5.25]]
         assert odd == []
 
-    @pytest.mark.parametrize("text", ["", " ", "-", "nan", "-nan", "inf", "1_000", "0x1f", "1e", "1.2.3", "1 2", "1e999", "٣"])
+    @pytest.mark.parametrize(
+        "text", ["", " ", "-", "nan", "-nan", "inf", "1_000", "0x1f", "1e", "1.2.3", "1 2", "1e999", "٣"]
+    )
     def test_what_is_no_finite_decimal_is_odd(self, module, text):
         data = f'"{text}","1"\n'.encode()
         numbers, _, odd = scanned(module, data, 2)
@@ -142,7 +144,24 @@ def test_clean_input_is_read_as_csv_reader_and_float_read_it(rows, last_line_end
 
 
 fragments = st.sampled_from(
-    [b'"', b",", b"\n", b"\r\n", b" ", b"-", b".", b"0.00", b'"0.00",', b'"12.34",', b'"-1",', b"73.1", b"e5", b"nan", b"\x00", b"\xe6\x97"]
+    [
+        b'"',
+        b",",
+        b"\n",
+        b"\r\n",
+        b" ",
+        b"-",
+        b".",
+        b"0.00",
+        b'"0.00",',
+        b'"12.34",',
+        b'"-1",',
+        b"73.1",
+        b"e5",
+        b"nan",
+        b"\x00",
+        b"\xe6\x97",
+    ]
 )
 
 

@@ -46,7 +46,9 @@ def _unknown(path: Path, head: bytes) -> UnknownFormatError:
         if head.startswith(magic):
             return UnknownFormatError(f"{path} is compressed ({name}): unpack it first")
     known = "; ".join(reader.TITLE for reader in readers())
-    return UnknownFormatError(f"{path} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}")
+    return UnknownFormatError(
+        f"{path} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
+    )
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:

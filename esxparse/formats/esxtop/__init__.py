@@ -163,7 +163,8 @@ def read(path: Path) -> Recording:
         laid_out = layout.build(parsed.owners, parsed.counters)
         blocks = body.read(raw, start, laid_out)
         if not blocks:
-            msg = f"a header with {len(parsed.owners):,} columns and no rows: the capture was stopped before its first sample"
+            columns = f"{len(parsed.owners):,} columns"
+            msg = f"a header with {columns} and no rows: the capture was stopped before its first sample"
             raise DamagedError(msg)
         judged, row_notes = _judge(blocks, parsed, laid_out, number, _last_byte(buffered))
     clock = pl.concat([samples.times for _, samples, _ in judged])
@@ -174,7 +175,9 @@ def read(path: Path) -> Recording:
     notes += parsed.notes
     if laid_out.repeated:
         place = laid_out.repeated[0]
-        message = f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
+        message = (
+            f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
+        )
         notes.append(Note(message, line=number, column=place + 2))
     return Recording(
         format=FORMAT,

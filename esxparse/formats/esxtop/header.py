@@ -142,7 +142,7 @@ def _cut_csv(text: str) -> _Cells:
 
 
 def _take_back_doubled_quotes(cells: _Cells) -> bool:
-    """RFC 4180 doubles quotes, esxtop does not: where every quote in every name is doubled, another program wrote them."""
+    """Halves doubled quotes where every quote in every name is doubled: RFC 4180 does that, esxtop does not."""
     quoted = {owner for owner in cells.owners if '"' in owner}
     if not quoted or any('"' in owner.replace('""', "") for owner in quoted):
         return False
@@ -157,7 +157,9 @@ def _notes(cells: _Cells, number: int) -> list[Note]:
         notes.append(Note("trailing comma: the empty last column is left out", line=number, column=column))
     named = [place for place in cells.nameless if cells.owners[place]]
     if named:
-        message = f"{len(named)} columns printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
+        message = (
+            f"{len(named)} columns printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
+        )
         notes.append(Note(message, line=number, column=named[0] + 2))
     nameless = [place for place in cells.nameless if not cells.owners[place]]
     if nameless:

@@ -54,10 +54,7 @@ def _group(instances: Instances, _known: Known) -> Columns:
         "group_id": _integers("group_id", [gid if ok else None for (gid, _, _), ok in zip(split, right, strict=True)]),
         "group": _strings(
             "group",
-            [
-                name if ok else text
-                for (_, _, name), ok, text in zip(split, right, instances, strict=True)
-            ],
+            [name if ok else text for (_, _, name), ok, text in zip(split, right, instances, strict=True)],
         ),
     }
 
@@ -65,7 +62,9 @@ def _group(instances: Instances, _known: Known) -> Columns:
 def _vcpu(instances: Instances, known: Known) -> Columns:
     names = {
         gid: name
-        for gid, _, name in ((text or "").partition(":") for text in known.get("group_cpu", known.get("group_memory", ())))
+        for gid, _, name in (
+            (text or "").partition(":") for text in known.get("group_cpu", known.get("group_memory", ()))
+        )
     }
 
     def split(text: str | None) -> tuple[str | None, str | None, str | None, str | None]:

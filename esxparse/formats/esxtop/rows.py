@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esxparse.formats.esxtop import times
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.body import Block
 
@@ -62,7 +62,9 @@ def _wrong_count_notes(wrong: NDArray[np.int64], block: Block, source: Source) -
         counts = sorted(set(block.cells[wrong].tolist()))
         shown = ", ".join(f"{count:,}" for count in counts[:_NAMED])
         lines = wrong + source.first_line
-        message = f"{len(wrong)} rows have {shown} cells where the header has {source.cells:,}: left out ({_where(lines)})"
+        message = (
+            f"{len(wrong)} rows have {shown} cells where the header has {source.cells:,}: left out ({_where(lines)})"
+        )
         notes.append(Note(message, line=int(lines[0]), column=min(counts[0], source.cells) + 1, severity="warning"))
     return notes
 
@@ -112,7 +114,8 @@ def judge(block: Block, source: Source) -> tuple[Samples, list[Note]]:
     if timeless.any():
         rows = keep[timeless]
         text = times.stamp_text(block.stamps[int(rows[0])])
-        message = f"{len(rows)} rows with a time stamp that is none, such as {text!r}: left out ({_where(rows + source.first_line)})"
+        where = _where(rows + source.first_line)
+        message = f"{len(rows)} rows with a time stamp that is none, such as {text!r}: left out ({where})"
         notes.append(Note(message, line=int(rows[0]) + source.first_line, column=1, severity="warning"))
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
     lines = keep + source.first_line

@@ -155,9 +155,7 @@ def _one(block: Block, samples: Samples, shape: TableShape, gaps: _Gaps, instanc
     return keys.hstack(_counters(block, samples, shape, gaps))
 
 
-def build(
-    blocks: Sequence[tuple[Block, Samples, Sequence[OddCell]]], layout: Layout
-) -> dict[str, pl.LazyFrame]:
+def build(blocks: Sequence[tuple[Block, Samples, Sequence[OddCell]]], layout: Layout) -> dict[str, pl.LazyFrame]:
     """The tables of a capture, each one row per sample and instance, in the order of time and header."""
     known = {shape.name: shape.instances for shape in layout.tables}
     gaps = [_gaps(layout, odd) for _, _, odd in blocks]

@@ -23,10 +23,7 @@ def stamp_text(beginning: bytes) -> str:
     >>> stamp_text(b"3/26/2015 22:42,24.41")
     '3/26/2015 22:42'
     """
-    if beginning.startswith(b'"'):
-        cell = beginning[1:].partition(b'"')[0]
-    else:
-        cell = beginning.partition(b",")[0]
+    cell = beginning[1:].partition(b'"')[0] if beginning.startswith(b'"') else beginning.partition(b",")[0]
     return cell.decode("utf-8", errors="replace").strip()
 
 

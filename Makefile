@@ -1,0 +1,68 @@
+# `make` alone says what there is. Nothing here needs root.
+
+CAPTURE ?= datasets/busy-host/busy-host.csv
+OUTPUT  ?= reports/busy-host.html
+
+UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
+SYNCED  := .venv/.synced
+RUN     := $(UV) run --no-sync
+CARGO   := cargo --quiet
+SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help setup report lab test lint format bench dataset notebook clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(SYNCED) ## Make the locked environment in .venv (every other command does it first)
+
+# uv comes by pip, into a place of its own, where the machine has none.
+.tools/bin/uv:
+	python3 -m venv .tools
+	.tools/bin/python -m pip install --quiet uv
+
+# Byte code is compiled at once: the first report should not pay for it.
+$(SYNCED): pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
+	$(UV) sync --locked --compile-bytecode
+	@touch $@
+
+report: $(SYNCED) ## Bundled capture to HTML report (CAPTURE=file OUTPUT=file for another)
+	@mkdir -p $(dir $(OUTPUT))
+	$(RUN) esxparse report $(CAPTURE) -o $(OUTPUT)
+
+lab: $(SYNCED) ## Open the notebooks in JupyterLab
+	$(RUN) jupyter lab --notebook-dir=notebooks
+
+test: $(SYNCED) ## All tests: Python, doctests, notebooks, and the Rust crate where cargo is there
+	$(RUN) pytest
+	$(RUN) pytest --nbval --nbval-current-env notebooks
+	@if command -v cargo >/dev/null; then $(CARGO) test --manifest-path native/Cargo.toml; \
+	else echo "skipped: tests of the native crate (no cargo)"; fi
+
+lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+	$(RUN) lint-imports
+	@if command -v cargo >/dev/null; then \
+	$(CARGO) fmt --manifest-path native/Cargo.toml --check && \
+	$(CARGO) clippy --manifest-path native/Cargo.toml --all-targets -- --deny warnings; \
+	else echo "skipped: clippy and rustfmt (no cargo)"; fi
+
+format: $(SYNCED) ## Format Python and Rust
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+	$(CARGO) fmt --manifest-path native/Cargo.toml
+
+bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
+	$(UV) run --locked --group bench python benchmarks/read.py
+
+dataset: $(SYNCED) ## Make the bundled capture again, bit for bit
+	$(RUN) python -m esxparse.simulate busy-host -o datasets/busy-host
+
+notebook: $(SYNCED) ## Run the notebooks and keep their outputs
+	$(RUN) jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+
+clean: ## Remove what the other commands made
+	rm -rf .venv .tools build reports native/target benchmarks/data

@@ -1,0 +1,52 @@
+"""The command line: parses arguments, calls the library, prints.
+
+Exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understood, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import esxparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COMMANDS = ("info", "report", "templates")
+"""Each a module of this package with `add(subparsers)`, which names the function that runs it."""
+
+_EPILOG = "exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understood, 130 interrupted"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands. Nothing heavy is imported for it, so that `--help` answers at once."""
+    parser = argparse.ArgumentParser(
+        prog="esxparse",
+        description="Reads esxtop batch captures and writes reports on them.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"esxparse {esxparse.__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        import_module(f"esxparse.cli.{command}").add(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; gives its exit code."""
+    options = build_parser().parse_args(arguments)
+    try:
+        code = int(options.run(options))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("esxparse: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # `esxparse info ... | head`: whoever read has read enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code

@@ -1,0 +1,70 @@
+"""`esxparse info`: what is this file, on one screen."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import esxparse
+from esxparse.cli.output import fail, printable
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from esxparse.recording import Recording
+
+_NOTES = 12
+_WIDTH = 100
+_LABEL = 9
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "info",
+        help="say what a file is: host, time, VMs, tables, what was odd",
+        description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
+    parser.set_defaults(run=run)
+
+
+def _entry(label: str, text: str) -> str:
+    return textwrap.fill(
+        printable(text),
+        width=_WIDTH,
+        initial_indent=f"  {label:<{_LABEL}} ",
+        subsequent_indent=" " * (_LABEL + 3),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def describe(recording: Recording) -> str:
+    """The facts, tables and notes of a recording, as text."""
+    facts = [(name, text) for name, text in recording.facts() if name != "file"]
+    lines = [printable(recording.source), *(_entry(name, text) for name, text in facts)]
+    sizes = recording.meta.get("objects", {})
+    tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in recording.tables)
+    lines.append(_entry("tables", f"{tables}   (instances)" if sizes else tables))
+    lines += [
+        _entry("warning" if note.severity == "warning" else "note", str(note)) for note in recording.notes[:_NOTES]
+    ]
+    if len(recording.notes) > _NOTES:
+        lines.append(_entry("", f"and {len(recording.notes) - _NOTES} more notes"))
+    return "\n".join(lines)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Describes each file; goes on after one that cannot be read."""
+    code = 0
+    for number, file in enumerate(options.files):
+        try:
+            text = describe(esxparse.open(file))
+        except EsxparseError as error:
+            fail(error)
+            code = 1
+        else:
+            print(f"\n{text}" if number else text)
+    return code

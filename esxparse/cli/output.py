@@ -1,0 +1,45 @@
+"""What commands share in printing: errors, progress, text from files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from esxparse.errors import EsxparseError
+
+_BAR = 24
+
+
+def printable(text: str) -> str:
+    """`text` without control characters: names come from files, and a terminal acts on escape sequences."""
+    return "".join(character if unicodedata.category(character)[0] != "C" else "�" for character in text)
+
+
+def fail(error: EsxparseError) -> None:
+    """Prints an error as one line."""
+    print(f"esxparse: {printable(str(error))}", file=sys.stderr)
+
+
+class Progress:
+    """A progress line on stderr, drawn over itself; nothing where stderr is no terminal or `quiet` is asked for."""
+
+    def __init__(self, label: str, *, quiet: bool) -> None:
+        self._label = label
+        self._shown = not quiet and sys.stderr.isatty()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Draws `done` of `total` steps and what is done now."""
+        if not self._shown:
+            return
+        filled = _BAR * done // max(total, 1)
+        line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,100 @@
+"""`esxparse report`: a capture to one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from esxparse.cli.output import Progress, fail
+from esxparse.errors import EsxparseError
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        msg = f"{text!r} should be NAME=VALUE"
+        raise argparse.ArgumentTypeError(msg)
+    return name, value
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "report",
+        help="run a report template on a capture and write one HTML file",
+        description="Runs a report template on each capture and writes one HTML file that opens with the network off.",
+    )
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="a raw recording")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the HTML file, or with several captures a directory that gets NAME.html for each "
+        "(default: beside where you are, named like the capture)",
+    )
+    parser.add_argument(
+        "-t", "--template", default="host_health", help="see `esxparse templates` (default: %(default)s)"
+    )
+    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
+    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
+    parser.add_argument("--profile", metavar="NAME", help="thresholds to judge by: standard, strict or a .toml file")
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        dest="parameters",
+        metavar="NAME=VALUE",
+        type=_assignment,
+        action="append",
+        default=[],
+        help="any other parameter of the template; may be given again",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
+    parser.set_defaults(run=run)
+
+
+def _outputs(options: argparse.Namespace) -> list[Path]:
+    """Where the report on each capture goes."""
+    names = [f"{Path(capture).stem}.html" for capture in options.captures]
+    if options.output is None:
+        return [Path(name) for name in names]
+    output = Path(options.output)
+    if len(names) == 1 and not output.is_dir():
+        return [output]
+    if not output.is_dir():
+        msg = f"{output} is no directory: several captures need one, `mkdir {output}` makes it"
+        raise EsxparseError(msg)
+    same = sorted({name for name in names if names.count(name) > 1})
+    if same:
+        msg = f"several captures would be written to {output / same[0]}: report on them one at a time"
+        raise EsxparseError(msg)
+    return [output / name for name in names]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes a report on each capture; goes on after one that fails."""
+    from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
+
+    parameters = dict(options.parameters)
+    named = {"start": options.start, "end": options.end, "profile": options.profile}
+    parameters |= {name: value for name, value in named.items() if value is not None}
+    try:
+        outputs = _outputs(options)
+    except EsxparseError as error:
+        fail(error)
+        return 1
+    code = 0
+    for capture, output in zip(options.captures, outputs, strict=True):
+        progress = Progress(output.name, quiet=options.quiet)
+        try:
+            written = report(
+                capture, template=options.template, output=output, parameters=parameters, progress=progress
+            )
+        except EsxparseError as error:
+            progress.clear()
+            fail(error)
+            code = 1
+        else:
+            progress.clear()
+            if not options.quiet:
+                print(written)
+    return code
