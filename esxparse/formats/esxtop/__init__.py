@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.esxtop import body, header, layout, release, rows, tables, times
+from esxparse.formats.esxtop import body, header, instances, layout, release, rows, tables, times
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -118,7 +118,7 @@ def _vms(shapes: Mapping[str, TableShape]) -> list[str]:
     if "vcpu" not in shapes:
         return []
     known = {name: shape.instances for name, shape in shapes.items()}
-    worlds = tables.parts("vcpu", shapes["vcpu"].instances, known)
+    worlds = instances.parts("vcpu", shapes["vcpu"].instances, known)
     vms = worlds.filter(pl.col("world").str.contains(VCPU_WORLD)).unique("group_id", maintain_order=True)
     return vms["group"].to_list()
 

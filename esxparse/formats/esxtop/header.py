@@ -1,8 +1,8 @@
 r"""The header line of an esxtop batch capture: text to owners and counters.
 
-A cell is `"\\host\object(instance)\counter"`, and nothing in it is escaped: VM names may hold quotes, commas, colons and
-parentheses. Only the backslash is safe, so the line is cut at backslashes, all at once: four pieces a cell. Its owner
-(`object(instance)`) is one of them, its counter another, with the quote, comma and quote that lead to the next cell.
+A cell is `"\\host\object(instance)\counter"`, and nothing in it is escaped: VM names may hold quotes, commas, colons
+and parentheses. Only the backslash is safe, so the line is cut at backslashes, all at once: four pieces a cell. Its
+owner (`object(instance)`) is one of them, its counter another, with the quote, comma and quote that lead to the next.
 """
 
 from __future__ import annotations
