@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +45,12 @@ def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(mapping))
 
 
-@dataclass(frozen=True, repr=False)
+def printable(text: str) -> str:
+    """`text` without control characters: names come from files, and a terminal acts on escape sequences."""
+    return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Recording:
     """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
 
@@ -87,6 +93,10 @@ class Recording:
     def __len__(self) -> int:
         return len(self.tables)
 
+    def __reduce__(self) -> tuple[type[Recording], tuple[Any, ...]]:
+        # Read-only mappings cannot be copied or sent to another process as they are.
+        return Recording, (self.format, self.source, dict(self.tables), dict(self.meta), self.notes)
+
     def facts(self) -> list[tuple[str, str]]:
         """The facts of `meta` as people read them: name and text, those that are known."""
         meta = self.meta
@@ -113,7 +123,7 @@ class Recording:
 
     def __repr__(self) -> str:
         lines = [f"Recording({self.format})"]
-        lines += [f"  {name}: {text}" for name, text in self.facts() if name != "format"]
+        lines += [f"  {name}: {printable(text)}" for name, text in self.facts() if name != "format"]
         lines += [f"  tables: {', '.join(self.tables)}"]
         lines += [f"  notes: {len(self.notes)}"] if self.notes else []
         return "\n".join(lines)

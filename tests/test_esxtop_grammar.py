@@ -58,7 +58,7 @@ def test_names_of_every_kind_come_back_as_they_were(tmp_path):
     values = [f"{number}.25" for number in range(len(columns))]
     rec = opened(tmp_path, compose.text(columns, [values, values]))
     assert rec.notes == ()
-    assert rec.meta["vms"] == HOSTILE
+    assert list(rec.meta["vms"]) == HOSTILE
     assert rec.meta["columns"] == len(columns) + 1
 
     groups = table(rec, "group_cpu").head(len(HOSTILE))

@@ -6,6 +6,7 @@ Exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understoo
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from importlib import import_module
@@ -39,6 +40,10 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; gives its exit code."""
     options = build_parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # Names come in every script, and not every terminal or pipe takes them.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -49,4 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # `esxparse info ... | head`: whoever read has read enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        return 1
     return code

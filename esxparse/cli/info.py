@@ -6,8 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import esxparse
-from esxparse.cli.output import fail, printable
+from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
+from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import argparse

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-import unicodedata
 from typing import TYPE_CHECKING
+
+from esxparse.recording import printable
 
 if TYPE_CHECKING:
     from esxparse.errors import EsxparseError
 
 _BAR = 24
-
-
-def printable(text: str) -> str:
-    """`text` without control characters: names come from files, and a terminal acts on escape sequences."""
-    return "".join(character if unicodedata.category(character)[0] != "C" else "�" for character in text)
 
 
 def fail(error: EsxparseError) -> None:

@@ -172,10 +172,10 @@ def _nearest(name: str, spellings: Mapping[str, str]) -> list[str]:
     """The three spellings most like a name, one for each thing that is spelt (the mapping's values)."""
     from difflib import SequenceMatcher  # noqa: PLC0415 (needed only for what is wrong)
 
-    likeness = SequenceMatcher(b=_key(name), autojunk=False)
+    likeness = SequenceMatcher(b=name.strip().casefold(), autojunk=False)
 
     def unlike(spelling: str) -> float:
-        likeness.set_seq1(_key(spelling))
+        likeness.set_seq1(spelling.casefold())
         return -likeness.ratio()
 
     best: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,21 +28,28 @@ def readers() -> list[ModuleType]:
 
 
 def _head(path: Path) -> bytes:
-    if path.is_dir():
-        msg = f"{path} is a directory: name a capture in it"
-        raise UnreadableError(msg)
     try:
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            msg = f"{path} is a directory: name a capture in it"
+            raise UnreadableError(msg)
+        if not stat.S_ISREG(kind):
+            msg = f"{path} is no regular file: write what it gives to a file and name that"
+            raise UnreadableError(msg)
         with path.open("rb") as file:
             return file.read(_HEAD)
     except FileNotFoundError:
         msg = f"{path} does not exist"
         raise UnreadableError(msg) from None
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        msg = f"{path} cannot be read: {why}"
         raise UnreadableError(msg) from None
 
 
 def _unknown(path: Path, head: bytes) -> UnknownFormatError:
+    if head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        return UnknownFormatError(f"{path} is UTF-16 text, as PowerShell's > writes it: save it as UTF-8 first")
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             return UnknownFormatError(f"{path} is compressed ({name}): unpack it first")

@@ -23,7 +23,10 @@ fn items<'a, T: Element>(buffer: &'a PyBuffer<T>, name: &str) -> PyResult<&'a [T
 }
 
 fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    let bytes: Vec<u8> = numbers
+        .iter()
+        .flat_map(|number| number.to_ne_bytes())
+        .collect();
     PyBytes::new(py, &bytes)
 }
 
@@ -32,18 +35,21 @@ fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
 /// The interpreter lock is not held meanwhile: nobody else may write to the four buffers until it returns.
 #[pyfunction]
 #[pyo3(name = "scan")]
-fn scan_capture<'py>(
-    py: Python<'py>,
+fn scan_capture(
+    py: Python<'_>,
     data: PyBuffer<u8>,
     first: PyBuffer<i64>,
     step: PyBuffer<i64>,
     out: PyBuffer<f64>,
-) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    least: usize,
+) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
     let bytes = items(&data, "data")?;
     let firsts = items(&first, "first")?;
     let steps = items(&step, "step")?;
     if firsts.len() != steps.len() {
-        return Err(PyValueError::new_err("first and step must be of one length"));
+        return Err(PyValueError::new_err(
+            "first and step must be of one length",
+        ));
     }
     if out.readonly() || !out.is_c_contiguous() {
         return Err(PyValueError::new_err("out must be writable and contiguous"));
@@ -55,15 +61,15 @@ fn scan_capture<'py>(
         // item types u8 and i64, and the caller promises distinct buffers.
         unsafe { std::slice::from_raw_parts_mut(out.buf_ptr().cast::<f64>(), out.item_count()) }
     };
-    let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers));
+    let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least));
     Ok((to_bytes(py, &report.lines), to_bytes(py, &report.odd)))
 }
 
-/// Number of lines in `data`; a last one without a line end counts.
+/// Number of lines in `data`, and how many of them have at least `least` bytes.
 #[pyfunction]
-fn count_lines(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<usize> {
+fn count_lines(py: Python<'_>, data: PyBuffer<u8>, least: usize) -> PyResult<(usize, usize)> {
     let bytes = items(&data, "data")?;
-    Ok(py.detach(|| scan::count_lines(bytes)))
+    Ok(py.detach(|| scan::count_lines(bytes, least)))
 }
 
 #[pymodule]

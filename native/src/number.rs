@@ -70,7 +70,7 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 /// Number of bytes before the first `"` in `word` (lowest byte first); 8 where it has none.
 #[inline]
 pub fn bytes_before_quote(word: u64) -> u32 {
-    let quotes = word ^ (ONES * b'"' as u64);
+    let quotes = word ^ (ONES * 0x22);
     // The classic zero-byte test: exact up to and including the first zero byte, which is all that is used.
     let found = quotes.wrapping_sub(ONES) & !quotes & HIGHS;
     found.trailing_zeros() / 8
@@ -90,13 +90,14 @@ pub fn short_decimal(word: u64, length: u32) -> Option<f64> {
     let padding = ZEROS.checked_shr(8 * length).unwrap_or(0);
     let aligned = digits | padding;
     let point = ((aligned >> 40) & 0xff) == u64::from(b'.');
-    let closed_up = (aligned & 0xffff_0000_0000_0000) | ((aligned & 0xff_ffff_ffff) << 8) | u64::from(b'0');
+    let closed_up =
+        (aligned & 0xffff_0000_0000_0000) | ((aligned & 0xff_ffff_ffff) << 8) | u64::from(b'0');
     let eight = if point { closed_up } else { aligned } ^ ZEROS;
     // A byte above 9 carries into its high bit when 0x76 is added; one of 0x80 and more has it already.
     let not_digits = (eight.wrapping_add(0x7676_7676_7676_7676) | eight) & HIGHS != 0;
     // At least one digit, and one before the point: "-", ".25" and "-.25" are left to `decimal`.
     let least = 1 + u32::from(minus) + if point { 3 } else { 0 };
-    if not_digits | (length < least) {
+    if not_digits || length < least {
         return None;
     }
     let pairs = eight.wrapping_mul(10).wrapping_add(eight >> 8);
@@ -108,6 +109,7 @@ pub fn short_decimal(word: u64, length: u32) -> Option<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // the numbers are to be exactly those
 mod tests {
     use super::*;
 
@@ -123,22 +125,37 @@ mod tests {
             let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
             let length = u32::try_from(text.len()).unwrap();
             let value = short_decimal(word(&text), length);
-            assert_eq!(value.map(f64::to_bits), text.parse::<f64>().ok().map(f64::to_bits), "{text}");
+            assert_eq!(
+                value.map(f64::to_bits),
+                text.parse::<f64>().ok().map(f64::to_bits),
+                "{text}"
+            );
         }
         for whole in (0..100_000_000_u32).step_by(9973) {
             let text = whole.to_string();
             let length = u32::try_from(text.len()).unwrap();
-            assert_eq!(short_decimal(word(&text), length), Some(f64::from(whole)), "{text}");
+            assert_eq!(
+                short_decimal(word(&text), length),
+                Some(f64::from(whole)),
+                "{text}"
+            );
             let negative = format!("-{}", whole / 10);
             let length = u32::try_from(negative.len()).unwrap();
             let value = short_decimal(word(&negative), length);
-            assert_eq!(value.map(f64::to_bits), negative.parse::<f64>().ok().map(f64::to_bits), "{negative}");
+            assert_eq!(
+                value.map(f64::to_bits),
+                negative.parse::<f64>().ok().map(f64::to_bits),
+                "{negative}"
+            );
         }
     }
 
     #[test]
     fn short_decimals_turn_away_every_other_shape() {
-        for text in ["-", "--1", "-.25", "1-2", "1.5", "1.234", ".12", ".", "..12", "1.2.34", "12a", "a.00", "1e5", " 1", "+1", "1.2 "] {
+        for text in [
+            "-", "--1", "-.25", "1-2", "1.5", "1.234", ".12", ".", "..12", "1.2.34", "12a", "a.00",
+            "1e5", " 1", "+1", "1.2 ",
+        ] {
             let length = u32::try_from(text.len()).unwrap();
             assert_eq!(short_decimal(word(text), length), None, "{text}");
         }
@@ -148,7 +165,10 @@ mod tests {
     #[test]
     fn quotes_are_found_where_they_are() {
         assert_eq!(bytes_before_quote(u64::from_le_bytes(*b"1.23\",\"4")), 4);
-        assert_eq!(bytes_before_quote(u64::from_le_bytes(*b"\"\"\"\"\"\"\"\"")), 0);
+        assert_eq!(
+            bytes_before_quote(u64::from_le_bytes(*b"\"\"\"\"\"\"\"\"")),
+            0
+        );
         assert_eq!(bytes_before_quote(u64::from_le_bytes(*b"1234567\"")), 7);
         assert_eq!(bytes_before_quote(u64::from_le_bytes(*b"12345678")), 8);
         assert_eq!(bytes_before_quote(u64::from_le_bytes(*b"!#!#!#\x22#")), 6);
@@ -160,8 +180,14 @@ mod tests {
         assert_eq!(decimal(b"-1"), Some(-1.0));
         assert_eq!(decimal(b"+.5e-3"), Some(0.0005));
         assert_eq!(decimal(b"5."), Some(5.0));
-        assert_eq!(decimal(b"123456789012345678901234567890"), Some(1.234_567_890_123_456_8e29));
-        for text in ["", " ", "-", ".", "e5", "1e", "1e+", "nan", "-nan", "inf", "infinity", "1_000", "0x1f", "1,5", "1 2"] {
+        assert_eq!(
+            decimal(b"123456789012345678901234567890"),
+            Some(1.234_567_890_123_456_8e29)
+        );
+        for text in [
+            "", " ", "-", ".", "e5", "1e", "1e+", "nan", "-nan", "inf", "infinity", "1_000",
+            "0x1f", "1,5", "1 2",
+        ] {
             assert_eq!(decimal(text.as_bytes()), None, "{text}");
         }
         assert_eq!(decimal(b"1e999"), None);

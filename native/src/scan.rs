@@ -9,7 +9,7 @@ use crate::number::{bytes_before_quote, decimal, short_decimal, trim};
 pub struct Report {
     /// For each line: offset of its first byte, offset after its last (line end not counted), number of cells.
     pub lines: Vec<i64>,
-    /// For each wanted cell that is no number: line, cell, offset of its text, offset after its text.
+    /// For each wanted cell that is no number: row, cell, offset of its text, offset after its text.
     pub odd: Vec<i64>,
 }
 
@@ -30,21 +30,45 @@ fn quoted_cell(line: &[u8], open: usize) -> Cell {
     while let Some(found) = line[from..].iter().position(|byte| *byte == b'"') {
         let quote = from + found;
         match line.get(quote + 1) {
-            None => return Cell { start, end: quote, next: line.len(), last: true },
-            Some(b',') => return Cell { start, end: quote, next: quote + 2, last: false },
+            None => {
+                return Cell {
+                    start,
+                    end: quote,
+                    next: line.len(),
+                    last: true,
+                }
+            }
+            Some(b',') => {
+                return Cell {
+                    start,
+                    end: quote,
+                    next: quote + 2,
+                    last: false,
+                }
+            }
             Some(_) => from = quote + 1,
         }
     }
-    Cell { start: open, end: line.len(), next: line.len(), last: true }
+    Cell {
+        start: open,
+        end: line.len(),
+        next: line.len(),
+        last: true,
+    }
 }
 
-/// A bare cell ends at a comma, and at a quote where a number or a lone dash has come before it: ESXi 6.5 prints
+/// A bare cell ends at a comma, and at a quote where a number or a lone dash has come before it: release 6.5 prints
 /// `    73.1"8.93"`, two cells without a comma between them.
 fn bare_cell(line: &[u8], start: usize) -> Cell {
     for (offset, byte) in line[start..].iter().enumerate() {
         let at = start + offset;
         if *byte == b',' {
-            return Cell { start, end: at, next: at + 1, last: false };
+            return Cell {
+                start,
+                end: at,
+                next: at + 1,
+                last: false,
+            };
         }
         if *byte == b'"' {
             let before = trim(&line[start..at]);
@@ -52,11 +76,21 @@ fn bare_cell(line: &[u8], start: usize) -> Cell {
                 return quoted_cell(line, at);
             }
             if before == b"-" || decimal(before).is_some() {
-                return Cell { start, end: at, next: at, last: false };
+                return Cell {
+                    start,
+                    end: at,
+                    next: at,
+                    last: false,
+                };
             }
         }
     }
-    Cell { start, end: line.len(), next: line.len(), last: true }
+    Cell {
+        start,
+        end: line.len(),
+        next: line.len(),
+        last: true,
+    }
 }
 
 fn any_cell(line: &[u8], start: usize) -> Cell {
@@ -67,67 +101,95 @@ fn any_cell(line: &[u8], start: usize) -> Cell {
     }
 }
 
-const ZERO_CELL: u64 = u64::from_le_bytes(*b"\"0.00\",\0");
-const ZERO_CELL_MASK: u64 = 0x00ff_ffff_ffff_ffff;
-
 #[inline(always)]
 fn word_at(line: &[u8], at: usize) -> Option<u64> {
     let bytes: [u8; 8] = line.get(at..at + 8)?.try_into().ok()?;
     Some(u64::from_le_bytes(bytes))
 }
 
-/// The cell at `at` where it is a short quoted decimal with more cells after it: its value and where the next begins.
-#[inline(always)]
-fn short_cell(line: &[u8], at: usize) -> Option<(f64, usize)> {
-    let head = word_at(line, at)?;
-    if head & ZERO_CELL_MASK == ZERO_CELL {
-        return Some((0.0, at + 7));
+/// A cell of at most eight bytes, quotes and comma included, and the number it writes.
+///
+/// Nine of ten cells of a capture are those of the row before: each column remembers one, and a comparison of one word
+/// spares the parsing. What is remembered is true wherever the same bytes begin a cell.
+#[derive(Clone, Copy)]
+struct Seen {
+    word: u64,
+    value: f64,
+    /// Bits to shift out of a word to have the cell's bytes left.
+    shift: u32,
+    length: u32,
+}
+
+const ZERO: Seen = Seen {
+    word: u64::from_le_bytes(*b"\"0.00\",\0"),
+    value: 0.0,
+    shift: 8,
+    length: 7,
+};
+
+/// Where the numbers of a column go, and its last short cell.
+struct Column {
+    place: usize,
+    step: usize,
+    seen: Seen,
+}
+
+impl Column {
+    /// A negative place is turned into an index that no slice has: `get_mut` then skips the cell.
+    fn new(place: i64, step: i64) -> Self {
+        match usize::try_from(place) {
+            Ok(place) => Self {
+                place,
+                step: step as usize,
+                seen: ZERO,
+            },
+            Err(_) => Self {
+                place: usize::MAX,
+                step: 0,
+                seen: ZERO,
+            },
+        }
     }
+}
+
+/// The cell at `at` where it is a short quoted decimal with more cells after it: its value and its length.
+#[inline(always)]
+fn short_cell(line: &[u8], at: usize, head: u64) -> Option<(f64, usize)> {
     if head & 0xff != u64::from(b'"') {
         return None;
     }
     let text = word_at(line, at + 1)?;
     let length = bytes_before_quote(text);
-    let after = at + 2 + length as usize;
-    if length == 8 || line.get(after) != Some(&b',') {
+    let comma = 2 + length as usize;
+    if length == 8 || line.get(at + comma) != Some(&b',') {
         return None;
     }
-    short_decimal(text, length).map(|value| (value, after + 1))
+    short_decimal(text, length).map(|value| (value, comma + 1))
 }
 
-/// Scans one line (no line end in it) and gives the number of its cells; numbers go to `out`.
-fn scan_line(line: &[u8], row: usize, base: usize, first: &[i64], step: &[i64], out: &mut [f64], odd: &mut Vec<i64>) -> usize {
-    let mut at = 0;
+/// The short cell at `at`, by memory or by parsing: its value and its length.
+#[inline(always)]
+fn short_or_seen(line: &[u8], at: usize, seen: &mut Seen) -> Option<(f64, usize)> {
+    let head = word_at(line, at)?;
+    if (head ^ seen.word) << seen.shift == 0 {
+        return Some((seen.value, seen.length as usize));
+    }
+    let (value, length) = short_cell(line, at, head)?;
+    if length <= 8 {
+        *seen = Seen {
+            word: head,
+            value,
+            shift: 64 - 8 * length as u32,
+            length: length as u32,
+        };
+    }
+    Some((value, length))
+}
+
+/// Number of cells from `at` on; none in an empty line.
+fn count_cells(line: &[u8], mut at: usize) -> usize {
     let mut cells = 0;
     let mut more = !line.is_empty();
-    let row_number = row as i64;
-    for (place, width) in first.iter().zip(step) {
-        // A negative place is turned into an index no slice has: `get_mut` then skips the cell.
-        let index = if *place < 0 { usize::MAX } else { (*place + row_number * *width) as usize };
-        if !more {
-            if let Some(slot) = out.get_mut(index) {
-                *slot = f64::NAN;
-            }
-            continue;
-        }
-        if let Some((value, next)) = short_cell(line, at) {
-            if let Some(slot) = out.get_mut(index) {
-                *slot = value;
-            }
-            at = next;
-        } else {
-            let cell = any_cell(line, at);
-            if let Some(slot) = out.get_mut(index) {
-                *slot = decimal(&line[cell.start..cell.end]).unwrap_or(f64::NAN);
-                if slot.is_nan() {
-                    odd.extend([row_number, cells as i64, (base + cell.start) as i64, (base + cell.end) as i64]);
-                }
-            }
-            at = cell.next;
-            more = !cell.last;
-        }
-        cells += 1;
-    }
     while more {
         let cell = any_cell(line, at);
         at = cell.next;
@@ -137,40 +199,115 @@ fn scan_line(line: &[u8], row: usize, base: usize, first: &[i64], step: &[i64], 
     cells
 }
 
-/// Number of lines in `data`; a last one without a line end counts.
-pub fn count_lines(data: &[u8]) -> usize {
-    let ends = memchr::memchr_iter(b'\n', data).count();
-    ends + usize::from(!data.is_empty() && !data.ends_with(b"\n"))
+/// Scans one line (no line end in it) and gives the number of its cells; numbers go to `out`.
+fn scan_line(
+    line: &[u8],
+    row: usize,
+    base: usize,
+    columns: &mut [Column],
+    out: &mut [f64],
+    odd: &mut Vec<i64>,
+) -> usize {
+    let mut at = 0;
+    let mut cells = 0;
+    let mut more = !line.is_empty();
+    for column in columns {
+        let slot = out.get_mut(column.place.wrapping_add(row * column.step));
+        if !more {
+            if let Some(slot) = slot {
+                *slot = f64::NAN;
+            }
+            continue;
+        }
+        if let Some((value, length)) = short_or_seen(line, at, &mut column.seen) {
+            if let Some(slot) = slot {
+                *slot = value;
+            }
+            at += length;
+        } else {
+            let cell = any_cell(line, at);
+            if let Some(slot) = slot {
+                *slot = decimal(&line[cell.start..cell.end]).unwrap_or(f64::NAN);
+                if slot.is_nan() {
+                    odd.extend([
+                        row as i64,
+                        cells as i64,
+                        (base + cell.start) as i64,
+                        (base + cell.end) as i64,
+                    ]);
+                }
+            }
+            at = cell.next;
+            more = !cell.last;
+        }
+        cells += 1;
+    }
+    if more {
+        cells += count_cells(line, at);
+    }
+    cells
 }
 
-/// Scans `data`, whole lines, and writes cell `j` of line `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
-/// nowhere). A wanted cell that is missing or no number becomes NaN.
-pub fn scan(data: &[u8], first: &[i64], step: &[i64], out: &mut [f64]) -> Report {
-    let mut report = Report::default();
+/// The lines of `data`: offset of each and the line itself, without its line end.
+fn lines(data: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
-    let mut row = 0;
-    while start < data.len() {
+    std::iter::from_fn(move || {
+        if start >= data.len() {
+            return None;
+        }
         let stop = memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |found| start + found);
         let line = &data[start..stop];
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let cells = scan_line(line, row, start, first, step, out, &mut report.odd);
-        report.lines.extend([start as i64, (start + line.len()) as i64, cells as i64]);
-        row += 1;
+        let found = (start, line.strip_suffix(b"\r").unwrap_or(line));
         start = stop + 1;
+        Some(found)
+    })
+}
+
+/// Number of lines in `data`, and how many of them have at least `least` bytes.
+pub fn count_lines(data: &[u8], least: usize) -> (usize, usize) {
+    lines(data).fold((0, 0), |(all, rows), (_, line)| {
+        (all + 1, rows + usize::from(line.len() >= least))
+    })
+}
+
+/// Scans `data`, whole lines, and writes cell `j` of row `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
+/// nowhere). A wanted cell that is missing or no number becomes NaN. A line of fewer than `least` bytes is no row.
+pub fn scan(data: &[u8], first: &[i64], step: &[i64], out: &mut [f64], least: usize) -> Report {
+    let mut report = Report::default();
+    let mut columns: Vec<Column> = first
+        .iter()
+        .zip(step)
+        .map(|(place, step)| Column::new(*place, *step))
+        .collect();
+    let mut row = 0;
+    for (start, line) in lines(data) {
+        let cells = if line.len() >= least {
+            row += 1;
+            scan_line(line, row - 1, start, &mut columns, out, &mut report.odd)
+        } else {
+            count_cells(line, 0)
+        };
+        report
+            .lines
+            .extend([start as i64, (start + line.len()) as i64, cells as i64]);
     }
     report
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // the numbers are to be exactly those
 mod tests {
     use super::*;
 
     fn numbers(data: &[u8], cells: usize) -> (Vec<f64>, Report) {
-        let rows = data.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        let rows = data
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .count();
         let first: Vec<i64> = (0..cells as i64).collect();
         let step = vec![cells as i64; cells];
         let mut out = vec![-7.0; rows * cells];
-        let report = scan(data, &first, &step, &mut out);
+        let report = scan(data, &first, &step, &mut out, 0);
         (out, report)
     }
 
@@ -178,12 +315,21 @@ mod tests {
     fn short_and_long_cells() {
         let (out, report) = numbers(b"\"0.00\",\"12.34\",\"-1\",\"123456789.25\",\"7\"\n", 5);
         assert_eq!(out, [0.0, 12.34, -1.0, 123_456_789.25, 7.0]);
-        assert_eq!(report, Report { lines: vec![0, 38, 5], odd: vec![] });
+        assert_eq!(
+            report,
+            Report {
+                lines: vec![0, 38, 5],
+                odd: vec![]
+            }
+        );
     }
 
     #[test]
     fn a_number_glued_to_a_quote_is_two_cells() {
-        let (out, report) = numbers(b"\"1.00\",    73.1\"8.93\",\"2.00\",   -\"3.00\",    77.6\r\n", 7);
+        let (out, report) = numbers(
+            b"\"1.00\",    73.1\"8.93\",\"2.00\",   -\"3.00\",    77.6\r\n",
+            7,
+        );
         assert_eq!(&out[..4], [1.0, 73.1, 8.93, 2.0]);
         assert!(out[4].is_nan());
         assert_eq!(&out[5..], [3.0, 77.6]);
@@ -209,10 +355,29 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_like_the_one_before_it_is_told_from_one_that_only_begins_like_it() {
+        let data = b"\"1.25\",\"7\",\"0\"\n\"1.25\",\"77\",\"0\"\n\"1.2\",\"7\",\"0\"\n\"1.25\"x,\"7\",\"0\"\n";
+        let (out, report) = numbers(data, 3);
+        assert_eq!(&out[..9], [1.25, 7.0, 0.0, 1.25, 77.0, 0.0, 1.2, 7.0, 0.0]);
+        assert!(out[9].is_nan());
+        assert_eq!(report.odd.len(), 4);
+    }
+
+    #[test]
+    fn a_line_too_short_for_its_cells_is_no_row() {
+        let data = b"\"1\",\"2\"\r\n\n;;\n\"3\",\"4\"";
+        assert_eq!(count_lines(data, 4), (4, 2));
+        let mut out = [0.0; 4];
+        let report = scan(data, &[0, 1], &[2, 2], &mut out, 4);
+        assert_eq!(out, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(report.lines, [0, 7, 2, 9, 9, 0, 10, 12, 1, 13, 20, 2]);
+    }
+
+    #[test]
     fn unwanted_cells_are_passed_over() {
         let data = b"\"a\",\"0.00\",\"x\",\"5.25\"\n";
         let mut out = [0.0];
-        let report = scan(data, &[-1, -1, -1, 0], &[0, 0, 0, 1], &mut out);
+        let report = scan(data, &[-1, -1, -1, 0], &[0, 0, 0, 1], &mut out, 0);
         assert_eq!(out, [5.25]);
         assert!(report.odd.is_empty());
     }

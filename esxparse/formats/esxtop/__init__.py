@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.esxtop import body, header, instances, layout, release, rows, tables, times
+from esxparse.formats.esxtop import body, header, instances, layout, odd, release, rows, tables, times
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -48,6 +48,9 @@ TITLE = "esxtop batch capture (PDH-CSV)"
 
 _HEADER_WITHIN = 1 << 20
 """Bytes in which the header must begin: login chatter of resxtop may stand before it."""
+
+_BUFFER = 2 << 20
+"""A header is a line of megabytes: read in few steps."""
 
 _SHOWN = 80
 
@@ -77,50 +80,25 @@ def _find_header(file: BinaryIO) -> tuple[bytes, int, int, list[Note]]:
     return line.rstrip(b"\r\n"), number, start + len(line), notes
 
 
-def _last_byte(file: BinaryIO) -> bytes:
-    file.seek(-1, 2)
-    return file.read(1)
-
-
-def _forget_last_cell(block: body.Block, laid_out: Layout) -> None:
-    """Makes the block's last cell odd: bare and at the end of a file without a line end, it may be a number's half."""
+def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: Layout) -> None:
+    """Makes the last cell odd: bare, at the end of a file and without a line end, it may be half a number."""
+    last = len(bytes_read.cells) - 1
+    if bytes_read.last_byte in b'\r\n",' or not len(samples.keep) or samples.keep[-1] != last:
+        return
+    block = bytes_read.blocks[bytes_read.block[last]]
     first, step = laid_out.places(block.capacity)
-    block.numbers[first[-1] + (block.rows - 1) * step[-1]] = math.nan
-    block.odd.append((block.rows - 1, len(first) - 1, b'"'))
+    place = first[-1] + bytes_read.row[last] * step[-1]
+    if not math.isnan(block.numbers[place]):
+        block.numbers[place] = math.nan
+        bytes_read.odd.append((last, len(first) - 1, b'"'))
 
 
-def _judge(
-    blocks: Sequence[body.Block], parsed: header.Header, laid_out: Layout, number: int, last_byte: bytes
-) -> tuple[list[tuple[body.Block, rows.Samples, list[tables.OddCell]]], list[Note]]:
-    notes: list[Note] = []
-    judged = []
-    line = number + 1
-    for place, block in enumerate(blocks):
-        source = rows.Source(
-            cells=len(parsed.owners) + 1,
-            first_line=line,
-            bias=parsed.bias,
-            ends_with_newline=last_byte == b"\n",
-            last_block=place == len(blocks) - 1,
-        )
-        if source.last_block and last_byte not in b'\n",' and block.cells[-1] == source.cells:
-            _forget_last_cell(block, laid_out)
-        samples, row_notes = rows.judge(block, source)
-        judged.append((block, samples, tables.odd_cells(block, samples)))
-        notes += row_notes
-        line += block.rows
-    notes += tables.odd_notes([cell for _, _, odd in judged for cell in odd], parsed)
-    return judged, notes
-
-
-def _vms(shapes: Mapping[str, TableShape]) -> list[str]:
+def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
     """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
-    if "vcpu" not in shapes:
-        return []
-    known = {name: shape.instances for name, shape in shapes.items()}
-    worlds = instances.parts("vcpu", shapes["vcpu"].instances, known)
+    if worlds is None:
+        return ()
     vms = worlds.filter(pl.col("world").str.contains(VCPU_WORLD)).unique("group_id", maintain_order=True)
-    return vms["group"].to_list()
+    return tuple(vms["group"].to_list())
 
 
 def _pcpus(shapes: Mapping[str, TableShape]) -> int | None:
@@ -129,49 +107,55 @@ def _pcpus(shapes: Mapping[str, TableShape]) -> int | None:
     return sum((instance or "").isdecimal() for instance in shapes["physical_cpu"].instances) or None
 
 
-def _meta(parsed: header.Header, laid_out: Layout, clock: pl.Series) -> dict[str, Any]:
+def _meta(
+    parsed: header.Header, laid_out: Layout, parts: Mapping[str, pl.DataFrame], clock: pl.Series
+) -> dict[str, Any]:
     shapes = {shape.name: shape for shape in laid_out.tables}
     guessed, evidence = release.guess(parsed, shapes)
     return {
         "host": parsed.hosts[0] if parsed.hosts else None,
         "start": clock.min(),
         "end": clock.max(),
-        "interval": times.median_step(clock),
+        "interval": times.interval(clock),
         "samples": len(clock),
         "columns": len(parsed.owners) + 1,
         "objects": {shape.name: len(shape.instances) for shape in laid_out.tables},
-        "vms": _vms(shapes),
+        "vms": _vms(parts.get("vcpu")),
         "pcpus": _pcpus(shapes),
         "release": guessed,
         "release_evidence": evidence,
     }
 
 
+def _no_rows(parsed: header.Header, notes: Sequence[Note]) -> DamagedError:
+    columns = f"a header with {len(parsed.owners):,} columns"
+    why = next((note for note in notes if note.severity == "warning"), None)
+    if why is None:
+        return DamagedError(f"{columns} and no rows: the capture was stopped before its first sample")
+    return DamagedError(f"{columns} and no row that can be used ({why})")
+
+
 def read(path: Path) -> Recording:
     """Reads a capture into memory: all its tables, its facts and its notes.
 
-    `meta`: host; start, end (aware, UTC); interval (median step, seconds); samples; columns (the time stamp's
+    `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
     included); objects (instances of each table); vms (names); pcpus (logical processors); release and
     release_evidence (a guess, `esxparse.formats.esxtop.release`).
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
     """
-    with path.open("rb", buffering=0) as raw, path.open("rb") as buffered:
+    with path.open("rb", buffering=0) as raw, path.open("rb", buffering=_BUFFER) as buffered:
         line, number, start, notes = _find_header(buffered)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
-        blocks = body.read(raw, start, laid_out)
-        if not blocks:
-            columns = f"{len(parsed.owners):,} columns"
-            msg = f"a header with {columns} and no rows: the capture was stopped before its first sample"
-            raise DamagedError(msg)
-        judged, row_notes = _judge(blocks, parsed, laid_out, number, _last_byte(buffered))
-    clock = pl.concat([samples.times for _, samples, _ in judged])
-    if clock.is_empty():
-        why = next((note for note in row_notes if note.severity == "warning"), None)
-        msg = f"a header with {len(parsed.owners):,} columns and no row that can be used ({why})"
-        raise DamagedError(msg)
+        bytes_read = body.read(raw, start, laid_out)
+    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias)
+    samples, row_notes = rows.judge(bytes_read, expected)
+    if not len(samples.keep):
+        raise _no_rows(parsed, row_notes)
+    _forget_last_cell(bytes_read, samples, laid_out)
+    odd_cells = odd.odd_cells(bytes_read, samples)
     notes += parsed.notes
     if laid_out.repeated:
         place = laid_out.repeated[0]
@@ -179,10 +163,12 @@ def read(path: Path) -> Recording:
             f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
         )
         notes.append(Note(message, line=number, column=place + 2))
+    known = {shape.name: shape.instances for shape in laid_out.tables}
+    parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
     return Recording(
         format=FORMAT,
         source=str(path),
-        tables=tables.build(judged, laid_out),
-        meta=_meta(parsed, laid_out, clock),
-        notes=(*notes, *row_notes),
+        tables=tables.build(bytes_read, samples, odd_cells, laid_out, parts),
+        meta=_meta(parsed, laid_out, parts, samples.times),
+        notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 
-PIECE = 2 << 20
-"""Bytes read at a time: small enough to stay in the processor's cache until it is scanned."""
+PIECE = 4 << 20
+"""Bytes read at a time."""
 
-_STAMP = 32
+_STAMP = 48
 """Bytes kept of a line's beginning: a time stamp with its quotes, `"04/24/2018 10:49:12"`, takes 21."""
+
+_SLACK = 1.03
+"""Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
 
 
 @dataclass
@@ -38,27 +41,51 @@ class Block:
     numbers: NDArray[np.float64]
     """All tables, each counter of each in a stretch of its own (`Layout.places`); cells without a number are NaN."""
     rows: int = 0
-    """Lines in the block, good and bad."""
-    stamps: list[bytes] = field(default_factory=list)
-    """Beginning of each line."""
-    cells: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Number of cells of each line."""
-    blank_end: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    """Whether a line ends with a comma, its last cell being empty."""
-    odd: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Body:
+    """What stands after the header. A row is a line long enough to hold all its cells, good or bad."""
+
+    blocks: list[Block]
+    block: Integers
+    """For each row its block."""
+    row: Integers
+    """For each row its place in the block."""
+    line: Integers
+    """For each row its line, the one after the header being 0."""
+    cells: Integers
+    """For each row the number of its cells."""
+    blank_end: NDArray[np.bool_]
+    """For each row whether it ends with a comma, its last cell being empty."""
+    stamps: list[bytes]
+    """For each row its beginning."""
+    odd: list[tuple[int, int, bytes]]
     """Row, cell and text of each wanted cell that is no number, in the order of the file."""
+    short: list[tuple[int, int]]
+    """Line and number of cells of each line too short to be a row."""
+    lines: int
+    last_byte: bytes
+    """Last byte that was read."""
 
 
 @dataclass
 class _Piece:
-    """What scanning a piece gave."""
+    """A piece of the file, and what scanning it gave."""
 
+    length: int
+    first_line: int
     block: int
-    row: int
+    first_row: int
     lines: Integers
+    """Start, end and number of cells of each line."""
     stamps: list[bytes]
     blank_end: list[bool]
     odd: list[tuple[int, int, bytes]]
+    last_byte: bytes = b""
+
+    def is_row(self, least: int) -> NDArray[np.bool_]:
+        return np.asarray(self.lines[:, 1] - self.lines[:, 0] >= least)
 
 
 def threads() -> int:
@@ -73,8 +100,12 @@ class _Reader:
     def __init__(self, file: BinaryIO, start: int, layout: Layout) -> None:
         self.file = file
         self.position = start
-        self.size = os.fstat(file.fileno()).st_size
+        # What a capture that is still being written grows by meanwhile is left for the next time.
+        self.end = os.fstat(file.fileno()).st_size
         self.layout = layout
+        # A line needs a comma between any two cells; lines with less could ask for far more memory than they bring.
+        self.least = len(layout.table)
+        self.line = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
         self.lock = threading.Lock()
@@ -82,10 +113,16 @@ class _Reader:
     def _fill(self, buffer: bytearray) -> int:
         """Reads whole lines into `buffer`, which grows until it holds one; gives their length."""
         while True:
+            rest = self.end - self.position
             self.file.seek(self.position)
-            length = self.file.readinto(buffer)  # type: ignore[attr-defined]
-            if self.position + length >= self.size:
-                return int(length)
+            with memoryview(buffer)[: min(rest, len(buffer))] as room:
+                length = int(self.file.readinto(room))  # type: ignore[attr-defined]
+            if length == rest:
+                return length
+            if length < min(rest, len(buffer)):
+                # The file was cut while it was read.
+                self.end = self.position + length
+                return length
             end = buffer.rfind(b"\n", 0, length) + 1
             if end:
                 return end
@@ -94,69 +131,92 @@ class _Reader:
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
         """Block and row for `rows` more rows, which take `length` bytes."""
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
-            # The rest of the file at this piece's length of a line, and a little more: memory not used is not taken.
-            rest = self.size - self.position
-            capacity = rows + 8 + int((rest - length) / length * rows * 1.03)
+            # The rest of the file at this piece's length of a row.
+            rest = self.end - self.position
+            capacity = rows + 8 + int((rest - length) / length * rows * _SLACK)
             self.blocks.append(Block(capacity, np.empty(capacity * self.layout.width)))
             self.places.append(self.layout.places(capacity))
         row = self.blocks[-1].rows
         self.blocks[-1].rows += rows
         return len(self.blocks) - 1, row
 
-    def take(self, buffer: bytearray) -> tuple[int, int, int] | None:
-        """Fills `buffer` with the next piece: its length, its block and its first row there; None at the end."""
+    def take(self, buffer: bytearray) -> tuple[int, int, int, int] | None:
+        """Fills `buffer` with the next piece: its length, first line, block and first row there; None at the end."""
         with self.lock:
-            if self.position >= self.size:
+            if self.position >= self.end:
                 return None
             length = self._fill(buffer)
-            rows = count_lines(memoryview(buffer)[:length])
+            if not length:
+                return None
+            lines, rows = count_lines(memoryview(buffer)[:length], self.least)
             block, row = self._room_for(rows, length)
             self.position += length
-            return length, block, row
+            self.line += lines
+            return length, self.line - lines, block, row
 
     def scan(self) -> list[_Piece]:
         """Takes and scans pieces until there are none left."""
         buffer = bytearray(PIECE)
         pieces = []
         while (taken := self.take(buffer)) is not None:
-            length, block, row = taken
+            length, first_line, block, first_row = taken
             first, step = self.places[block]
             with memoryview(buffer)[:length] as data:
-                lines_raw, odd_raw = scan(data, first + row * step, step, self.blocks[block].numbers)
+                lines_raw, odd_raw = scan(data, first + first_row * step, step, self.blocks[block].numbers, self.least)
             lines = np.frombuffer(lines_raw, dtype=np.int64).reshape(-1, 3)
             odd = np.frombuffer(odd_raw, dtype=np.int64).reshape(-1, 4)
-            pieces.append(
-                _Piece(
-                    block,
-                    row,
-                    lines,
-                    [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in lines.tolist()],
-                    [buffer[end - 1 : end] == b"," for _, end, _ in lines.tolist()],
-                    [(line + row, cell, bytes(buffer[start:end])) for line, cell, start, end in odd.tolist()],
-                )
-            )
+            piece = _Piece(length, first_line, block, first_row, lines, [], [], [], bytes(buffer[length - 1 : length]))
+            rows = lines[piece.is_row(self.least)].tolist()
+            piece.stamps = [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in rows]
+            piece.blank_end = [buffer[end - 1 : end] == b"," for _, end, _ in rows]
+            piece.odd = [(row, cell, bytes(buffer[start:end])) for row, cell, start, end in odd.tolist()]
+            pieces.append(piece)
         return pieces
 
 
-def read(file: BinaryIO, start: int, layout: Layout) -> list[Block]:
-    """Reads the rows of a capture from byte `start` of `file` to its end.
+def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
+    pieces.sort(key=lambda piece: piece.first_line)
+    block, row, line, cells = [], [], [], []
+    odd: list[tuple[int, int, bytes]] = []
+    short: list[tuple[int, int]] = []
+    before = 0
+    for piece in pieces:
+        is_row = piece.is_row(reader.least)
+        rows = int(is_row.sum())
+        block.append(np.full(rows, piece.block, dtype=np.int64))
+        row.append(np.arange(piece.first_row, piece.first_row + rows))
+        line.append(np.flatnonzero(is_row) + piece.first_line)
+        cells.append(piece.lines[is_row, 2])
+        odd += [(before + place, cell, text) for place, cell, text in piece.odd]
+        short += [(piece.first_line + place, int(piece.lines[place, 2])) for place in np.flatnonzero(~is_row).tolist()]
+        before += rows
+    empty = [np.zeros(0, dtype=np.int64)]
+    return Body(
+        blocks=reader.blocks,
+        block=np.concatenate(block or empty),
+        row=np.concatenate(row or empty),
+        line=np.concatenate(line or empty),
+        cells=np.concatenate(cells or empty),
+        blank_end=np.array([blank for piece in pieces for blank in piece.blank_end], dtype=np.bool_),
+        stamps=[stamp for piece in pieces for stamp in piece.stamps],
+        odd=odd,
+        short=short,
+        lines=reader.line,
+        last_byte=pieces[-1].last_byte if pieces else b"",
+    )
+
+
+def read(file: BinaryIO, start: int, layout: Layout) -> Body:
+    """Reads the rows of a capture from byte `start` of `file`, opened unbuffered, to its end.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another.
     """
     reader = _Reader(file, start, layout)
     # A small file is read before a second thread is up.
-    workers = threads() if reader.size - start > 2 * PIECE else 1
+    workers = threads() if reader.end - start > 2 * PIECE else 1
     if workers == 1:
-        pieces = reader.scan()
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            pieces = [piece for part in pool.map(lambda _: reader.scan(), range(workers)) for piece in part]
-    pieces.sort(key=lambda piece: (piece.block, piece.row))
-    for place, block in enumerate(reader.blocks):
-        mine = [piece for piece in pieces if piece.block == place]
-        block.stamps = [stamp for piece in mine for stamp in piece.stamps]
-        block.cells = np.concatenate([piece.lines[:, 2] for piece in mine])
-        block.blank_end = np.array([blank for piece in mine for blank in piece.blank_end], dtype=np.bool_)
-        block.odd = [odd for piece in mine for odd in piece.odd]
-    return reader.blocks
+        return _put_together(reader.scan(), reader)
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(lambda _: reader.scan(), range(workers)))
+    return _put_together([piece for part in parts for piece in part], reader)

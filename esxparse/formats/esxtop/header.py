@@ -19,7 +19,9 @@ MARK = b"(PDH-CSV"
 
 A_MPERF = "% of aperf/mperf"
 
-_STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d+)\)"?')
+_MOST_BIAS = 24 * 60
+
+_STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d{1,9})\)"?')
 _PIECES = 4
 # A counter and what leads from it to the next cell. `",   -"` leads over a cell that has no name: ESXi 6.5 `-b -a`
 # prints the A/MPERF column of each PCPU bare, without a name and without the comma after it.
@@ -38,6 +40,8 @@ class Header:
     """`object(instance)` or `object` of each cell."""
     counters: list[str]
     """Counter of each cell."""
+    trailing_comma: bool
+    """Whether the line ends with a comma, and so with a cell that is empty and not counted."""
     bias: int
     """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
     notes: tuple[Note, ...]
@@ -134,7 +138,11 @@ def _cut_at_quotes(text: str) -> _Cells:
 
 def _cut_csv(text: str) -> _Cells:
     """Cuts a line whose cells are not quoted, as spreadsheets save it."""
-    _, *paths = next(csv.reader([text]))
+    try:
+        _, *paths = next(csv.reader([text]))
+    except csv.Error as error:
+        msg = f"its header has no quotes, and cannot be read as comma-separated values either ({error})"
+        raise DamagedError(msg) from None
     trailing_comma = text.endswith(",")
     if trailing_comma:
         paths.pop()
@@ -161,9 +169,9 @@ def _notes(cells: _Cells, number: int) -> list[Note]:
             f"{len(named)} columns printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
         )
         notes.append(Note(message, line=number, column=named[0] + 2))
-    nameless = [place for place in cells.nameless if not cells.owners[place]]
+    nameless = [place for place, owner in enumerate(cells.owners) if not owner]
     if nameless:
-        message = f"{len(nameless)} columns without a name: kept in table 'object'"
+        message = f"{len(nameless)} columns whose name is no \\\\host\\object\\counter: kept in table 'object'"
         notes.append(Note(message, line=number, column=nameless[0] + 2, severity="warning"))
     if len(cells.hosts) > 1:
         message = f"columns of several hosts in one file ({', '.join(cells.hosts[:5])}): tables do not tell them apart"
@@ -194,7 +202,10 @@ def parse(line: bytes, number: int) -> Header:
         notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
     notes += _notes(cells, number)
     bias = int(stamp["bias"])
+    if abs(bias) > _MOST_BIAS:
+        msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"
+        raise DamagedError(msg)
     if bias:
         message = f"times are local, zone {stamp['zone']}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    return Header(tuple(cells.hosts), cells.owners, cells.counters, bias, tuple(notes))
+    return Header(tuple(cells.hosts), cells.owners, cells.counters, cells.trailing_comma, bias, tuple(notes))

@@ -6,74 +6,106 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esxparse.formats.esxtop import times
+from esxparse.formats.esxtop.header import MARK
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-    from esxparse.formats.esxtop.body import Block
+    from esxparse.formats.esxtop.body import Body
 
-_NAMED = 5
+Integers = NDArray[np.int64]
+
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The good lines of a block."""
+    """The rows that are samples."""
 
-    keep: NDArray[np.int64]
-    """Rows of the block that are samples."""
+    keep: Integers
+    """Places among the rows of the body."""
     times: pl.Series
-    """Their times."""
-    lines: NDArray[np.int64]
-    """Their lines in the file."""
+    lines: Integers
+    """Their lines in the file, from 1."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """What is known of the capture before its rows are judged."""
+class Expected:
+    """What the header lets expect of a row."""
 
     cells: int
-    """Cells that a row has, by the header, the time stamp's included."""
+    """Number of cells, the time stamp's included."""
+    trailing_comma: bool
+    """Whether rows end with a comma, and so with an empty cell that is not counted."""
     first_line: int
-    """Line of the file that the block begins with."""
+    """Line of the file that follows the header, from 1."""
     bias: int
-    ends_with_newline: bool
-    last_block: bool
 
 
-def _where(lines: NDArray[np.int64]) -> str:
-    shown = ", ".join(str(line) for line in lines[:_NAMED].tolist())
-    return f"line{'s' if len(lines) > 1 else ''} {shown}{' ...' if len(lines) > _NAMED else ''}"
+def _where(lines: Integers) -> str:
+    shown = ", ".join(str(line) for line in lines[:_SHOWN].tolist())
+    return f"line{'s' if len(lines) > 1 else ''} {shown}{' ...' if len(lines) > _SHOWN else ''}"
 
 
-def _wrong_count_notes(wrong: NDArray[np.int64], block: Block, source: Source) -> list[Note]:
-    """Notes on lines with too few or too many cells; a cut last line is told apart from damage."""
+def _second_header(body: Body) -> int | None:
+    """First row in which another capture begins: its header on a line of its own, or glued to a row that was cut."""
+    found = [row for row, stamp in enumerate(body.stamps) if MARK in stamp]
+    found += [row for row, _, text in body.odd if MARK in text]
+    return min(found, default=None)
+
+
+def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
+    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with one too."""
+    exact = body.cells == expected.cells
+    if expected.trailing_comma:
+        exact &= ~body.blank_end
+    return np.asarray(exact | ((body.cells == expected.cells + 1) & body.blank_end))
+
+
+def _is_cut(body: Body, rows: int) -> bool:
+    """Whether the last line is one that the end of the file cut."""
+    return body.last_byte != b"\n" and rows == len(body.cells)
+
+
+def _wrong_count_notes(wrong: list[tuple[int, int]], body: Body, expected: Expected, *, cut: bool) -> list[Note]:
+    """Notes on lines (line, cells) with too few or too many cells; a cut last line is told apart from damage."""
     notes = []
-    last = block.rows - 1
-    if source.last_block and len(wrong) and wrong[-1] == last and not source.ends_with_newline:
-        found = int(block.cells[last])
-        message = f"the last row is cut after {found:,} of {source.cells:,} cells: left out"
-        notes.append(Note(message, line=last + source.first_line, column=found, severity="warning"))
-        wrong = wrong[:-1]
-    if len(wrong):
-        counts = sorted(set(block.cells[wrong].tolist()))
-        shown = ", ".join(f"{count:,}" for count in counts[:_NAMED])
-        lines = wrong + source.first_line
-        message = (
-            f"{len(wrong)} rows have {shown} cells where the header has {source.cells:,}: left out ({_where(lines)})"
+    if cut and wrong and wrong[-1][0] == body.lines - 1:
+        line, found = wrong.pop()
+        message = f"the last row is cut after {found:,} of {expected.cells:,} cells: left out"
+        notes.append(Note(message, line=line + expected.first_line, column=found, severity="warning"))
+    if wrong:
+        counts = sorted({found for _, found in wrong})
+        shown = ", ".join(f"{count:,}" for count in counts[:_SHOWN]) + (" ..." if len(counts) > _SHOWN else "")
+        lines = np.array([line for line, _ in wrong]) + expected.first_line
+        message = f"{len(wrong)} rows have {shown} cells where the header has {expected.cells:,}"
+        column = min(wrong[0][1], expected.cells) + 1
+        notes.append(
+            Note(f"{message}: left out ({_where(lines)})", line=int(lines[0]), column=column, severity="warning")
         )
-        notes.append(Note(message, line=int(lines[0]), column=min(counts[0], source.cells) + 1, severity="warning"))
     return notes
 
 
-def _header_again(block: Block) -> NDArray[np.int64]:
-    return np.array([row for row, stamp in enumerate(block.stamps) if b"(PDH-CSV" in stamp], dtype=np.int64)
+def _line_notes(body: Body, whole: NDArray[np.bool_], rows: int, last_line: int, expected: Expected) -> list[Note]:
+    """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
+    notes = []
+    blank = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
+    if len(blank):
+        lines = blank + expected.first_line
+        message = f"{len(blank)} blank lines: passed over ({_where(lines)})"
+        notes.append(Note(message, line=int(lines[0])))
+    bad = np.flatnonzero(~whole[:rows])
+    wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
+    wrong += [(line, cells) for line, cells in body.short if cells and line < last_line]
+    notes += _wrong_count_notes(sorted(wrong), body, expected, cut=_is_cut(body, rows))
+    return notes
 
 
-def _time_notes(clock: pl.Series, lines: NDArray[np.int64]) -> list[Note]:
+def _time_notes(clock: pl.Series, lines: Integers) -> list[Note]:
     steps = clock.diff().dt.total_microseconds().to_numpy()
     notes = []
     backward = np.flatnonzero(steps < 0)
@@ -87,36 +119,29 @@ def _time_notes(clock: pl.Series, lines: NDArray[np.int64]) -> list[Note]:
     return notes
 
 
-def judge(block: Block, source: Source) -> tuple[Samples, list[Note]]:
-    """Tells the samples of a block from lines that cannot be used, each kind with its note."""
+def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
+    """Tells the samples of a capture from lines that cannot be used, each kind with its note."""
     notes = []
-    empty = block.cells == 0
-    full = (block.cells == source.cells) | ((block.cells == source.cells + 1) & block.blank_end)
-    if empty.any():
-        rows = np.flatnonzero(empty)
-        message = f"{len(rows)} blank lines: passed over ({_where(rows + source.first_line)})"
-        notes.append(Note(message, line=int(rows[0]) + source.first_line))
-    headers = _header_again(block)
-    if len(headers):
+    whole = _whole(body, expected)
+    second = _second_header(body)
+    rows, last_line = len(whole), body.lines
+    if second is not None:
         # What follows may stand in other columns: better none than wrong ones.
-        line = int(headers[0]) + source.first_line
-        rest = block.rows - int(headers[0])
-        message = f"a second header: another capture begins here, its {rest} lines are left out; split the file here"
-        notes.append(Note(message, line=line, column=1, severity="warning"))
-        full[headers[0] :] = False
-    judged = full | empty
-    judged[headers[0] if len(headers) else block.rows :] = True
-    notes += _wrong_count_notes(np.flatnonzero(~judged), block, source)
+        rows, last_line = second, int(body.line[second])
+        line = last_line + expected.first_line
+        message = f"a second header: another capture begins here, its {body.lines - last_line} lines are left out"
+        notes.append(Note(f"{message}; split the file here to read it", line=line, column=1, severity="warning"))
+    notes += _line_notes(body, whole, rows, last_line, expected)
 
-    keep = np.flatnonzero(full)
-    clock = times.parse([times.stamp_text(block.stamps[row]) for row in keep.tolist()], source.bias)
+    keep = np.flatnonzero(whole[:rows])
+    clock = times.parse([times.stamp_text(body.stamps[row]) for row in keep.tolist()], expected.bias)
     timeless = clock.is_null().to_numpy()
     if timeless.any():
-        rows = keep[timeless]
-        text = times.stamp_text(block.stamps[int(rows[0])])
-        where = _where(rows + source.first_line)
-        message = f"{len(rows)} rows with a time stamp that is none, such as {text!r}: left out ({where})"
-        notes.append(Note(message, line=int(rows[0]) + source.first_line, column=1, severity="warning"))
+        wrong = keep[timeless]
+        lines = body.line[wrong] + expected.first_line
+        text = times.stamp_text(body.stamps[int(wrong[0])])
+        message = f"{len(wrong)} rows with a time stamp that is none, such as {text!r}: left out ({_where(lines)})"
+        notes.append(Note(message, line=int(lines[0]), column=1, severity="warning"))
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
-    lines = keep + source.first_line
+    lines = body.line[keep] + expected.first_line
     return Samples(keep, clock, lines), notes + _time_notes(clock, lines)

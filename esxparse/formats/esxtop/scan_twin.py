@@ -70,10 +70,24 @@ def _cells(line: bytes) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def count_lines(data: bytes | bytearray | memoryview) -> int:
-    """Number of lines in `data`; a last one without a line end counts."""
+def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
+    """The lines of `data`: offset of each and the line itself, without its line end."""
     text = bytes(data)
-    return text.count(b"\n") + (text[-1:] not in {b"", b"\n"})
+    start = 0
+    while start < len(text):
+        stop = text.find(b"\n", start)
+        stop = len(text) if stop < 0 else stop
+        yield start, text[start:stop].removesuffix(b"\r")
+        start = stop + 1
+
+
+def count_lines(data: bytes | bytearray | memoryview, least: int) -> tuple[int, int]:
+    """Number of lines in `data`, and how many of them have at least `least` bytes.
+
+    A last one without a line end counts; line ends do not count as bytes.
+    """
+    lengths = [len(line) for _, line in _lines(data)]
+    return len(lengths), sum(length >= least for length in lengths)
 
 
 def _scan_line(line: bytes, wanted: NDArray[np.bool_]) -> tuple[NDArray[np.float64], int, list[tuple[int, int, int]]]:
@@ -105,42 +119,42 @@ def scan(
     first: NDArray[np.int64],
     step: NDArray[np.int64],
     out: NDArray[np.float64],
+    least: int,
 ) -> tuple[bytes, bytes]:
     """Scans whole lines of a capture and writes their numbers where the caller wants them.
 
-    Cell `j` of line `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere. A wanted cell that is
+    Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere. A wanted cell that is
     missing, or is no finite decimal number, becomes NaN. Cells are quoted or bare; a quote closes a cell only before a
     comma or the end of the line (nothing is escaped), and a bare number or dash directly before a quote is a cell of
     its own. A last line without a line end is a line; a carriage return before a line end belongs to it.
 
     Args:
         data: Whole lines.
-        first: Place in `out` of each cell of line 0.
-        step: What to add to that place for each further line.
+        first: Place in `out` of each cell of row 0.
+        step: What to add to that place for each further row; not negative.
         out: Written to; places beyond its end are passed over.
+        least: A line of fewer bytes is no row: it is told among the lines, and its cells go nowhere.
 
     Returns:
         Two runs of native 64-bit integers. Lines: for each its start, its end (line end not counted) and its number of
-        cells. Odd cells, for each wanted cell that is there and is no number: its line, its cell, start and end of its
+        cells. Odd cells, for each wanted cell that is there and is no number: its row, its cell, start and end of its
         text. Starts and ends are offsets in `data`.
     """
     if len(first) != len(step):
         msg = "first and step must be of one length"
         raise ValueError(msg)
-    text = bytes(data)
     lines: list[tuple[int, int, int]] = []
     odd: list[tuple[int, int, int, int]] = []
-    start = 0
-    while start < len(text):
-        stop = text.find(b"\n", start)
-        stop = len(text) if stop < 0 else stop
-        line = text[start:stop].removesuffix(b"\r")
-        row = len(lines)
-        places = first + row * step
-        wanted = (first >= 0) & (places < len(out))
-        values, cells, odd_cells = _scan_line(line, wanted)
-        out[places[wanted]] = values[wanted]
+    row = 0
+    for start, line in _lines(data):
+        if len(line) < least:
+            cells = sum(1 for _ in _cells(line))
+        else:
+            places = first + row * step
+            wanted = (first >= 0) & (places < len(out))
+            values, cells, odd_cells = _scan_line(line, wanted)
+            out[places[wanted]] = values[wanted]
+            odd.extend((row, cell, start + begin, start + end) for cell, begin, end in odd_cells)
+            row += 1
         lines.append((start, start + len(line), cells))
-        odd.extend((row, cell, start + begin, start + end) for cell, begin, end in odd_cells)
-        start = stop + 1
     return np.array(lines, dtype=np.int64).tobytes(), np.array(odd, dtype=np.int64).tobytes()

@@ -9,99 +9,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from esxparse.formats.esxtop.instances import parts
-from esxparse.recording import Note
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from esxparse.formats.esxtop.body import Block
-    from esxparse.formats.esxtop.header import Header
-    from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.rows import Samples
+    from numpy.typing import NDArray
 
-_FLAGS = {"yes": 1.0, "y": 1.0, "true": 1.0, "on": 1.0, "no": 0.0, "n": 0.0, "false": 0.0, "off": 0.0}
-_ABSENT = {"", "-", "n/a", "nan", "-nan", "inf", "-inf", "+inf", "infinity"}
+    from esxparse.formats.esxtop.body import Block, Body
+    from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.esxtop.odd import OddCell
+    from esxparse.formats.esxtop.rows import Samples
 
 
 @dataclass(frozen=True)
-class OddCell:
-    """A cell that is no number, in a row that is a sample."""
+class _Part:
+    """The samples of one block."""
 
-    sample: int
-    """Row among the samples of its block."""
-    row: int
-    """Row of its block."""
-    place: int
-    """Cell of the row, the time stamp not counted."""
-    text: str
-    line: int
+    block: Block
+    rows: NDArray[np.int64]
+    """Rows of the block."""
+    times: pl.Series
+    first_sample: int
 
-
-def odd_cells(block: Block, samples: Samples) -> list[OddCell]:
-    """The odd cells of the samples of a block."""
-    if not block.odd:
-        return []
-    sample_of = np.full(block.rows, -1, dtype=np.int64)
-    sample_of[samples.keep] = np.arange(len(samples.keep))
-    return [
-        OddCell(
-            int(sample_of[row]),
-            row,
-            cell - 1,
-            text.decode("utf-8", errors="replace").strip(),
-            int(samples.lines[sample_of[row]]),
-        )
-        for row, cell, text in block.odd
-        if sample_of[row] >= 0
-    ]
-
-
-def odd_notes(cells: Sequence[OddCell], header: Header) -> list[Note]:
-    """One note for each kind of odd cell."""
-    kinds: dict[str, list[OddCell]] = defaultdict(list)
-    for cell in cells:
-        text = cell.text.lower()
-        if text in _FLAGS:
-            kinds["flag"].append(cell)
-        elif text in _ABSENT:
-            kinds["absent"].append(cell)
-        elif text.startswith('"'):
-            kinds["cut"].append(cell)
-        else:
-            kinds["text"].append(cell)
-    messages = {
-        "flag": "yes and no in words: read as 1 and 0",
-        "absent": "cells without a number: null",
-        "cut": "cells that are not closed, cut perhaps in the middle of a number: null",
-        "text": "cells with text: null in the counter's column, kept in the column with _text after its name",
-    }
-    notes = []
-    for kind, met in kinds.items():
-        first = met[0]
-        message = f"{len(met):,} {messages[kind]} (first {first.text!r} in {header.path(first.place)})"
-        severity = "info" if kind == "flag" else "warning"
-        notes.append(Note(message, line=first.line, column=first.place + 2, severity=severity))  # type: ignore[arg-type]
-    return notes
+    @property
+    def leading(self) -> bool:
+        """Whether the samples are the block's first rows, with nothing between them to leave out."""
+        return len(self.rows) == 0 or int(self.rows[-1]) == len(self.rows) - 1
 
 
 @dataclass(frozen=True)
 class _Gaps:
     """Where a table has no numbers."""
 
-    lanes: Mapping[int, np.ndarray[tuple[int], np.dtype[np.int64]]]
+    lanes: Mapping[int, NDArray[np.int64]]
     """Column to the instances that do not have that counter."""
-    cells: Mapping[int, list[tuple[OddCell, int]]]
+    cells: Mapping[int, Sequence[tuple[OddCell, int]]]
     """Column to its odd cells, each with its instance."""
 
 
 def _gaps(layout: Layout, odd: Sequence[OddCell]) -> list[_Gaps]:
-    lanes: list[dict[int, np.ndarray[tuple[int], np.dtype[np.int64]]]] = [{} for _ in layout.tables]
+    lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
+    counts = np.bincount(layout.table, minlength=len(layout.tables))
     for place, shape in enumerate(layout.tables):
-        mine = layout.table == place
-        expected = len(shape.columns) * len(shape.instances)
-        if int(mine.sum()) == expected:
+        if int(counts[place]) == len(shape.columns) * len(shape.instances):
             continue
+        mine = layout.table == place
         there = np.zeros((len(shape.columns), len(shape.instances)), dtype=np.bool_)
         there[layout.column[mine], layout.lane[mine]] = True
         for column in np.flatnonzero(~there.all(axis=1)).tolist():
@@ -113,59 +64,79 @@ def _gaps(layout: Layout, odd: Sequence[OddCell]) -> list[_Gaps]:
     return [_Gaps(dict(table_lanes), dict(table_cells)) for table_lanes, table_cells in zip(lanes, cells, strict=True)]
 
 
-def _texts(cells: Sequence[tuple[OddCell, int]], lanes: int, rows: int) -> list[str | None] | None:
-    """Column of the texts that are neither flags nor absent numbers; None where there are none."""
-    texts: list[str | None] = [None] * (rows * lanes)
-    found = False
-    for cell, lane in cells:
-        if cell.text.lower() not in _FLAGS and cell.text.lower() not in _ABSENT:
-            texts[cell.sample * lanes + lane] = cell.text
-            found = True
-    return texts if found else None
-
-
-def _counters(block: Block, samples: Samples, shape: TableShape, gaps: _Gaps) -> list[pl.Series]:
-    """Columns of one table's counters, made of the block's own memory where its rows are all samples."""
+def _numbers(part: _Part, shape: TableShape, column: int, gaps: _Gaps) -> pl.Series:
+    """One counter of the part's samples, made of the block's own memory where all its rows are samples."""
     lanes = len(shape.instances)
-    rows = len(samples.keep)
-    leading = rows == 0 or int(samples.keep[-1]) == rows - 1
+    start = part.block.capacity * (shape.offset + column * lanes)
+    stretch = part.block.numbers[start : start + part.block.rows * lanes].reshape(-1, lanes)
+    for cell, lane in gaps.cells.get(column, ()):
+        place = cell.sample - part.first_sample
+        if cell.flag is not None and 0 <= place < len(part.rows):
+            stretch[part.rows[place], lane] = cell.flag
+    if column in gaps.lanes:
+        stretch[:, gaps.lanes[column]] = np.nan
+    used = stretch[: len(part.rows)] if part.leading else stretch[part.rows]
+    series = pl.Series(shape.columns[column], used.ravel())
+    return series.fill_nan(None) if column in gaps.lanes or column in gaps.cells else series
+
+
+def _text_columns(shape: TableShape, gaps: _Gaps) -> dict[int, str]:
+    """Columns beside which a column of texts stands, and its name."""
+    taken = set(shape.columns)
+    names = {}
+    for column, cells in gaps.cells.items():
+        if any(cell.kind == "text" for cell, _ in cells):
+            name = f"{shape.columns[column]}_text"
+            while name in taken:
+                name += "_2"
+            taken.add(name)
+            names[column] = name
+    return names
+
+
+def _texts(part: _Part, name: str, lanes: int, cells: Sequence[tuple[OddCell, int]]) -> pl.Series:
+    texts: list[str | None] = [None] * (len(part.rows) * lanes)
+    for cell, lane in cells:
+        place = cell.sample - part.first_sample
+        if cell.kind == "text" and 0 <= place < len(part.rows):
+            texts[place * lanes + lane] = cell.text
+    return pl.Series(name, texts, dtype=pl.String)
+
+
+def _frame(part: _Part, shape: TableShape, gaps: _Gaps, instances: pl.DataFrame) -> pl.DataFrame:
+    keys = part.times.to_frame().join(instances, how="cross", maintain_order="left_right")
+    text_names = _text_columns(shape, gaps)
     columns = []
-    for place, name in enumerate(shape.columns):
-        start = block.capacity * (shape.offset + place * lanes)
-        stretch = block.numbers[start : start + block.rows * lanes]
-        for cell, lane in gaps.cells.get(place, ()):
-            flag = _FLAGS.get(cell.text.lower())
-            if flag is not None:
-                stretch[cell.row * lanes + lane] = flag
-        if place in gaps.lanes:
-            stretch.reshape(-1, lanes)[:, gaps.lanes[place]] = np.nan
-        used = stretch[: rows * lanes] if leading else stretch.reshape(-1, lanes)[samples.keep].ravel()
-        column = pl.Series(name, used)
-        if place in gaps.lanes or place in gaps.cells:
-            column = column.fill_nan(None)
-        columns.append(column)
-        texts = _texts(gaps.cells.get(place, ()), lanes, rows)
-        if texts is not None:
-            columns.append(pl.Series(f"{name}_text", texts, dtype=pl.String))
-    return columns
+    for column in range(len(shape.columns)):
+        columns.append(_numbers(part, shape, column, gaps))
+        if column in text_names:
+            columns.append(_texts(part, text_names[column], len(shape.instances), gaps.cells[column]))
+    return keys.hstack(columns)
 
 
-def _one(block: Block, samples: Samples, shape: TableShape, gaps: _Gaps, instances: pl.DataFrame) -> pl.DataFrame:
-    keys = samples.times.to_frame().join(instances, how="cross", maintain_order="left_right")
-    return keys.hstack(_counters(block, samples, shape, gaps))
+def _parts(body: Body, samples: Samples) -> list[_Part]:
+    parts = []
+    for number, block in enumerate(body.blocks):
+        mine = np.flatnonzero(body.block[samples.keep] == number)
+        if len(mine) == 0:
+            continue
+        first = int(mine[0])
+        rows = body.row[samples.keep[mine]]
+        parts.append(_Part(block, rows, samples.times.slice(first, len(mine)), first))
+    return parts
 
 
-def build(blocks: Sequence[tuple[Block, Samples, Sequence[OddCell]]], layout: Layout) -> dict[str, pl.LazyFrame]:
-    """The tables of a capture, each one row per sample and instance, in the order of time and header."""
-    known = {shape.name: shape.instances for shape in layout.tables}
-    gaps = [_gaps(layout, odd) for _, _, odd in blocks]
+def build(
+    body: Body, samples: Samples, odd: Sequence[OddCell], layout: Layout, instances: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.LazyFrame]:
+    """The tables of a capture, each one row per sample and instance, in the order of time and header.
+
+    `instances` are the instances of each table with their parsed parts.
+    """
+    parts = _parts(body, samples)
+    gaps = _gaps(layout, odd)
     tables = {}
     for place, shape in enumerate(layout.tables):
-        instances = parts(shape.name, shape.instances, known)
-        frames = [
-            _one(block, samples, shape, gaps[number][place], instances)
-            for number, (block, samples, _) in enumerate(blocks)
-        ]
-        table = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal", rechunk=False)
-        tables[shape.name] = table.lazy()
+        frames = [_frame(part, shape, gaps[place], instances[shape.name]) for part in parts]
+        tables[shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
     return tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 TIME = pl.Datetime("us", "UTC")
 
+_STAMP = r"^\s*\d{1,2}/\d{1,2}/(?:19|20|21)\d\d \d"
 _FORMATS = ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M")
 
 
@@ -35,6 +37,7 @@ def parse(texts: Sequence[str], bias: int) -> pl.Series:
         bias: Minutes to add to get UTC, as a PDH header states it (UTC = local + bias).
     """
     text = pl.Series("time", texts, dtype=pl.String)
+    text = text.set(~text.str.contains(_STAMP), None)
     times = pl.Series("time", [None] * len(text), dtype=pl.Datetime("us"))
     for pattern in _FORMATS:
         if not times.null_count():
@@ -43,7 +46,15 @@ def parse(texts: Sequence[str], bias: int) -> pl.Series:
     return (times + timedelta(minutes=bias)).dt.replace_time_zone("UTC").cast(TIME).alias("time")
 
 
-def median_step(times: pl.Series) -> float | None:
-    """Seconds between samples: the median of the steps; None with fewer than two samples."""
-    step = times.diff().drop_nulls().dt.total_microseconds().median()
-    return None if step is None else float(step) / 1e6  # type: ignore[arg-type]
+def interval(times: pl.Series) -> float | None:
+    """Seconds between samples: the median of the steps; None with fewer than two samples.
+
+    Stamps to the minute, as spreadsheets save them, repeat: then it is the mean step, to a hundredth of a second.
+    """
+    micros = times.dt.timestamp("us").to_numpy()
+    if len(micros) < 2:  # noqa: PLR2004  a step needs two
+        return None
+    median = float(np.median(np.diff(micros)))
+    if median == 0:
+        return round(float(micros[-1] - micros[0]) / (len(micros) - 1) / 1e6, 2)
+    return median / 1e6

@@ -1,0 +1,143 @@
+"""Reads the same captures with esxparse and its peers in one run, times the commands, and writes RESULTS.md.
+
+Readers take turns, each read in a process of its own after one on a small capture; medians are quoted, and ratios are of
+medians. Run by `make bench`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import captures
+import peers
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+SIZES = ((17000, 800), (40000, 400))
+ROUNDS = 7
+SLOW = 8.0
+"""A reader that took longer than this many seconds is not asked again."""
+
+YARDSTICK = "polars_typed"
+COMMAND_ROUNDS = 9
+
+
+def capture(columns: int, rows: int) -> Path:
+    file = DATA / f"{columns}x{rows}.csv"
+    if not file.exists():
+        DATA.mkdir(exist_ok=True)
+        captures.write(file, columns, rows)
+    return file
+
+
+def once(reader: str, file: Path) -> dict[str, float]:
+    command = [sys.executable, str(HERE / "peers.py"), reader, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def read_with_all(file: Path) -> dict[str, list[dict[str, float]]]:
+    results: dict[str, list[dict[str, float]]] = {reader: [] for reader in peers.READERS}
+    for number in range(ROUNDS):
+        for reader, met in results.items():
+            if met and met[0]["seconds"] > SLOW:
+                continue
+            met.append(once(reader, file))
+            print(f"{file.name} round {number + 1} {reader}: {met[-1]['seconds']:.3f} s", file=sys.stderr)
+    return results
+
+
+def reading_table(file: Path, results: dict[str, list[dict[str, float]]]) -> list[str]:
+    size = file.stat().st_size
+    median = {reader: statistics.median(met["seconds"] for met in all_met) for reader, all_met in results.items()}
+    lines = [
+        "| reader | time, median (min to max) | MB/s | peak memory | times polars typed |",
+        "|---|---|---|---|---|",
+    ]
+    for reader in sorted(median, key=median.__getitem__):
+        seconds = [met["seconds"] for met in results[reader]]
+        peak = statistics.median(met["peak"] for met in results[reader]) / 1e6
+        lines.append(
+            f"| {reader.replace('_', ' ')} | {median[reader]:.3f} s ({min(seconds):.3f} to {max(seconds):.3f}, "
+            f"{len(seconds)} runs) | {size / median[reader] / 1e6:,.0f} | {peak:,.0f} MB | "
+            f"{median[YARDSTICK] / median[reader]:.2f} |"
+        )
+    mine = results["esxparse"]
+    tables = mine[0]["tables"]
+    share = statistics.median(met["peak"] for met in mine) / tables
+    lines += ["", f"esxparse's tables hold {tables / 1e6:,.0f} MB; its peak is {share:.2f} times that."]
+    return lines
+
+
+def seconds_of(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    return time.perf_counter() - start
+
+
+def commands_table(file: Path) -> list[str]:
+    exe = str(Path(sys.executable).parent / "esxparse")
+    bundled = str(HERE.parent / "datasets" / "busy-host" / "busy-host.csv")
+    report = DATA / "report.html"
+    measured = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "python -c 'import esxparse'": [sys.executable, "-c", "import esxparse"],
+        "esxparse --help": [exe, "--help"],
+        f"esxparse info {file.name} ({file.stat().st_size / 1e6:.0f} MB)": [exe, "info", str(file)],
+        "esxparse report busy-host.csv": [exe, "report", bundled, "-o", str(report)],
+    }
+    lines = ["| command, whole process | median (min to max) |", "|---|---|"]
+    for name, command in measured.items():
+        rounds = 3 if "report" in command else COMMAND_ROUNDS
+        times = [seconds_of(command) for _ in range(rounds)]
+        print(f"{name}: {statistics.median(times):.3f} s", file=sys.stderr)
+        lines.append(f"| `{name}` | {statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f}) |")
+    return lines
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = names[0] if names else model
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("polars", "pandas", "pyarrow", "duckdb", "numpy"))
+    return (
+        f"{model}, {os.cpu_count()} processors, {memory:.0f} GiB, {platform.system()} {platform.release()}; "
+        f"Python {platform.python_version()}, {libraries}"
+    )
+
+
+def main() -> None:
+    files = [capture(*size) for size in SIZES]
+    lines = [
+        "# Results",
+        "",
+        f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
+        "",
+        "Captures are made by `benchmarks/captures.py`, shaped like ESXi 6.5 `-b -a` (58 % of the cells are `0.00`). Every",
+        "reader reads the whole file into memory in a process of its own, after one small capture; esxparse makes all its",
+        "tables, the others one frame of all columns (csv module: lists of floats). MB is 10^6 bytes. Peak memory is what the",
+        "process took at most beyond what it had before reading.",
+    ]
+    for (columns, rows), file in zip(SIZES, files, strict=True):
+        lines += ["", f"## {columns:,} columns x {rows} rows, {file.stat().st_size / 1e6:.0f} MB", ""]
+        lines += reading_table(file, read_with_all(file))
+    lines += ["", "## Commands", "", *commands_table(files[0])]
+    (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The command line, run as users run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import compose
+import pytest
+
+import esxparse as ex
+from esxparse.cli import build_parser
+
+MEMORY = [("Memory", "Free MBytes")]
+
+
+def run(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "esxparse", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env={**os.environ, "PYTHONUTF8": "1"},
+        check=False,
+    )
+
+
+def test_info_says_what_a_capture_is(busy_host_file):
+    done = run("info", busy_host_file)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for said in (
+        "format    esxtop",
+        "host      esx-07.lab.example",
+        "121 every 5 s",
+        "8 VMs",
+        "ledger-db",
+        "vcpu (83)",
+    ):
+        assert said in done.stdout
+    assert len(done.stdout.splitlines()) <= 24, "one screen"
+
+
+def test_info_goes_on_after_a_file_that_cannot_be_read(tmp_path, busy_host_file):
+    done = run("info", tmp_path / "none.csv", busy_host_file)
+    assert done.returncode == 1
+    assert done.stderr == f"esxparse: {tmp_path / 'none.csv'} does not exist\n"
+    assert "format    esxtop" in done.stdout
+
+
+def test_info_shows_the_notes_of_the_reader(tmp_path):
+    file = compose.write(tmp_path, compose.text(MEMORY, [["1"], ["2"]])[:-3])
+    done = run("info", file)
+    assert done.returncode == 0
+    assert "warning   line 3, column 2: 1 cells that are not closed" in done.stdout
+
+
+BAD = {
+    "empty.csv": (b"", "is empty"),
+    "other.csv": (b"time,value\n1,2\n", "of no format esxparse reads"),
+    "header.csv": (compose.text(MEMORY, []).encode(), "and no rows"),
+    "packed.csv": (b"\x1f\x8b\x08\x00rest", "unpack it first"),
+    "no-column.csv": (b'"(PDH-CSV 4.0) (UTC)(0)"\n"03/02/2026 08:00:00"\n', "without a single column"),
+}
+
+
+@pytest.mark.parametrize("command", ["info", "report"])
+@pytest.mark.parametrize("name", [*BAD, "directory", "none.csv"])
+def test_bad_input_gets_one_clear_line_and_leaves_nothing_behind(tmp_path, command, name):
+    inputs, outputs = tmp_path / "in", tmp_path / "out"
+    inputs.mkdir()
+    outputs.mkdir()
+    (inputs / "directory").mkdir()
+    says = {"directory": "is a directory", "none.csv": "does not exist"}.get(name) or BAD[name][1]
+    if name in BAD:
+        (inputs / name).write_bytes(BAD[name][0])
+    target = ["-o", outputs / "report.html"] if command == "report" else []
+    done = run(command, inputs / name, *target, cwd=outputs)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"esxparse: {inputs / name}")
+    assert says in line
+    assert list(outputs.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
+def test_a_file_without_permission(tmp_path):
+    file = compose.write(tmp_path, compose.text(MEMORY, [["1"]]))
+    file.chmod(0)
+    done = run("info", file)
+    assert done.returncode == 1
+    assert done.stderr == f"esxparse: {file} cannot be read: Permission denied\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    done = run("info", tmp_path / "pipe")
+    assert done.returncode == 1
+    assert "is no regular file" in done.stderr
+
+
+def test_names_a_terminal_cannot_show_are_shown_in_another_way(tmp_path):
+    file = compose.write(tmp_path, compose.text([("Vcpu(1:日本語:2:vmx-vcpu-0:日本語)", "% Used")], [["1"]]))
+    done = subprocess.run(
+        [sys.executable, "-m", "esxparse", "info", str(file)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"\\u65e5" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_output_that_cannot_be_written_is_one_line(busy_host_file):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "esxparse", "info", str(busy_host_file)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "esxparse: cannot write the output: No space left on device\n"
+
+
+def test_names_cannot_act_on_the_terminal(tmp_path):
+    file = compose.write(tmp_path, compose.text([("Vcpu(1:\x1b[31mred:2:vmx-vcpu-0:x)", "% Used")], [["1"]]))
+    done = run("info", file)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert "[31mred" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["info"], ["report"], ["report", "x.csv", "--parameter", "novalue"], ["info", "--none", "x"]],
+)
+def test_usage_errors_exit_with_2(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: esxparse")
+
+
+def test_report_errors_that_no_capture_causes(tmp_path, busy_host_file):
+    missing = run("report", busy_host_file, "-o", tmp_path / "none" / "report.html")
+    assert missing.returncode == 1
+    assert "there is no directory" in missing.stderr
+    several = run("report", busy_host_file, busy_host_file, "-o", tmp_path)
+    assert several.returncode == 1
+    assert "several captures would be written to" in several.stderr
+    unknown = run("report", busy_host_file, "-t", "nonsense", "-o", tmp_path / "report.html")
+    assert unknown.returncode == 1
+    assert "host_health" in unknown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_templates_are_listed_with_their_parameters():
+    done = run("templates")
+    assert done.returncode == 0
+    assert done.stdout.startswith("host_health: Host health\n")
+    assert "profile: str = 'standard'" in done.stdout
+
+
+def test_version():
+    assert run("--version").stdout == f"esxparse {ex.__version__}\n"
+
+
+def test_help_and_import_load_nothing_heavy():
+    code = (
+        "import sys, contextlib, io\n"
+        "import esxparse\n"
+        "from esxparse.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main(['report', '--help'])\n"
+        "print(sorted({'polars', 'numpy', 'altair', 'papermill', 'nbconvert', 'IPython'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_every_command_has_help():
+    (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
+    assert set(commands.choices) == {"info", "report", "templates"}
+    for choice in commands._choices_actions:
+        assert choice.help
+    for parser in commands.choices.values():
+        assert parser.description
+        assert all(action.help for action in parser._actions)

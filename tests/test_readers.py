@@ -1,0 +1,91 @@
+"""Every registered reader over every bundled recording: a new reader is tested the day it is added."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.formats.registry import readers
+
+RECORDINGS = sorted(path for path in ex.datasets_dir().glob("*/*") if path.suffix not in {".md", ".toml"})
+
+
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+def test_a_reader_says_what_it_reads_and_which_tables_come_out(reader):
+    assert reader.TITLE
+    assert "Tables\n------" in reader.__doc__
+    assert not reader.recognise(b"")
+    assert not reader.recognise(b"time,value\n1,2\n")
+
+
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+def test_a_reader_has_a_recording_to_show(reader):
+    assert any(reader.recognise(path.read_bytes()[:4096]) for path in RECORDINGS)
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_a_bundled_recording_is_read_by_one_reader_into_sound_tables(path):
+    head = path.read_bytes()[: 1 << 20]
+    (reader,) = [reader for reader in readers() if reader.recognise(head)]
+    rec = ex.open(path)
+    assert rec.format == reader.FORMAT
+    assert len(rec) == len(rec.tables) > 0
+    for name in rec:
+        frame = rec[name].collect()
+        assert frame.height > 0, name
+        if "time" in frame.columns:
+            assert frame.schema["time"] == pl.Datetime("us", "UTC")
+            assert frame["time"].null_count() == 0
+    assert not any(note.severity == "warning" for note in rec.notes)
+
+
+def test_a_recording_shows_itself(busy_host):
+    assert "esx-07.lab.example" in repr(busy_host)
+    assert "vcpu" in repr(busy_host)
+    shown = busy_host._repr_html_()
+    assert "esx-07.lab.example" in shown
+    assert "vcpu (83)" in shown
+
+
+def test_what_a_recording_shows_is_escaped():
+    rec = ex.Recording("esxtop", "<img src=x>", {}, {"vms": ["<script>"]}, (ex.Note("<b>"),))
+    shown = rec._repr_html_()
+    assert "<script>" not in shown
+    assert "<img" not in shown
+    assert "&lt;b&gt;" in shown
+
+
+def test_a_recording_can_be_copied_and_sent_to_another_process(busy_host):
+    again = pickle.loads(pickle.dumps(busy_host))
+    assert again.meta == busy_host.meta
+    assert again.notes == busy_host.notes
+    assert again["memory"].collect().equals(busy_host["memory"].collect())
+    assert copy.copy(busy_host)["memory"].collect().equals(busy_host["memory"].collect())
+    assert busy_host in {busy_host}
+
+
+def test_a_recording_shows_no_control_characters():
+    rec = ex.Recording("esxtop", "capture.csv", {}, {"vms": ("\x1b]0;title\x07",)})
+    assert "\x1b" not in repr(rec)
+
+
+def test_a_recording_cannot_be_changed(busy_host):
+    with pytest.raises(TypeError):
+        busy_host.tables["memory"] = None
+    with pytest.raises(AttributeError):
+        busy_host.notes = ()
+
+
+def test_the_public_names_are_all_there():
+    import esxparse
+
+    loaded = {name: getattr(esxparse, name) for name in esxparse.__all__}
+    assert all(value is not None for value in loaded.values())
+    assert {*esxparse._WHERE, *esxparse._MODULES, "open"} == set(esxparse.__all__)
+    assert set(esxparse.__all__) <= set(dir(esxparse))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        esxparse.nonsense  # noqa: B018
