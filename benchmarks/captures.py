@@ -1,8 +1,8 @@
 """Captures to measure with: any number of columns and rows, shaped like an ESXi 6.5 `-b -a` file.
 
-Counted on such a file, and here: 58 % (here 58 %) of the cells are "0.00", 19 % (16 %) a single digit, 5 % (4 %) "-1"; from one
-row to the next 12 % (15 %) of the cells change; cells that stay stand in runs of 13 (11) on average, for most worlds are
-idle and most devices unused. The names repeat the real grammar, groups and their worlds interleaved.
+Counted on such a file, and (here): 58 % (58 %) of the cells are "0.00", 19 % (16 %) a single digit, 5 % (4 %) "-1".
+From one row to the next 12 % (15 %) of the cells change; those that stay stand in runs of 13 (11) on average, for most
+worlds are idle and most devices unused. The names repeat the real grammar, groups and their worlds interleaved.
 """
 
 from __future__ import annotations

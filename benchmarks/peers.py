@@ -69,7 +69,8 @@ def duckdb(path: str) -> Any:
 
     columns = {f"c{n}": "DOUBLE" if n else "VARCHAR" for n in range(_columns(path))}
     options = "header=false, skip=1, auto_detect=false, quote='\"', delim=',', max_line_size=16000000"
-    return db.sql(f"from read_csv('{path}', columns={columns}, {options})").to_arrow_table()
+    relation = db.sql(f"from read_csv('{path}', columns={columns}, {options})")
+    return relation.to_arrow_table() if relation else None
 
 
 def csv_module(path: str) -> Any:

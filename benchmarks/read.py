@@ -1,7 +1,7 @@
-"""Reads the same captures with esxparse and its peers in one run, times the commands, and writes RESULTS.md.
+"""Reads the same captures with esxparse and its peers in one run, times commands, writes RESULTS.md.
 
-Readers take turns, each read in a process of its own after one on a small capture; medians are quoted, and ratios are of
-medians. Run by `make bench`.
+Readers take turns, each read in a process of its own after one on a small capture; medians are quoted, and ratios are
+of medians. Run by `make bench`.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ def main() -> None:
         "",
         f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
         "",
-        "Captures are made by `benchmarks/captures.py`, shaped like ESXi 6.5 `-b -a` (58 % of the cells are `0.00`). Every",
-        "reader reads the whole file into memory in a process of its own, after one small capture; esxparse makes all its",
-        "tables, the others one frame of all columns (csv module: lists of floats). MB is 10^6 bytes. Peak memory is what the",
-        "process took at most beyond what it had before reading.",
+        "Captures are made by `benchmarks/captures.py`, shaped like ESXi 6.5 `-b -a` (58 % of the cells are `0.00`).",
+        "Every reader reads the whole file into memory in a process of its own, after one small capture; esxparse",
+        "makes all its tables, the others one frame of all columns (csv module: lists of floats). MB is 10^6 bytes.",
+        "Peak memory is what the process took at most beyond what it had before reading.",
     ]
     for (columns, rows), file in zip(SIZES, files, strict=True):
         lines += ["", f"## {columns:,} columns x {rows} rows, {file.stat().st_size / 1e6:.0f} MB", ""]

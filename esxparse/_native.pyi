@@ -1,5 +1,4 @@
-"""The compiled byte scanner: `esxparse.formats.esxtop.scan_twin` says what its functions promise."""
-
+# The compiled byte scanner: `esxparse.formats.esxtop.scan_twin` says what its functions promise.
 import numpy as np
 from numpy.typing import NDArray
 

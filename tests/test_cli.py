@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import compose
 import pytest
@@ -115,9 +116,9 @@ def test_names_a_terminal_cannot_show_are_shown_in_another_way(tmp_path):
     assert b"\\u65e5" in done.stdout
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_that_cannot_be_written_is_one_line(busy_host_file):
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "esxparse", "info", str(busy_host_file)],
             stdout=full,

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import esxparse as ex
+from esxparse.formats.esxtop import body
 
 COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
 ROWS = [["100", "1.25", "2.00"], ["200", "1.50", "2.25"], ["300", "1.75", "2.50"]]
@@ -167,8 +168,6 @@ def test_short_lines_do_not_ask_for_memory(tmp_path):
 
 def test_a_file_that_shrinks_or_grows_while_it_is_read(tmp_path, monkeypatch):
     """What was there at the start is read, or what is left of it; the next time reads the rest."""
-    from esxparse.formats.esxtop import body
-
     content = compose.text(COLUMNS, ROWS * 300, step=0)
     file = compose.write(tmp_path, content)
     monkeypatch.setattr(body, "PIECE", 4096)
@@ -194,8 +193,6 @@ def test_a_file_that_shrinks_or_grows_while_it_is_read(tmp_path, monkeypatch):
 
 
 def test_pieces_and_threads_do_not_matter(tmp_path, monkeypatch):
-    from esxparse.formats.esxtop import body
-
     columns = [(f"Group Cpu({n}:vm)", "% Used") for n in range(50)] + [("Memory", "Numa Home Nodes")]
     samples = [[f"{n * 7 % 13}.{n % 100:02d}"] * 50 + [["0", "0,1", ""][n % 3]] for n in range(200)]
     file = compose.write(tmp_path, compose.text(columns, samples, step=0) + "cut,row\n")
