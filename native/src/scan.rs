@@ -152,9 +152,11 @@ impl Column {
     }
 }
 
-/// The cell at `at` where it is a short quoted decimal with more cells after it: its value and its length.
+/// The cell at `at` where it is a short quoted decimal with more cells after it: its value and its length. It is
+/// remembered where it fits.
 #[inline(always)]
-fn short_cell(line: &[u8], at: usize, head: u64) -> Option<(f64, usize)> {
+fn short_cell(line: &[u8], at: usize, seen: &mut Seen) -> Option<(f64, usize)> {
+    let head = word_at(line, at)?;
     if head & 0xff != u64::from(b'"') {
         return None;
     }
@@ -164,26 +166,16 @@ fn short_cell(line: &[u8], at: usize, head: u64) -> Option<(f64, usize)> {
     if length == 8 || line.get(at + comma) != Some(&b',') {
         return None;
     }
-    short_decimal(text, length).map(|value| (value, comma + 1))
-}
-
-/// The short cell at `at`, by memory or by parsing: its value and its length.
-#[inline(always)]
-fn short_or_seen(line: &[u8], at: usize, seen: &mut Seen) -> Option<(f64, usize)> {
-    let head = word_at(line, at)?;
-    if (head ^ seen.word) << seen.shift == 0 {
-        return Some((seen.value, seen.length as usize));
-    }
-    let (value, length) = short_cell(line, at, head)?;
-    if length <= 8 {
+    let value = short_decimal(text, length)?;
+    if comma < 8 {
         *seen = Seen {
             word: head,
             value,
-            shift: 64 - 8 * length as u32,
-            length: length as u32,
+            shift: 56 - 8 * comma as u32,
+            length: comma as u32 + 1,
         };
     }
-    Some((value, length))
+    Some((value, comma + 1))
 }
 
 /// Number of cells from `at` on; none in an empty line.
@@ -199,6 +191,31 @@ fn count_cells(line: &[u8], mut at: usize) -> usize {
     cells
 }
 
+/// Passes over the cells at the start of `columns` that are like those before them; gives how many they are and where
+/// the next begins. Most cells are such: this loop is what a capture is read with.
+#[inline(always)]
+fn scan_seen(
+    line: &[u8],
+    mut at: usize,
+    row: usize,
+    columns: &[Column],
+    out: &mut [f64],
+) -> (usize, usize) {
+    for (cells, column) in columns.iter().enumerate() {
+        let seen = column.seen;
+        match word_at(line, at) {
+            Some(word) if (word ^ seen.word) << seen.shift == 0 => {
+                if let Some(slot) = out.get_mut(column.place.wrapping_add(row * column.step)) {
+                    *slot = seen.value;
+                }
+                at += seen.length as usize;
+            }
+            _ => return (cells, at),
+        }
+    }
+    (columns.len(), at)
+}
+
 /// Scans one line (no line end in it) and gives the number of its cells; numbers go to `out`.
 fn scan_line(
     line: &[u8],
@@ -211,15 +228,15 @@ fn scan_line(
     let mut at = 0;
     let mut cells = 0;
     let mut more = !line.is_empty();
-    for column in columns {
+    while more {
+        let (like, next) = scan_seen(line, at, row, &columns[cells..], out);
+        at = next;
+        cells += like;
+        let Some(column) = columns.get_mut(cells) else {
+            break;
+        };
         let slot = out.get_mut(column.place.wrapping_add(row * column.step));
-        if !more {
-            if let Some(slot) = slot {
-                *slot = f64::NAN;
-            }
-            continue;
-        }
-        if let Some((value, length)) = short_or_seen(line, at, &mut column.seen) {
+        if let Some((value, length)) = short_cell(line, at, &mut column.seen) {
             if let Some(slot) = slot {
                 *slot = value;
             }
@@ -241,6 +258,11 @@ fn scan_line(
             more = !cell.last;
         }
         cells += 1;
+    }
+    for column in columns.iter().skip(cells) {
+        if let Some(slot) = out.get_mut(column.place.wrapping_add(row * column.step)) {
+            *slot = f64::NAN;
+        }
     }
     if more {
         cells += count_cells(line, at);
