@@ -25,6 +25,7 @@ setup: $(SYNCED) ## Make the locked environment in .venv (every other command do
 # Byte code is compiled at once: the first report should not pay for it.
 $(SYNCED): pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --locked --compile-bytecode
+	@$(RUN) python -m compileall -q esxparse
 	@touch $@
 
 report: $(SYNCED) ## Bundled capture to HTML report (CAPTURE=file OUTPUT=file for another)

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esxparse.formats.esxtop.scan import count_lines, scan
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from esxparse.formats.esxtop.layout import Layout
 
-Integers = NDArray[np.int64]
+    Integers = NDArray[np.int64]
 
 PIECE = 4 << 20
 """Bytes read at a time."""

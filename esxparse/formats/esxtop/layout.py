@@ -11,7 +11,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esxparse.counters.naming import column_name, table_name
 from esxparse.formats.esxtop.instances import PART_NAMES
@@ -19,7 +18,9 @@ from esxparse.formats.esxtop.instances import PART_NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Places = NDArray[np.int64]
+    from numpy.typing import NDArray
+
+    Places = NDArray[np.int64]
 
 _NO_PARTS = ("time", "instance")
 _column_name = cache(column_name)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esxparse.formats.esxtop import times
 from esxparse.formats.esxtop.header import MARK
@@ -14,10 +13,11 @@ from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.body import Body
 
-Integers = NDArray[np.int64]
+    Integers = NDArray[np.int64]
 
 _SHOWN = 5
 

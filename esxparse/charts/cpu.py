@@ -1,0 +1,230 @@
+"""CPU: how busy the host is, which physical CPUs carry it, and which VMs wait.
+
+All builders take frames of `esxparse.metrics.host_cpu` and `esxparse.metrics.scheduling`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import leaders, over_time, ranking, rounded, spoken, with_labels
+from esxparse.charts.theme import HEAT
+
+if TYPE_CHECKING:
+    from esxparse.charts.marks import Levels
+
+_HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
+_HEAT_EDGES: Final = (10, 25, 50, 75, 90)
+_HEAT_BUCKETS: Final = 90
+_HEAT_CELLS: Final = 6000
+
+
+class Wait(NamedTuple):
+    """A way in which a VM fails to run: its column, title and axis."""
+
+    column: str
+    title: str
+    meaning: str
+    hue: str
+
+
+WAITS: Final = {
+    "ready": Wait("contention_pct", "Ready", "ready to run, no physical CPU free", "blue"),
+    "costop": Wait("costop_pct", "Co-stop", "stopped until its sibling vCPUs catch up", "teal"),
+    "limited": Wait("max_limited_pct", "Limited", "held back by a CPU limit", "plum"),
+    "swap_wait": Wait("swap_wait_pct", "Swap wait", "waiting for memory to be read from swap", "wine"),
+}
+"""The waits of `scheduling.per_vcpu`, each in % of the time of one vCPU."""
+
+
+def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """The whole host over time: used, util and core util, mean of all physical CPUs.
+
+    Args:
+        pcpu: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
+        levels: Threshold of the host's use.
+    """
+    if pcpu is None:
+        return None
+    total = pcpu.filter(pl.col("pcpu").is_null())
+    columns = [name for name in _HOST_SERIES if name in total.collect_schema().names()]
+    long = total.unpivot(columns, index="time", variable_name="measure", value_name="pct").drop_nulls("pct")
+    long = long.with_columns(label=pl.col("measure").replace_strict(_HOST_SERIES))
+    reduced = over_time(long, ["pct"], ["label"])
+    if reduced.frame.is_empty():
+        return None
+    present = set(reduced.frame["label"])
+    names = [name for name in _HOST_SERIES.values() if name in present]
+    chart = marks.over_time(
+        reduced,
+        "pct",
+        names,
+        title=marks.heading("Host CPU, used and util", reduced.caption),
+        y_title="% of all physical CPUs",
+        noun="Measure",
+        unit="%",
+        levels=levels,
+    )
+    return marks.fluid(chart, "Used and util of all physical CPUs over time, percent.")
+
+
+def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
+    """Every physical CPU over time, colour by its busiest sample in each bucket: shows imbalance and pinning.
+
+    Args:
+        pcpu: As for `host`.
+        value: Column to colour by.
+    """
+    if pcpu is None:
+        return None
+    single = pcpu.filter(pl.col("pcpu").is_not_null(), pl.col(value).is_not_null())
+    count = single.select(pl.col("pcpu").n_unique()).collect().item()
+    buckets = min(_HEAT_BUCKETS, max(_HEAT_CELLS // max(count, 1), 24))
+    reduced = over_time(single, [value], ["pcpu"], buckets=buckets)
+    if reduced.frame.is_empty():
+        return None
+    step = reduced.step_s or _median_step(reduced.frame)
+    edges = [*_HEAT_EDGES]
+    labels = [
+        f"under {edges[0]} %",
+        *(f"{low} to {high} %" for low, high in pairwise(edges)),
+        f"{edges[-1]} % and more",
+    ]
+    high = f"{value}_max"
+    cells = reduced.frame.with_columns(
+        label=_binned(pl.col(high), edges, labels),
+        until=pl.col("time") + pl.duration(seconds=step),
+    )
+    chart: alt.Chart = (
+        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", f"highest sample of {spoken(step)}"))
+        .mark_rect()
+        .encode(
+            marks.time_x(cells["time"]),
+            alt.X2("until:T"),
+            alt.Y("pcpu:O", title="Physical CPU", sort=None, axis=alt.Axis(labelOverlap=True)),
+            color=marks.series_colour(labels, palette=[shade.light for shade in HEAT]),
+            tooltip=[
+                alt.Tooltip("pcpu:O", title="PCPU"),
+                marks.time_tip(),
+                marks.number_tip(value, "mean, %"),
+                marks.number_tip(high, "highest, %"),
+            ],
+        )
+    )
+    height = min(max(count * 12, 120), 360)
+    return marks.fluid(chart, f"Util of each of {count} physical CPUs over time, percent.", height)
+
+
+def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
+    """VMs ranked by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
+
+    Args:
+        per_vcpu: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits.
+        wait: A key of `WAITS`.
+        levels: Threshold, per vCPU.
+    """
+    if per_vcpu is None:
+        return None
+    kind = _kind(per_vcpu, wait)
+    table, left_out = ranking(with_labels(per_vcpu, "vm", "group_id"), "vm", kind.column, "VMs")
+    if table.is_empty():
+        return None
+    chart = marks.ranked(
+        table,
+        "p95",
+        title=marks.heading(
+            f"{kind.title} per vCPU", kind.meaning, "bar: 95th percentile, tick: highest sample", left_out
+        ),
+        x_title="% of the time of one vCPU",
+        noun="VM",
+        unit="%",
+        mark="max",
+        levels=levels,
+        hue=kind.hue,
+    )
+    return marks.fluid(chart, f"VMs ranked by {kind.title} per vCPU, percent.", marks.bars_height(table.height))
+
+
+def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
+    """The VMs that lead `wait_ranked`, over time.
+
+    Args:
+        per_vcpu: As for `wait_ranked`.
+        wait: A key of `WAITS`.
+        levels: Threshold, per vCPU.
+    """
+    if per_vcpu is None:
+        return None
+    kind = _kind(per_vcpu, wait)
+    named = with_labels(per_vcpu, "vm", "group_id")
+    chosen = leaders(named, "label", kind.column)
+    if not chosen.chosen:
+        return None
+    reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [kind.column], ["label", "vm"])
+    reduced = reduced._replace(frame=reduced.frame.rename({"vm": "full"}))
+    chart = marks.over_time(
+        reduced,
+        kind.column,
+        chosen.chosen,
+        palette=marks.same_colours(chosen),
+        title=marks.heading(
+            f"{kind.title} per vCPU over time", chosen.caption("VMs", "95th percentile"), reduced.caption
+        ),
+        y_title="% of the time of one vCPU",
+        noun="VM",
+        unit="%",
+        levels=levels,
+    )
+    return marks.fluid(chart, f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.")
+
+
+def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """VMs ranked by the CPU they use, in physical cores: mean, tick at the highest sample.
+
+    Args:
+        per_vcpu: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
+    """
+    if per_vcpu is None:
+        return None
+    cores = per_vcpu.with_columns(cores=pl.col("used_pct") * pl.col("vcpus") / 100)
+    table, left_out = ranking(with_labels(cores, "vm", "group_id"), "vm", "cores", "VMs", order="mean")
+    if table.is_empty():
+        return None
+    chart = marks.ranked(
+        table,
+        "mean",
+        title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
+        x_title="cores (100 % of one physical core each)",
+        noun="VM",
+        unit="cores",
+        mark="max",
+        hue="blue",
+    )
+    return marks.fluid(chart, "VMs ranked by CPU used, in physical cores.", marks.bars_height(table.height))
+
+
+def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
+    """The label of the interval that `value` lies in, each closed at its lower end."""
+    label = pl.lit(labels[0])
+    for edge, name in zip(edges, labels[1:], strict=True):
+        label = pl.when(value >= edge).then(pl.lit(name)).otherwise(label)
+    return label
+
+
+def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
+    """The wait as this capture can show it: without the counter of limits, ready time holds them."""
+    kind = WAITS[wait]
+    if wait == "ready" and per_vcpu.select(pl.col(kind.column).is_null().all()).collect().item():
+        return kind._replace(column="ready_pct", meaning="ready to run, no physical CPU free or a limit reached")
+    return kind
+
+
+def _median_step(frame: pl.DataFrame) -> int:
+    gaps = frame["time"].unique().sort().diff().drop_nulls().dt.total_seconds()
+    middle = gaps.median()
+    return max(int(middle), 1) if isinstance(middle, (int, float)) else 1

@@ -1,0 +1,335 @@
+"""The pieces every chart is put together from: time axis, series lines, ranked bars, threshold rules.
+
+Names of VMs and devices reach a chart only as values of data and as domains of scales, never inside an expression or a
+field name: whatever stands in them is drawn as text.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts.reduce import rounded
+from esxparse.charts.theme import SERIES, colour, colours
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.charts.reduce import Leaders, Reduced
+
+HEIGHT: Final = 220
+"""Height of a chart over time, pixels."""
+
+BAR_STEP: Final = 22
+"""Height of one bar of a ranking with its gap, pixels."""
+
+_HEADROOM: Final = 1.06
+
+_SHOW_SECONDS_BELOW: Final = 180
+
+_NEAR_END: Final = 0.25
+
+
+C = TypeVar("C", alt.Chart, alt.LayerChart)
+
+
+class Levels(Protocol):
+    """What a chart needs of a threshold; `esxparse.diagnosis.thresholds.Threshold` is one."""
+
+    @property
+    def warn(self) -> float | None:
+        """From here on the value deserves a look."""
+
+    @property
+    def critical(self) -> float | None:
+        """From here on the value hurts."""
+
+
+def heading(title: str, *parts: str) -> alt.TitleParams:
+    """Title of a chart with whatever of `parts` is not empty as its subtitle."""
+    subtitle = "; ".join(part for part in parts if part)
+    if not subtitle:
+        return alt.TitleParams(title)
+    return alt.TitleParams(title, subtitle=[subtitle[:1].upper() + subtitle[1:]])
+
+
+def time_x(times: pl.Series) -> alt.X:
+    """The horizontal axis for `times`, in UTC whatever the reader's own time zone is; its title holds the date."""
+    first, last = times.min(), times.max()
+    if not isinstance(first, datetime) or not isinstance(last, datetime):
+        msg = f"the column {times.name!r} holds no times"
+        raise TypeError(msg)
+    one_day = first.date() == last.date()
+    dates = f"{first:%Y-%m-%d}" if one_day else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
+    brief = (last - first).total_seconds() < _SHOW_SECONDS_BELOW
+    form = "%H:%M:%S" if brief else "%H:%M" if one_day else "%m-%d %H:%M"
+    return alt.X(
+        "time:T",
+        title=f"Time (UTC), {dates}",
+        scale=alt.Scale(type="utc"),
+        axis=alt.Axis(format=form, tickCount=6, labelSeparation=8),
+    )
+
+
+def time_tip(field: str = "time", title: str = "Time (UTC)") -> alt.Tooltip:
+    """The exact time of a point, in UTC."""
+    return alt.Tooltip(f"{field}:T", timeUnit="utcyearmonthdatehoursminutesseconds", title=title)
+
+
+def number_tip(field: str, title: str, digits: int = 2) -> alt.Tooltip:
+    """The exact value of a point."""
+    return alt.Tooltip(f"{field}:Q", title=title, format=f",.{digits}f")
+
+
+def series_colour(names: Sequence[str], palette: Sequence[str] | None = None, *, legend: bool = True) -> alt.Color:
+    """Colours for `names` in their order, with a legend unless the title says it all."""
+    return alt.Color(
+        "label:N",
+        title=None,
+        scale=alt.Scale(domain=list(names), range=list(palette or colours(len(names)))),
+        # Symbols would take on the faintness of a band.
+        legend=alt.Legend(symbolOpacity=1) if legend else None,
+    )
+
+
+def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
+    """Upper end of an axis that shows all `values`, the first threshold, and the second once it is near."""
+    present = [value for value in values if value is not None]
+    highest = max(present, default=0.0)
+    marks = [highest]
+    if levels is not None and levels.warn is not None:
+        marks.append(levels.warn)
+        if levels.critical is not None and highest > levels.warn:
+            marks.append(levels.critical)
+    return max(marks) * _HEADROOM or 1.0
+
+
+def rules(
+    levels: Levels | None, top: float, unit: str, axis: str = "y", words: tuple[str, str] = ("warn", "critical")
+) -> list[alt.LayerChart]:
+    """Dashed lines with labels at the thresholds that lie below `top`.
+
+    Args:
+        levels: The threshold, or None for no lines.
+        top: Upper end of the axis.
+        unit: Unit of the values, said in the label.
+        axis: "y" for lines across a chart over time, "x" for lines down a ranking.
+        words: What the two limits are called.
+    """
+    if levels is None:
+        return []
+    drawn = []
+    limits = (("warn", levels.warn), ("critical", levels.critical))
+    for (level, value), word in zip(limits, words, strict=True):
+        if value is None or not 0 < value <= top or (level == "critical" and value == levels.warn):
+            continue
+        text = f"{word} {value:,g} {unit}".strip()
+        base = alt.Chart(pl.DataFrame({"at": [float(value)], "text": [text]}))
+        across = axis == "y"
+        place = alt.Y("at:Q") if across else alt.X("at:Q")
+        rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour(level)).encode(place)
+        side = "right" if across else _word_side(level, value / top)
+        settings: dict[str, Any] = {
+            "align": side,
+            "baseline": "bottom",
+            "dx": -3 if side == "right" else 3,
+            "dy": -3 if across else 0,
+        }
+        # In a ranking the words stand on two lines: however close the limits are, neither covers the other.
+        height = -3 if level == "warn" else -15
+        other = alt.X(value="width") if across else alt.Y(value=height)
+        # A rim in the colour of the page keeps the words readable where lines run behind them.
+        rim = base.mark_text(**settings, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.7, strokeJoin="round")
+        said = base.mark_text(**settings, color=colour(level))
+        drawn.append(layered(rule, *(layer.encode(place, other, text="text:N") for layer in (rim, said))))
+    return drawn
+
+
+def _word_side(level: str, position: float) -> Literal["left", "right"]:
+    """How words at an upright line are aligned: away from the other threshold's, unless the chart ends there."""
+    if level == "warn":
+        return "right" if position > _NEAR_END else "left"
+    return "left" if position < 1 - _NEAR_END else "right"
+
+
+def same_colours(leaders: Leaders) -> list[str]:
+    """Colours for `leaders.chosen` that an instance keeps from chart to chart."""
+    palette = colours(len(SERIES))
+    return [palette[place] for place in leaders.places]
+
+
+def layered(*layers: Any) -> alt.LayerChart:
+    """Charts on top of each other; `alt.layer` may give a facet as well, and its type says so."""
+    return alt.LayerChart(layer=list(layers))
+
+
+def fluid(chart: C, description: str, height: float = HEIGHT) -> C:
+    """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
+    return chart.properties(
+        width="container",
+        height=height,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        description=description,
+    )
+
+
+def over_time(
+    reduced: Reduced,
+    value: str,
+    names: Sequence[str],
+    *,
+    title: alt.TitleParams,
+    y_title: str,
+    noun: str,
+    unit: str,
+    levels: Levels | None = None,
+    palette: Sequence[str] | None = None,
+    dash: str | None = None,
+    words: tuple[str, str] = ("warn", "critical"),
+    legend: bool = True,
+) -> alt.LayerChart:
+    """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
+
+    Args:
+        reduced: Columns `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name)
+            and `dash`.
+        value: Column to draw.
+        names: The labels in order of the legend.
+        title: Heading.
+        y_title: Title of the vertical axis, with its unit.
+        noun: What a label names, for the tooltip.
+        unit: Unit, for the thresholds and the tooltip.
+        levels: Threshold to draw.
+        palette: Colours of the names; the series colours if None.
+        dash: Column that tells solid from dashed lines.
+        words: What the two limits of `levels` are called.
+        legend: Whether the names need one.
+    """
+    low, high = f"{value}_min", f"{value}_max"
+    data = reduced.frame.filter(pl.col(value).is_not_null())
+    top = top_of(data[high].to_list(), levels)
+    base = alt.Chart(rounded(data)).encode(time_x(data["time"]))
+    scale = alt.Scale(domain=[0, top], nice=False)
+    y = alt.Y(f"{value}:Q", title=y_title, scale=scale)
+    hue = series_colour(names, palette, legend=legend)
+    series: dict[str, Any] = {"color": hue}
+    if dash is not None:
+        series["strokeDash"] = alt.StrokeDash(
+            f"{dash}:N", title=None, legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=1.7, orient="bottom")
+        )
+    # Not `nearest`: Vega-Lite 6.4 then reads the names in tooltips from the wrong place and says "undefined".
+    hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
+    name = "full" if "full" in data.columns else "label"
+    tips = [alt.Tooltip(f"{name}:N", title=noun), time_tip(), number_tip(value, unit)]
+    layers: list[Any] = []
+    if reduced.step_s is not None:
+        tips = [*tips[:1], time_tip(title="From (UTC)"), number_tip(value, f"mean, {unit}")]
+        tips += [number_tip(low, f"lowest, {unit}"), number_tip(high, f"highest, {unit}")]
+        detail = [f"{dash}:N"] if dash is not None else []
+        # The thin line at the band's upper edge keeps a peak visible that is one bucket wide.
+        edge = alt.OverlayMarkDef(opacity=0.55, strokeWidth=0.9)
+        band = base.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
+        layers.append(band.encode(alt.Y2(f"{low}:Q"), color=hue, detail=detail))
+    layers.append(base.mark_line().encode(y, **series))
+    dots = base.mark_point(filled=True, size=70).encode(
+        y, color=hue, tooltip=tips, opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0))
+    )
+    layers.append(dots.add_params(hover))
+    return layered(*layers, *rules(levels, top, unit, words=words)).properties(title=title)
+
+
+def stacked_time(
+    reduced: Reduced,
+    value: str,
+    names: Sequence[str],
+    *,
+    title: alt.TitleParams | None,
+    y_title: str,
+    noun: str,
+    unit: str,
+    palette: Sequence[str] | None = None,
+) -> alt.Chart:
+    """Areas of `value` over time, one upon the other in the order of `names`.
+
+    Args:
+        reduced: Columns `label`, `time`, `value`.
+        value: Column to draw.
+        names: The labels from the bottom up.
+        title: Heading; None for areas that become a layer of something with a heading of its own.
+        y_title: Title of the vertical axis, with its unit.
+        noun: What a label names, for the tooltip.
+        unit: Unit, for the tooltip.
+        palette: Colours of the names; the series colours if None.
+    """
+    order = pl.DataFrame({"label": list(names), "place": range(len(names))})
+    data = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    chart: alt.Chart = (
+        alt.Chart(rounded(data), title=alt.Undefined if title is None else title)
+        .mark_area(opacity=0.85)
+        .encode(
+            time_x(data["time"]),
+            alt.Y(f"{value}:Q", title=y_title, stack="zero"),
+            color=series_colour(names, palette=palette),
+            order=alt.Order("place:Q"),
+            tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
+        )
+    )
+    return chart
+
+
+def ranked(
+    table: pl.DataFrame,
+    value: str,
+    *,
+    title: alt.TitleParams,
+    x_title: str,
+    noun: str,
+    unit: str,
+    mark: str | None = None,
+    mark_title: str = "highest sample",
+    levels: Levels | None = None,
+    hue: str = "blue",
+) -> alt.LayerChart:
+    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
+
+    Args:
+        table: Columns `label`, `full`, `value` and `mark`, one row per instance, in order.
+        value: Column that gives the bar its length.
+        title: Heading.
+        x_title: Title of the horizontal axis, with its unit.
+        noun: What a label names, for the tooltip.
+        unit: Unit, for thresholds and tooltip.
+        mark: Column of the tick, such as the highest sample.
+        mark_title: What the tick stands for.
+        levels: Threshold to draw.
+        hue: Name of the bars' colour.
+    """
+    labels = table["label"].to_list()
+    seen = [*table[value].to_list(), *(table[mark].to_list() if mark else [])]
+    top = top_of(seen, levels)
+    base = alt.Chart(rounded(table)).encode(label_y(labels))
+    scale = alt.Scale(domain=[0, top], nice=False)
+    tips = [alt.Tooltip("full:N", title=noun), number_tip(value, f"{value}, {unit}")]
+    if mark:
+        tips.append(number_tip(mark, f"{mark_title}, {unit}"))
+    bars = base.mark_bar(color=colour(hue), height=alt.RelativeBandSize(0.62)).encode(
+        alt.X(f"{value}:Q", title=x_title, scale=scale), tooltip=tips
+    )
+    layers: list[Any] = [bars]
+    if mark:
+        tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
+        layers.append(tick.encode(alt.X(f"{mark}:Q", title=x_title, scale=scale), tooltip=tips))
+    return layered(*layers, *rules(levels, top, unit, axis="x")).properties(title=title)
+
+
+def label_y(labels: Sequence[str]) -> alt.Y:
+    """A vertical axis of names in the order given."""
+    return alt.Y("label:N", title=None, sort=None, scale=alt.Scale(domain=list(labels)))
+
+
+def bars_height(count: int) -> int:
+    """Pixels for a ranking of `count` bars."""
+    return max(count, 1) * BAR_STEP + 8

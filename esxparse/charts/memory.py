@@ -1,0 +1,122 @@
+"""Memory: what the host's memory holds, and whether ESXi had to take some back.
+
+All builders take frames of `esxparse.metrics.memory`. esxtop's MB are 2**20 bytes; the charts say MiB and GiB.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import over_time
+from esxparse.charts.theme import colour
+
+if TYPE_CHECKING:
+    from esxparse.charts.marks import Levels
+
+_HOLDERS: Final = {"other_mb": "VMs and other", "vmkernel_mb": "VMkernel", "free_mb": "Free"}
+_RECLAIMED: Final = {"balloon_mb": "Ballooned", "swap_used_mb": "Swapped", "compressed_mb": "Compressed"}
+_SWAPPING: Final = {"swap_in_mb_per_s": "Swap in", "swap_out_mb_per_s": "Swap out"}
+_MIB_PER_GIB: Final = 1024
+
+
+def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """Who holds the host's memory over time, with the least free memory ESXi wants to keep.
+
+    Args:
+        memory: `memory.host`: `time, other_mb, vmkernel_mb, free_mb, minfree_mb`.
+    """
+    long = _long(memory, _HOLDERS, scale=_MIB_PER_GIB)
+    if long is None or memory is None:
+        return None
+    reduced = over_time(long, ["value"], ["label"])
+    present = set(reduced.frame["label"])
+    names = [name for name in _HOLDERS.values() if name in present]
+    palette = [colour({"VMs and other": "blue", "VMkernel": "orange", "Free": "grid"}[name]) for name in names]
+    areas = marks.stacked_time(
+        reduced,
+        "value",
+        names,
+        title=None,
+        y_title="GiB",
+        noun="Held by",
+        unit="GiB",
+        palette=palette,
+    )
+    layers: list[alt.Chart | alt.LayerChart] = [areas]
+    floor = memory.select(pl.col("minfree_mb").max()).collect().item() if _has(memory, "minfree_mb") else None
+    if floor and "Free" in present:
+        most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
+        layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
+    chart = marks.layered(*layers).properties(title=marks.heading("Host memory"))
+    return marks.fluid(chart, "Host memory over time by holder, GiB.")
+
+
+def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Memory taken back from VMs by ballooning, swapping and compression; None where it was never needed.
+
+    Args:
+        memory: `memory.host`: `time, balloon_mb, swap_used_mb, compressed_mb`.
+        levels: Threshold for each of them, MiB.
+    """
+    return _lines(memory, _RECLAIMED, "Memory taken back from VMs", "MiB", levels)
+
+
+def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Swap traffic over time; None where there was none.
+
+    Args:
+        memory: `memory.host`: `time, swap_in_mb_per_s, swap_out_mb_per_s`.
+        levels: Threshold, MiB/s.
+    """
+    return _lines(memory, _SWAPPING, "Swapping now", "MiB/s", levels)
+
+
+def _lines(
+    memory: pl.LazyFrame | None, columns: dict[str, str], title: str, unit: str, levels: Levels | None
+) -> alt.LayerChart | None:
+    long = _long(memory, columns)
+    if long is None or not long.select((pl.col("value") > 0).any()).collect().item():
+        return None
+    reduced = over_time(long, ["value"], ["label"])
+    present = set(reduced.frame["label"])
+    names = [name for name in columns.values() if name in present]
+    chart = marks.over_time(
+        reduced,
+        "value",
+        names,
+        title=marks.heading(title, reduced.caption),
+        y_title=unit,
+        noun="How",
+        unit=unit,
+        levels=levels,
+    )
+    return marks.fluid(chart, f"{title} over time, {unit}.")
+
+
+def _long(memory: pl.LazyFrame | None, columns: dict[str, str], scale: float = 1) -> pl.LazyFrame | None:
+    if memory is None:
+        return None
+    there = [name for name in columns if _has(memory, name)]
+    long = memory.unpivot(there, index="time", variable_name="what", value_name="value").drop_nulls("value")
+    long = long.select(
+        "time",
+        pl.col("what").replace_strict(columns, return_dtype=pl.String).alias("label"),
+        pl.col("value") / scale,
+    )
+    return None if long.limit(1).collect().is_empty() else long
+
+
+def _has(frame: pl.LazyFrame, name: str) -> bool:
+    return name in frame.collect_schema().names()
+
+
+def _floor_rule(at: float, floor_mib: float) -> list[alt.Chart]:
+    words = f"least free memory wanted: {floor_mib / _MIB_PER_GIB:.1f} GiB"
+    base = alt.Chart(pl.DataFrame({"at": [at], "text": [words]})).encode(alt.Y("at:Q"))
+    rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour("ink"))
+    text = base.mark_text(align="right", baseline="top", dx=-4, dy=4, fontSize=11)
+    return [rule, text.encode(alt.X(value="width"), text="text:N")]

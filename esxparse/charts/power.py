@@ -1,0 +1,144 @@
+"""Power: what the host draws, what it gets for it, and how deeply its CPUs sleep.
+
+`host` and `against_use` take frames of `esxparse.metrics.power` and `esxparse.metrics.host_cpu`; `c_states` and `clock`
+the table `pcpu_power_state` as read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import over_time, rounded
+from esxparse.charts.theme import SERIES, colour
+
+_C_STATE: Final = re.compile(r"pct_c_state_c(\d+)")
+_APERF: Final = "pct_of_aperf_per_mperf"
+_MOST_POINTS: Final = 600
+
+
+def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """Power drawn by the host over time, with its cap where one is set.
+
+    Args:
+        power: `power.host`: `time, watts, cap_watts`.
+    """
+    if power is None:
+        return None
+    drawn = power.filter(pl.col("watts") > 0).with_columns(label=pl.lit("Host"))
+    reduced = over_time(drawn, ["watts"], ["label"])
+    if reduced.frame.is_empty():
+        return None
+    chart = marks.over_time(
+        reduced,
+        "watts",
+        ["Host"],
+        title=marks.heading("Power drawn by the host", reduced.caption),
+        y_title="watts",
+        noun="Drawn by",
+        unit="W",
+        legend=False,
+    )
+    return marks.fluid(chart, "Power drawn by the host over time, watts.")
+
+
+def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Chart | None:
+    """Power against the host's util, one point per sample: the power curve of this server.
+
+    Args:
+        power: `power.host`: `time, watts`.
+        pcpu: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the host.
+    """
+    if power is None or pcpu is None:
+        return None
+    total = pcpu.filter(pl.col("pcpu").is_null(), pl.col("util_pct").is_not_null()).select("time", "util_pct")
+    joined = power.filter(pl.col("watts") > 0).select("time", "watts").join(total, on="time").sort("time").collect()
+    if joined.is_empty():
+        return None
+    every = -(-joined.height // _MOST_POINTS)
+    points = joined.gather_every(every)
+    chart: alt.Chart = (
+        alt.Chart(
+            rounded(points),
+            title=marks.heading(
+                "Power against util", f"every {every}th sample" if every > 1 else "one point per sample"
+            ),
+        )
+        .mark_point(filled=True, size=36, opacity=0.6, color=colour("blue"))
+        .encode(
+            alt.X("util_pct:Q", title="host util, % of all physical CPUs", scale=alt.Scale(zero=False)),
+            alt.Y("watts:Q", title="watts", scale=alt.Scale(zero=False)),
+            tooltip=[marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")],
+        )
+    )
+    return marks.fluid(chart, "Power drawn against CPU util, one point per sample.")
+
+
+def c_states(states: pl.LazyFrame | None) -> alt.Chart | None:
+    """Share of time the physical CPUs spend in each C-state, mean of all of them.
+
+    Args:
+        states: Table `pcpu_power_state`: `time, pcpu, pct_c_state_c0, ...`. States never entered are left out.
+    """
+    if states is None:
+        return None
+    found = {name: int(m[1]) for name in states.collect_schema().names() if (m := _C_STATE.fullmatch(name))}
+    if not found:
+        return None
+    names = {name: f"C{depth}" for name, depth in sorted(found.items(), key=lambda item: item[1])}
+    long = (
+        states.group_by("time")
+        .agg(pl.col(list(names)).mean())
+        .unpivot(list(names), index="time", variable_name="state", value_name="pct")
+        .drop_nulls("pct")
+        .with_columns(label=pl.col("state").replace_strict(names))
+        .filter((pl.col("pct") > 0).any().over("label"))
+    )
+    reduced = over_time(long, ["pct"], ["label"])
+    if reduced.frame.is_empty():
+        return None
+    present = set(reduced.frame["label"])
+    labels = [name for name in names.values() if name in present]
+    hues = [colour(name) for name in SERIES]
+    chart = marks.stacked_time(
+        reduced,
+        "pct",
+        labels,
+        title=marks.heading("C-states", "C0 is running, the rest is sleep; mean of all physical CPUs"),
+        y_title="% of time",
+        noun="State",
+        unit="%",
+        palette=[hues[place % len(hues)] for place in range(len(labels))],
+    )
+    return marks.fluid(chart, "Share of time in each C-state over time, percent.")
+
+
+def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """How fast the physical CPUs ran while not halted, as % of their nominal clock (APERF/MPERF).
+
+    Args:
+        states: Table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
+    """
+    if states is None or _APERF not in states.collect_schema().names():
+        return None
+    running = states.filter(pl.col(_APERF) > 0).with_columns(label=pl.lit("Physical CPUs"))
+    reduced = over_time(running, [_APERF], ["label"])
+    if reduced.frame.is_empty():
+        return None
+    # Over all CPUs at once the band is worth showing even where no samples were brought together.
+    step = reduced.step_s or 0
+    chart = marks.over_time(
+        reduced._replace(step_s=step),
+        _APERF,
+        ["Physical CPUs"],
+        title=marks.heading("Clock", "% of nominal; above 100 is turbo; line: mean, band: slowest to fastest CPU"),
+        y_title="% of nominal clock",
+        noun="Of",
+        unit="%",
+        legend=False,
+    )
+    return marks.fluid(chart, "Clock of the physical CPUs over time, percent of nominal.")

@@ -1,0 +1,268 @@
+"""Make a table small enough to draw, and say what was left out.
+
+A capture of a day has thousands of samples and hundreds of instances. `over_time` brings the samples to a bounded
+number of buckets and keeps each bucket's minimum, mean and maximum, so that a peak of one sample stays on the chart.
+`leaders` chooses the few instances worth a line of their own. `with_labels` gives each a short name that fits an axis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import east_asian_width
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_BUCKETS: Final = 180
+"""Most points in time a line has."""
+
+MAX_SERIES: Final = 8
+"""Most instances that get a line or a colour of their own."""
+
+MAX_RANKED: Final = 12
+"""Most bars of a ranking."""
+
+LABEL_WIDTH: Final = 18
+"""Columns of a typewriter that a label may take; most names of VMs fit."""
+
+_NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+
+
+class Reduced(NamedTuple):
+    """A table brought to buckets.
+
+    frame: the `by` columns, `time` (start of the bucket) and for every value `v` the columns `v` (mean), `v_min` and
+        `v_max`
+    step_s: length of a bucket in seconds, None where every sample was kept
+    """
+
+    frame: pl.DataFrame
+    step_s: int | None
+
+    @property
+    def caption(self) -> str:
+        """What a line and its band stand for, for a subtitle; empty where every sample was kept."""
+        if self.step_s is None:
+            return ""
+        return f"line: mean of {spoken(self.step_s)}; band: lowest to highest sample, its edge the highest"
+
+
+class Leaders(NamedTuple):
+    """The instances chosen to be drawn.
+
+    chosen: their names, highest first
+    every: all names, sorted, even those without a value
+    total: how many have a value
+    nothing: how many of those were passed over because they never were above 0
+    """
+
+    chosen: list[str]
+    every: list[str]
+    total: int
+    nothing: int = 0
+
+    @property
+    def places(self) -> list[int]:
+        """A number below `MAX_SERIES` for each of `chosen`, the same in every chart over the same instances.
+
+        It chooses the colour, so that a device is not blue in one chart and orange in the next. It is the place among
+        all instances by name, and the next one free where two of the chosen would share it.
+        """
+        taken: dict[str, int] = {}
+        for name in sorted(self.chosen):
+            place = self.every.index(name) % MAX_SERIES
+            while place in taken.values():
+                place = (place + 1) % MAX_SERIES
+            taken[name] = place
+        return [taken[name] for name in self.chosen]
+
+    def caption(self, noun: str, by: str) -> str:
+        """`the 8 of 212 VMs with the highest p95`, `3 more VMs had none`; empty where all are drawn."""
+        if len(self.chosen) + self.nothing == self.total:
+            return _none_of(self.nothing, noun) if self.nothing else ""
+        return f"the {len(self.chosen)} of {self.total} {noun} with the highest {by}"
+
+
+def spoken(seconds: int) -> str:
+    """A length of time in the largest unit that divides it: `90 s`, `5 min`, `2 h`."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def bucket_step(span_s: float, buckets: int) -> int:
+    """Seconds of a bucket, a round number, such that `span_s` seconds never need more than `buckets` buckets."""
+    # Buckets lie on round clock times, so a span can touch one more of them than its length alone tells.
+    least = span_s / max(buckets - 1, 1)
+    for step in _NICE_STEPS:
+        if step >= least:
+            return step
+    days = int(least // 86400) + 1
+    return days * 86400
+
+
+def over_time(
+    frame: pl.LazyFrame,
+    values: Sequence[str],
+    by: Sequence[str] = (),
+    *,
+    weight: str | None = None,
+    buckets: int = MAX_BUCKETS,
+) -> Reduced:
+    """Mean, minimum and maximum of `values` per bucket of time and `by`.
+
+    Args:
+        frame: Columns `time`, `by`, `values` and `weight`.
+        values: Columns to reduce; rows where one is null count for the others only.
+        by: Columns that tell one series from another.
+        weight: Column that weights the mean, such as the commands behind an average latency: the mean of averages is
+            wrong. The means of buckets without any weight are null.
+        buckets: Most distinct times in the result.
+    """
+    needed = ["time", *by, *values, *([weight] if weight else [])]
+    data = frame.select(list(dict.fromkeys(needed))).drop_nulls("time").collect()
+    times = data["time"].unique()
+    step: int | None = None
+    if len(times) > buckets:
+        span = times.to_frame().select(pl.col("time").max() - pl.col("time").min()).item()
+        step = bucket_step(span.total_seconds(), buckets)
+        data = data.with_columns(pl.col("time").dt.truncate(f"{step}s"))
+    columns = []
+    for value in values:
+        column = pl.col(value)
+        if weight is None:
+            mean = column.mean()
+        else:
+            share = pl.when(column.is_not_null()).then(pl.col(weight))
+            total = share.sum()
+            mean = pl.when(total > 0).then((column * share).sum() / total)
+        columns += [mean.alias(value), column.min().alias(f"{value}_min"), column.max().alias(f"{value}_max")]
+    reduced = data.group_by([*by, "time"]).agg(columns).sort([*by, "time"])
+    return Reduced(reduced, step)
+
+
+def leaders(
+    frame: pl.LazyFrame, by: str, value: str, n: int = MAX_SERIES, order: str = "p95", *, nonzero: bool = False
+) -> Leaders:
+    """The `n` instances of column `by` whose `value` is highest by `order` ("mean", "p95" or "max").
+
+    Instances without a single value are not counted; names settle ties, so the choice is the same on every run.
+    With `nonzero` those that never were above 0 are not chosen.
+    """
+    statistic = {
+        "mean": pl.col(value).mean(),
+        "p95": pl.col(value).quantile(0.95, "linear"),
+        "max": pl.col(value).max(),
+    }[order]
+    ranked = (
+        frame.filter(pl.col(value).is_not_null(), pl.col(by).is_not_null())
+        .group_by(by)
+        .agg(statistic.alias("_rank"), pl.col(value).max().alias("_max"))
+        .sort("_rank", by, descending=[True, False])
+        .collect()
+    )
+    some = ranked.filter(pl.col("_max") > 0) if nonzero else ranked
+    every = frame.select(pl.col(by).drop_nulls().unique().sort()).collect()[by].to_list()
+    return Leaders(some[by].head(n).to_list(), every, ranked.height, ranked.height - some.height)
+
+
+def ranking(
+    frame: pl.LazyFrame, name: str, value: str, noun: str, *, n: int = MAX_RANKED, order: str = "p95"
+) -> tuple[pl.DataFrame, str]:
+    """The `n` instances with the highest `value`, and words for those left out.
+
+    Args:
+        frame: Columns `label` (see `with_labels`), `name`, `value`; instances without a single value above 0 are left
+            out.
+        name: Column of the full names.
+        value: Column to rank by.
+        noun: What an instance is, in the plural.
+        n: Most rows.
+        order: "mean", "p95" or "max".
+
+    Returns:
+        Table `label, full, mean, p95, max`, highest `order` first, and a phrase such as `12 of 40 VMs` or
+        `3 more VMs had none`, or "".
+    """
+    column = pl.col(value)
+    table = (
+        frame.filter(column.is_not_null())
+        .group_by("label", pl.col(name).alias("full"))
+        .agg(mean=column.mean(), p95=column.quantile(0.95, "linear"), max=column.max())
+        .sort([order, "label"], descending=[True, False])
+        .collect()
+    )
+    some = table.filter(pl.col("max") > 0)
+    none = table.height - some.height
+    words = [f"{n} of {some.height} {noun}"] if some.height > n else []
+    words += [_none_of(none, noun)] if none and some.height else []
+    return some.head(n), ", ".join(words)
+
+
+def _none_of(count: int, noun: str) -> str:
+    return f"{count} more {noun if count > 1 else noun.removesuffix('s')} had none"
+
+
+def shorten(name: str, width: int = LABEL_WIDTH) -> str:
+    """`name` with its middle left out where it takes more than `width` columns: names of devices differ at their ends.
+
+    Characters of East Asian scripts take two columns.
+
+    >>> shorten("naa.60000970000120070001533030334101")
+    'naa.600…3030334101'
+    """
+    if _columns(name) <= width:
+        return name
+    tail_room = (width - 1) * 3 // 5
+    head = _fitting(name, width - 1 - tail_room)
+    tail = _fitting(name[::-1], tail_room)[::-1]
+    return f"{head}…{tail}"
+
+
+def _columns(text: str) -> int:
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _fitting(text: str, width: int) -> str:
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
+def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: int = LABEL_WIDTH) -> pl.LazyFrame:
+    """Add `label`: a short name, different for every instance.
+
+    Two VMs may bear one name: where `key` (such as `group_id`) tells them apart, the label holds it as well.
+    A name whose short form is taken keeps its full length.
+
+    Args:
+        frame: Columns `name` and, if given, `key`.
+        name: Column of the full names.
+        key: Column that identifies an instance.
+        width: Columns a label may take.
+    """
+    columns = list(dict.fromkeys([name, key or name]))
+    names = frame.select(columns).unique().drop_nulls().sort(columns).collect()
+    full = names[name].to_list()
+    if key is not None and key != name:
+        keys = names[key].to_list()
+        twice = {text for text in full if full.count(text) > 1}
+        full = [f"{text} ({ident})" if text in twice else text for text, ident in zip(full, keys, strict=True)]
+    short = [shorten(text, width) for text in full]
+    labels = [text if short.count(brief) > 1 else brief for text, brief in zip(full, short, strict=True)]
+    named = names.with_columns(pl.Series("label", labels, dtype=pl.String))
+    return frame.join(named.lazy(), on=columns, how="inner", maintain_order="left")
+
+
+def rounded(frame: pl.DataFrame, digits: int = 3) -> pl.DataFrame:
+    """`frame` fit to be written into a chart: times as milliseconds since 1970 (UTC), floats to `digits` decimals."""
+    return frame.with_columns(
+        pl.col(pl.Datetime).dt.epoch("ms"),
+        pl.col(pl.Float64, pl.Float32).round(digits),
+    )

@@ -1,0 +1,188 @@
+"""Disk: where the latency of each device comes from, how it moves, and what load stands behind it.
+
+All builders take frames of `esxparse.metrics.storage`. A mean of latencies is weighted by commands everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import MAX_RANKED, leaders, over_time, rounded, with_labels
+from esxparse.charts.theme import colour
+
+if TYPE_CHECKING:
+    from esxparse.charts.marks import Levels
+
+_PARTS: Final = {"davg_ms": "DAVG", "kavg_ms": "KAVG", "unsplit_ms": "GAVG, not split"}
+_PART_HUES: Final = {"davg_ms": "blue", "kavg_ms": "orange", "unsplit_ms": "rest"}
+
+
+def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Mean latency of each device as DAVG + KAVG = GAVG, weighted by commands; tick at the highest sample.
+
+    Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
+
+    Args:
+        summary: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`.
+        levels: Threshold of GAVG, ms.
+    """
+    if summary is None:
+        return None
+    split = pl.col("davg_ms").is_not_null() & pl.col("kavg_ms").is_not_null()
+    table = (
+        with_labels(summary.filter(pl.col("gavg_ms").is_not_null(), pl.col("mean_iops") > 0), "device")
+        .with_columns(unsplit_ms=pl.when(~split).then("gavg_ms"))
+        .sort("gavg_ms", "device", descending=[True, False])
+        .collect()
+    )
+    if table.is_empty():
+        return None
+    total = table.height
+    table = table.head(MAX_RANKED)
+    there = [name for name in _PARTS if table[name].null_count() < table.height]
+    long = (
+        table.unpivot(
+            there,
+            index=["label", "device", "gavg_ms", "max_gavg_ms", "mean_iops"],
+            variable_name="part",
+            value_name="ms",
+        )
+        .drop_nulls("ms")
+        .with_columns(place=pl.col("part").replace_strict({name: place for place, name in enumerate(_PARTS)}))
+        .with_columns(part=pl.col("part").replace_strict(_PARTS))
+    )
+    # KAVG is a difference of two rounded averages and can come out a hair below zero.
+    long = long.with_columns(pl.col("ms").clip(lower_bound=0))
+    names = [_PARTS[name] for name in there]
+    top = marks.top_of([*table["gavg_ms"], *table["max_gavg_ms"]], levels)
+    scale = alt.Scale(domain=[0, top], nice=False)
+    title = "milliseconds per command"
+    tips = [
+        alt.Tooltip("device:N", title="Device"),
+        alt.Tooltip("part:N", title="Part"),
+        marks.number_tip("ms", "mean, ms"),
+        marks.number_tip("gavg_ms", "GAVG mean, ms"),
+        marks.number_tip("max_gavg_ms", "GAVG highest, ms"),
+        marks.number_tip("mean_iops", "mean commands/s"),
+    ]
+    labels = table["label"].to_list()
+    bars = (
+        alt.Chart(rounded(long))
+        .mark_bar(height=alt.RelativeBandSize(0.62))
+        .encode(
+            marks.label_y(labels),
+            alt.X("ms:Q", title=title, stack="zero", scale=scale),
+            color=alt.Color(
+                "part:N",
+                title=None,
+                # The words of the thresholds stand between the legend and the bars.
+                legend=alt.Legend(offset=32),
+                scale=alt.Scale(domain=names, range=[colour(_PART_HUES[name]) for name in there]),
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=tips,
+        )
+    )
+    ticks = (
+        alt.Chart(rounded(table.select("label", "device", "max_gavg_ms")))
+        .mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
+        .encode(
+            marks.label_y(labels),
+            alt.X("max_gavg_ms:Q", title=title, scale=scale),
+            tooltip=[alt.Tooltip("device:N", title="Device"), marks.number_tip("max_gavg_ms", "GAVG highest, ms")],
+        )
+    )
+    left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
+    heading = marks.heading("Latency of each device", "bar: mean weighted by commands, tick: highest sample", left_out)
+    chart = marks.layered(bars, ticks, *marks.rules(levels, top, "ms", axis="x")).properties(title=heading)
+    return marks.fluid(
+        chart,
+        "Devices ranked by mean latency, split into device and VMkernel, milliseconds.",
+        marks.bars_height(len(labels)),
+    )
+
+
+def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """GAVG of the slowest devices over time.
+
+    Args:
+        latency: `storage.latency`: `time, device, iops, gavg_ms`. Samples without commands have no latency.
+        levels: Threshold of GAVG, ms.
+    """
+    if latency is None:
+        return None
+    busy = latency.with_columns(gavg_ms=pl.when(pl.col("iops") > 0).then("gavg_ms"))
+    return _devices(
+        busy, "gavg_ms", "Guest latency (GAVG) over time", "ms per command", "ms", levels=levels, weight="iops"
+    )
+
+
+def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """Commands per second of the busiest devices over time.
+
+    Args:
+        latency: `storage.latency`: `time, device, iops`.
+    """
+    return _devices(latency, "iops", "Commands over time", "commands/s", "commands/s", order="mean")
+
+
+def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
+    """Reads and writes together of the busiest devices over time.
+
+    Args:
+        latency: `storage.latency`: `time, device, read_mbps, write_mbps`, MB of 2**20 bytes.
+    """
+    if latency is None:
+        return None
+    both = latency.with_columns(mbps=pl.col("read_mbps") + pl.col("write_mbps"))
+    return _devices(both, "mbps", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
+
+
+def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
+    """Commands queued in the VMkernel over time; None where no command ever was.
+
+    Args:
+        latency: `storage.latency`: `time, device, queued`.
+        levels: Threshold, commands.
+    """
+    title = "Commands queued in the VMkernel"
+    return _devices(latency, "queued", title, "commands", "commands", levels=levels, order="max", nonzero=True)
+
+
+def _devices(
+    latency: pl.LazyFrame | None,
+    value: str,
+    title: str,
+    y_title: str,
+    unit: str,
+    *,
+    levels: Levels | None = None,
+    weight: str | None = None,
+    order: str = "p95",
+    nonzero: bool = False,
+) -> alt.LayerChart | None:
+    if latency is None:
+        return None
+    named = with_labels(latency, "device")
+    chosen = leaders(named, "label", value, order=order, nonzero=nonzero)
+    if not chosen.chosen:
+        return None
+    reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [value], ["label", "device"], weight=weight)
+    reduced = reduced._replace(frame=reduced.frame.rename({"device": "full"}))
+    by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
+    chart = marks.over_time(
+        reduced,
+        value,
+        chosen.chosen,
+        palette=marks.same_colours(chosen),
+        title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
+        y_title=y_title,
+        noun="Device",
+        unit=unit,
+        levels=levels,
+    )
+    return marks.fluid(chart, f"{title}, by device, {unit}.")

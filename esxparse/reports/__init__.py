@@ -1,0 +1,31 @@
+"""Reports: a notebook template, run on a capture by papermill, exported as one HTML file.
+
+`report(capture, output="report.html")` does all of it; `templates()` lists what there is. The cells of a template use
+`page`, `verdict` and `listing` for what they show.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Parameter": "library",
+    "Template": "library",
+    "find": "library",
+    "report": "run",
+    "templates": "library",
+}
+_MODULES = frozenset({"blocks", "export", "kernel", "library", "listing", "page", "run", "verdict"})
+
+__all__ = ["Parameter", "Template", "find", "report", "templates"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first asked for: the command line's help must not wait for Jupyter.
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,0 +1,229 @@
+"""What a report's cells show: tables, tiles, notes and figures.
+
+Each block is an object that Jupyter knows how to display: HTML made here, with plain text beside it. All text is
+escaped where it becomes HTML, and nowhere else; no block is ever made of markdown, so no VM's name is taken for it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    import polars as pl
+
+VEGALITE_MIME: Final = "application/vnd.vegalite.v6+json"
+"""MIME type under which a figure hands over its chart; the HTML export looks for it.
+
+Altair 6 writes `.json` at the end, which notebooks may not hold: their format takes JSON under types in `+json` only.
+"""
+
+HEADER_MIME: Final = "application/vnd.esxparse.header+json"
+"""MIME type of a `Header`."""
+
+ABSENT: Final = "\N{EN DASH}"
+"""What stands where there is no value."""
+
+_LEVELS: Final = {"ok": "ok", "info": "info", "peaks": "info", "warning": "warning", "critical": "critical"}
+"""Words that are shown as badges, and how each looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    name: column of the frame
+    head: what stands above it
+    unit: unit, written after the head
+    digits: decimals of numbers; None writes whole numbers as they are
+    level: whether the text is one of ok, info, peaks, warning, critical, shown as a badge
+    mono: whether the text is an identifier, set in a typewriter face
+    fit: how text is laid out: "text" wraps between words, "name" gets room and wraps anywhere, "short" never wraps
+    """
+
+    name: str
+    head: str
+    unit: str = ""
+    digits: int | None = 1
+    level: bool = False
+    mono: bool = False
+    fit: Literal["text", "name", "short"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Something a cell displays, as HTML and as plain text."""
+
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The title of the whole page and the line below it."""
+
+    title: str
+    subtitle: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {
+            HEADER_MIME: {"title": self.title, "subtitle": self.subtitle},
+            "text/html": f"<h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}</p>",
+            "text/plain": f"{self.title}\n{self.subtitle}",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with the words that stand for it where it cannot be seen.
+
+    spec: Vega-Lite specification
+    live: what altair's active renderer makes of it, for a notebook that is open in a browser
+    """
+
+    spec: dict[str, Any]
+    live: dict[str, Any] = field(default_factory=dict)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {**self.live, VEGALITE_MIME: self.spec, "text/plain": str(self.spec.get("description", "chart"))}
+
+
+def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
+    """A table of `frame`, numbers to the right, units in the head.
+
+    Args:
+        frame: Any frame; only `columns` are shown, and those it lacks or that hold nothing at all are left out.
+        columns: What to show, in order.
+        caption: What the table is, one line above it.
+        empty: What to say where there are no rows.
+    """
+    shown = [column for column in columns if column.name in frame.columns]
+    if frame.is_empty():
+        return note(empty or f"{caption}: nothing to show.")
+    shown = [column for column in shown if frame[column.name].null_count() < frame.height]
+    numeric = {column.name for column in shown if frame.schema[column.name].is_numeric()}
+    head = "".join(_cell('th scope="col"', _head(column), column, column.name in numeric) for column in shown)
+    lines = []
+    for row in frame.select(column.name for column in shown).iter_rows(named=True):
+        cells = "".join(_body_cell(column, row[column.name], column.name in numeric) for column in shown)
+        lines.append(f"<tr>{cells}</tr>")
+    body = "\n".join(lines)
+    html = (
+        f'<p class="ex-caption">{escape(caption)}</p>'
+        f'<div class="ex-scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+    return Block(html, _plain(frame, shown, caption))
+
+
+def tiles(items: Iterable[tuple[str, str, str]]) -> Block:
+    """A few facts side by side: `(name, value, small print)`."""
+    entries = list(items)
+    cells = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{_small(more)}</dd></div>" for name, value, more in entries
+    )
+    text = "\n".join(f"{name}: {value}" + (f" ({more})" if more else "") for name, value, more in entries)
+    return Block(f'<dl class="ex-tiles">{cells}</dl>', text)
+
+
+def facts(items: Iterable[tuple[str, str]]) -> Block:
+    """Facts one below the other, for the small print at the end."""
+    entries = list(items)
+    cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in entries)
+    return Block(f'<dl class="ex-facts">{cells}</dl>', "\n".join(f"{name}: {value}" for name, value in entries))
+
+
+def note(text: str, level: str = "info") -> Block:
+    """One sentence in a box: what a capture lacks, or that all is well."""
+    return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}</p>', text)
+
+
+def number(value: float | None, digits: int | None = 1) -> str:
+    """A number for people: thousands apart, a fixed number of decimals, a dash where there is none.
+
+    >>> number(12345.678), number(4096.0, None), number(None) == ABSENT
+    ('12,345.7', '4,096', True)
+    """
+    if value is None or math.isnan(value):
+        return ABSENT
+    if digits is None:
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}"
+    return f"{value:,.{digits}f}"
+
+
+def moment(value: datetime) -> str:
+    """A time for people, to the second; every time in a report is UTC."""
+    return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def spoken_span(seconds: float) -> str:
+    """A length of time: `9 min 50 s`, `23 h 59 min`, `2 d 3 h`.
+
+    >>> spoken_span(590), spoken_span(86340), spoken_span(5), spoken_span(7200)
+    ('9 min 50 s', '23 h 59 min', '5 s', '2 h')
+    """
+    left = round(seconds)
+    parts = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def _small(text: str) -> str:
+    return f"<small>{escape(text)}</small>" if text else ""
+
+
+def _head(column: Column) -> str:
+    unit = f' <span class="ex-unit">{escape(column.unit)}</span>' if column.unit else ""
+    return f"{escape(column.head)}{unit}"
+
+
+def _cell(opening: str, inner: str, column: Column, is_number: bool) -> str:
+    kind = "ex-number" if is_number else "" if column.fit == "text" else f"ex-{column.fit}"
+    attribute = f' class="{kind}"' if kind else ""
+    return f"<{opening}{attribute}>{inner}</{opening.partition(' ')[0]}>"
+
+
+def _body_cell(column: Column, value: Any, is_number: bool) -> str:
+    text = _text(column, value)
+    inner = escape(text)
+    if column.level and text in _LEVELS:
+        inner = f'<span class="ex-badge ex-{_LEVELS[text]}">{inner}</span>'
+    elif column.mono:
+        inner = f"<code>{inner}</code>"
+    return _cell("td", inner, column, is_number)
+
+
+def _text(column: Column, value: Any) -> str:
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return number(value, column.digits if isinstance(value, float) else None)
+
+
+def _plain(frame: pl.DataFrame, columns: Sequence[Column], caption: str) -> str:
+    rows = [[f"{c.head} [{c.unit}]" if c.unit else c.head for c in columns]]
+    rows += [
+        [_text(c, row[c.name]) for c in columns] for row in frame.select(c.name for c in columns).iter_rows(named=True)
+    ]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(columns))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([caption, *lines])
+
+
+def _known(level: str) -> str:
+    if level not in _LEVELS:
+        msg = f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}"
+        raise ValueError(msg)
+    return _LEVELS[level]

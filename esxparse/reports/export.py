@@ -1,0 +1,232 @@
+"""A notebook that was run -> one HTML file that needs nothing but itself.
+
+The page holds its style, the Vega runtime once, and each chart as a block of JSON. Its Content-Security-Policy allows
+the two scripts it came with, by their hashes, and no request at all: even text that somehow became markup could neither
+run nor call home. Vega's expressions are interpreted (`ast`), not compiled, so the policy needs no `unsafe-eval`.
+
+Names of VMs arrive escaped in the HTML of `blocks`, and as JSON in the charts, where `<` is written as an escape.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.reports.blocks import HEADER_MIME, VEGALITE_MIME
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+_FILES: Final = Path(__file__).parent / "html"
+_NOTEBOOK_ONLY: Final = "notebook-only"
+_HEADING: Final = re.compile(r"##\s+(.+)")
+# Parts of a specification that hold data. A VM may be called "#2a6fb8".
+_DATA: Final = frozenset({"data", "datasets", "domain", "values"})
+# Parts that are words, where they are not a group of settings that goes by the same name.
+_WORDS: Final = frozenset({"title", "subtitle", "description", "text"})
+
+
+@dataclass(slots=True)
+class Piece:
+    """Something on the page: ready HTML, or a figure with its chart."""
+
+    html: str = ""
+    figure: dict[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Section:
+    """A part of the page under one heading; `rows` are runs of pieces, figures that follow each other in one run."""
+
+    title: str
+    anchor: str
+    rows: list[list[Piece]] = field(default_factory=list)
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether there is a chart in it: such a section starts a new page of paper."""
+        return any(row[0].figure is not None for row in self.rows)
+
+    def add(self, piece: Piece) -> None:
+        """Put `piece` at the end, beside the figure before it if both are figures."""
+        if piece.figure is not None and self.rows and self.rows[-1][-1].figure is not None:
+            self.rows[-1].append(piece)
+        else:
+            self.rows.append([piece])
+
+
+def vega_runtime() -> str:
+    """Vega, Vega-Lite and vega-embed as one script, fit to stand in an HTML page."""
+    import vl_convert  # noqa: PLC0415 - 60 MB, for this alone
+
+    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    return _inside_script(bundle)
+
+
+def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
+    """The finished page of `notebook`.
+
+    Cells tagged `notebook-only` and all code are left out; markdown headings of the second level start a section.
+
+    Args:
+        notebook: A notebook that was run.
+        runtime: What `vega_runtime` gives, if it is at hand already.
+    """
+    from nbconvert.exporters.templateexporter import TemplateExporter  # noqa: PLC0415
+    from nbconvert.filters import markdown2html  # noqa: PLC0415
+
+    # HTMLExporter would parse the finished page and write it anew, megabytes of scripts and data included.
+    exporter = TemplateExporter(  # type: ignore[no-untyped-call]
+        template_paths=[str(_FILES)], template_file="report.html.j2"
+    )
+    header, sections = _outline(notebook, markdown2html)
+    style = (_FILES / "report.css").read_text(encoding="utf-8") + _palette()
+    boot = (_FILES / "boot.js.j2").read_text(encoding="utf-8")
+    figures = [piece for section in sections for row in section.rows for piece in row if piece.figure is not None]
+    scripts = [] if not figures else [runtime or vega_runtime(), boot]
+    page = {
+        "header": header,
+        "sections": sections,
+        "style": style,
+        "scripts": scripts,
+        "policy": _policy(scripts),
+    }
+    html, _ = exporter.from_notebook_node(notebook, resources={"page": page})
+    return html
+
+
+def _outline(notebook: NotebookNode, markdown: Any) -> tuple[dict[str, str], list[Section]]:
+    about = notebook.metadata.get("esxparse", {})
+    header = {"title": str(about.get("title", "Report")), "subtitle": ""}
+    sections = [Section("", "top")]
+    charts = 0
+    for cell in notebook.cells:
+        if _NOTEBOOK_ONLY in cell.metadata.get("tags", []):
+            continue
+        if cell.cell_type == "markdown":
+            heading = _HEADING.match(cell.source.strip())
+            text = cell.source.strip()
+            if heading:
+                title = heading[1].strip()
+                sections.append(Section(title, _anchor(title, sections)))
+                text = text[heading.end() :].strip()
+            if text:
+                sections[-1].add(Piece(f'<div class="ex-prose">{markdown(text)}</div>'))
+            continue
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if HEADER_MIME in data:
+                header = dict(data[HEADER_MIME])
+            elif VEGALITE_MIME in data:
+                charts += 1
+                sections[-1].add(Piece(figure=_figure(data[VEGALITE_MIME], f"chart-{charts}")))
+            else:
+                html = _other_output(output)
+                if html:
+                    sections[-1].add(Piece(html))
+    return header, [section for section in sections if section.rows]
+
+
+def _other_output(output: NotebookNode) -> str:
+    if output.output_type == "stream":
+        return f"<pre>{escape(output.text)}</pre>" if output.text.strip() else ""
+    data = output.get("data", {})
+    if "text/html" in data:
+        return str(data["text/html"])
+    for kind in ("image/png", "image/jpeg"):
+        if kind in data:
+            alt = escape(str(data.get("text/plain", "")))
+            encoded = "".join(str(data[kind]).split())
+            return f'<img src="data:{kind};base64,{escape(encoded)}" alt="{alt}">'
+    return f"<pre>{escape(str(data['text/plain']))}</pre>" if "text/plain" in data else ""
+
+
+def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
+    """A chart apart from its words: those are set as HTML, where they wrap, can be searched and are read aloud."""
+    spec = json.loads(json.dumps(spec))
+    title = spec.pop("title", "")
+    if isinstance(title, dict):
+        subtitle = title.get("subtitle", "")
+        title = title.get("text", "")
+    else:
+        subtitle = ""
+    return {
+        "id": ident,
+        "title": _line(title),
+        "subtitle": _line(subtitle),
+        "alt": str(spec.get("description", "")) or _line(title),
+        "spec": _json_inside_script(_themed(spec)),
+    }
+
+
+def _line(text: str | list[str]) -> str:
+    return " ".join(text) if isinstance(text, list) else str(text)
+
+
+def _themed(spec: Any) -> Any:
+    """`spec` with each colour of the palette replaced by its CSS variable."""
+    from esxparse.charts.theme import css_variables  # noqa: PLC0415 - takes altair
+
+    names = {light: f"var({name})" for light, (name, _) in css_variables().items()}
+
+    def walk(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {
+                key: value if key in _DATA or (key in _WORDS and not isinstance(value, dict)) else walk(value)
+                for key, value in node.items()
+            }
+        if isinstance(node, list):
+            return [walk(item) for item in node]
+        return names.get(node, node) if isinstance(node, str) else node
+
+    return walk(spec)
+
+
+def _palette() -> str:
+    from esxparse.charts.theme import css_variables  # noqa: PLC0415
+
+    shades = css_variables().values()
+    light = "".join(f"{name}:{shade.light};" for name, shade in shades)
+    dark = "".join(f"{name}:{shade.dark};" for name, shade in shades)
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+
+
+def _policy(scripts: list[str]) -> str:
+    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _inside_script(script: str) -> str:
+    """`script` without the sequences that would end its element; they stand in strings and comments only."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _json_inside_script(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _anchor(title: str, sections: list[Section]) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+    taken = {section.anchor for section in sections}
+    number = 2
+    anchor = name
+    while anchor in taken:
+        anchor = f"{name}-{number}"
+        number += 1
+    return anchor

@@ -1,0 +1,218 @@
+"""The tables of a report that list every VM, device or port, worst first; each takes a frame of `esxparse.metrics`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from esxparse.reports.blocks import Block, Column, note, number, table
+
+MOST_ROWS: Final = 40
+"""Rows of a list; what is left out is said in its caption."""
+
+_LINK_SPEED: Final = "link_speed_mb_per_s"
+
+_NOTHING: Final = Block("", "")
+
+
+def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
+    """Each VM's waits and use, per vCPU.
+
+    Args:
+        per_vcpu: `scheduling.per_vcpu`.
+    """
+    if per_vcpu is None:
+        return _NOTHING
+    column = pl.col
+    frame = (
+        per_vcpu.group_by("group_id", "vm", "vcpus")
+        .agg(
+            used=column("used_pct").mean(),
+            run=column("run_pct").mean(),
+            ready=column("contention_pct").quantile(0.95, "linear"),
+            ready_max=column("contention_pct").max(),
+            ready_with_limits=column("ready_pct").quantile(0.95, "linear"),
+            costop=column("costop_pct").quantile(0.95, "linear"),
+            limited=column("max_limited_pct").quantile(0.95, "linear"),
+            swap_wait=column("swap_wait_pct").quantile(0.95, "linear"),
+        )
+        .sort(["ready", "ready_with_limits", "vm", "group_id"], descending=[True, True, False, False], nulls_last=True)
+        .collect()
+    )
+    if frame["ready"].null_count() < frame.height:
+        frame = frame.drop("ready_with_limits")
+    columns = [
+        Column("vm", "VM", fit="name"),
+        Column("vcpus", "vCPUs", digits=None),
+        Column("used", "Used, mean", "%"),
+        Column("run", "Run, mean", "%"),
+        Column("ready", "Ready, p95", "%"),
+        Column("ready_max", "Ready, highest", "%"),
+        Column("ready_with_limits", "Ready and limited, p95", "%"),
+        Column("costop", "Co-stop, p95", "%"),
+        Column("limited", "Limited, p95", "%"),
+        Column("swap_wait", "Swap wait, p95", "%"),
+    ]
+    return _list(frame, columns, "VMs, per vCPU, most ready time first")
+
+
+def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
+    """One sentence on the waits that no VM had at any time: a chart of nothing would only ask for attention.
+
+    Args:
+        per_vcpu: `scheduling.per_vcpu`.
+    """
+    if per_vcpu is None:
+        return _NOTHING
+    names = {"costop_pct": "co-stop", "max_limited_pct": "time held back by a limit", "swap_wait_pct": "swap wait"}
+    highest = per_vcpu.select(pl.col(list(names)).max()).collect().row(0, named=True)
+    quiet = [word for column, word in names.items() if highest[column] == 0]
+    if not quiet:
+        return _NOTHING
+    words = " or ".join([", ".join(quiet[:-1]), quiet[-1]]) if len(quiet) > 1 else quiet[0]
+    return note(f"No VM had any {words} at any time.", "ok")
+
+
+def vm_memory(memory: pl.LazyFrame | None) -> Block:
+    """Each VM's memory: what it was given, what it touches, what was taken back.
+
+    Args:
+        memory: `memory.vms`.
+    """
+    if memory is None:
+        return _NOTHING
+    column = pl.col
+    frame = (
+        memory.group_by("group_id", "vm")
+        .agg(
+            column("size_mb").max(),
+            column("granted_mb", "consumed_mb", "active_mb", "overhead_mb").mean(),
+            column("balloon_mb", "swapped_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s").max(),
+            column("numa_local_pct").min(),
+        )
+        .sort(["consumed_mb", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
+        .collect()
+    )
+    columns = [
+        Column("vm", "VM", fit="name"),
+        Column("size_mb", "Size", "MiB", 0),
+        Column("granted_mb", "Granted, mean", "MiB", 0),
+        Column("consumed_mb", "Consumed, mean", "MiB", 0),
+        Column("active_mb", "Touched, mean", "MiB", 0),
+        Column("overhead_mb", "Overhead, mean", "MiB", 0),
+        Column("balloon_mb", "Balloon, highest", "MiB", 0),
+        Column("swapped_mb", "Swapped, highest", "MiB", 0),
+        Column("compressed_mb", "Compressed, highest", "MiB", 0),
+        Column("swap_in_mb_per_s", "Swap in, highest", "MiB/s", 2),
+        Column("swap_out_mb_per_s", "Swap out, highest", "MiB/s", 2),
+        Column("numa_local_pct", "NUMA local, lowest", "%", 0),
+    ]
+    return _list(frame, columns, "VMs by consumed memory")
+
+
+def reclaimed(memory: pl.LazyFrame | None) -> Block:
+    """One sentence where the host never had to take memory back; nothing where charts show that it did.
+
+    Args:
+        memory: `memory.host`.
+    """
+    columns = ["balloon_mb", "swap_used_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s"]
+    if memory is None:
+        return _NOTHING
+    highest = memory.select(pl.col(columns).max()).collect().row(0)
+    if all(value is None for value in highest):
+        return note("This capture does not say whether memory was ballooned, swapped or compressed.")
+    if any(highest):
+        return _NOTHING
+    return note("No memory was ballooned, swapped or compressed at any time.", "ok")
+
+
+def devices(summary: pl.LazyFrame | None) -> Block:
+    """Each disk device and NFS volume with its load and latency.
+
+    Args:
+        summary: `storage.summary`.
+    """
+    if summary is None:
+        return _NOTHING
+    frame = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
+    columns = [
+        Column("device", "Device", mono=True),
+        Column("mean_iops", "Commands, mean", "1/s"),
+        Column("max_iops", "Commands, highest", "1/s"),
+        Column("mean_mbps", "Throughput, mean", "MiB/s", 2),
+        Column("gavg_ms", "GAVG", "ms", 2),
+        Column("davg_ms", "DAVG", "ms", 2),
+        Column("kavg_ms", "KAVG", "ms", 2),
+        Column("qavg_ms", "QAVG", "ms", 2),
+        Column("p95_gavg_ms", "GAVG, p95", "ms", 2),
+        Column("max_gavg_ms", "GAVG, highest", "ms", 2),
+        Column("max_queued", "Queued, highest", digits=0),
+    ]
+    return _list(frame, columns, "Devices and NFS volumes, slowest first, latencies weighted by commands")
+
+
+def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
+    """Each port that carried or dropped packets.
+
+    Args:
+        summary: `network.summary`.
+        network_port: The table as read, for the speed of the links.
+    """
+    if summary is None:
+        return _NOTHING
+    speeds = link_speeds(network_port)
+    if speeds is not None:
+        summary = summary.join(speeds, on=["switch", "port_id", "client"], how="left", maintain_order="left")
+    alive = pl.sum_horizontal("tx_packets", "rx_packets", "max_tx_mbits", "max_rx_mbits") > 0
+    silenced = pl.sum_horizontal("all_dropped_tx_samples", "all_dropped_rx_samples")
+    frame = summary.with_columns(silenced=silenced).filter(alive | (silenced > 0)).collect()
+    idle = summary.select(pl.len()).collect().item() - frame.height
+    frame = frame.with_columns(
+        worst=pl.max_horizontal("drop_tx_pct", "drop_rx_pct"),
+        load=pl.sum_horizontal("mean_tx_mbits", "mean_rx_mbits"),
+        silenced=pl.when(pl.col("silenced") > 0).then("silenced"),
+    ).sort(["worst", "load", "client"], descending=[True, True, False], nulls_last=True)
+    columns = [
+        Column("client", "Port of", fit="name"),
+        Column("kind", "Kind", fit="short"),
+        Column("switch", "Switch", fit="name"),
+        Column("link_mbits", "Link", "Mbit/s", digits=0),
+        Column("mean_tx_mbits", "Sent, mean", "Mbit/s", 2),
+        Column("max_tx_mbits", "Sent, highest", "Mbit/s", 2),
+        Column("mean_rx_mbits", "Received, mean", "Mbit/s", 2),
+        Column("max_rx_mbits", "Received, highest", "Mbit/s", 2),
+        Column("drop_tx_pct", "Sent, dropped", "%", 2),
+        Column("max_drop_tx_pct", "highest sample", "%", 2),
+        Column("drop_rx_pct", "Received, dropped", "%", 2),
+        Column("max_drop_rx_pct", "highest sample", "%", 2),
+        Column("silenced", "Samples with all dropped", digits=None),
+    ]
+    unused = f"; {number(idle, None)} without traffic left out" if idle else ""
+    return _list(frame, columns, f"Ports, most dropped packets first{unused}")
+
+
+def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
+    """Speed of the link of every physical uplink, where the capture has the counter.
+
+    Args:
+        network_port: Table `network_port`: `switch, port_id, client, link_speed_mb_per_s`, the last in Mbit/s.
+
+    Returns:
+        `switch, port_id, client, link_mbits`, one row per uplink whose link has a speed, or None.
+    """
+    if network_port is None or _LINK_SPEED not in network_port.collect_schema().names():
+        return None
+    return (
+        network_port.filter(pl.col("client").str.contains(r"^vmnic\d+$"), pl.col("world_id").is_null())
+        .group_by("switch", "port_id", "client")
+        .agg(link_mbits=pl.col(_LINK_SPEED).max())
+        .filter(pl.col("link_mbits") > 0)
+    )
+
+
+def _list(frame: pl.DataFrame, columns: list[Column], caption: str) -> Block:
+    if frame.height > MOST_ROWS:
+        caption = f"{caption} ({MOST_ROWS} of {frame.height})"
+    return table(frame.head(MOST_ROWS), columns, caption)
