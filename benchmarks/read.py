@@ -63,14 +63,15 @@ def reading_table(file: Path, results: dict[str, list[dict[str, Any]]]) -> list[
     median = {reader: statistics.median(seconds) for reader, seconds in again.items()}
     first = {reader: statistics.median(met["first"] for met in all_met) for reader, all_met in results.items()}
     lines = [
-        "| reader | time, median (min to max, reads) | MB/s | times polars typed | first read of a process | times | peak memory |",
+        "| reader | time, median (min to max, reads) | MB/s | times polars typed | first read | times | peak memory |",
         "|---|---|---|---|---|---|---|",
     ]
     for reader in sorted(median, key=median.__getitem__):
         peak = statistics.median(met["peak"] for met in results[reader]) / 1e6
         times = again[reader]
+        spread = f"({min(times):.3f} to {max(times):.3f}, {len(times)})"
         lines.append(
-            f"| {reader.replace('_', ' ')} | {median[reader]:.3f} s ({min(times):.3f} to {max(times):.3f}, {len(times)}) | "
+            f"| {reader.replace('_', ' ')} | {median[reader]:.3f} s {spread} | "
             f"{size / median[reader] / 1e6:,.0f} | {median[YARDSTICK] / median[reader]:.2f} | {first[reader]:.3f} s | "
             f"{first[YARDSTICK] / first[reader]:.2f} | {peak:,.0f} MB |"
         )
@@ -134,8 +135,8 @@ def main() -> None:
         "Every reader reads the whole file into memory in a process of its own, after one small capture; esxparse",
         "makes all its tables, the others one frame of all columns (csv module: lists of floats). MB is 10^6 bytes.",
         "Peak memory is what the first read took at most beyond what the process had before. The first read of a",
-        "process touches memory that the system has to find first; the reads after it, which the first columns tell of,",
-        "find it at hand (a reader that takes more than 2 s reads once).",
+        "process touches memory that the system has to find first; the reads after it, which the first columns tell",
+        "of, find it at hand (a reader that takes more than 2 s reads once).",
     ]
     for (columns, rows), file in zip(SIZES, files, strict=True):
         lines += ["", f"## {columns:,} columns x {rows} rows, {file.stat().st_size / 1e6:.0f} MB", ""]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-PIECE = 4 << 20
+PIECE = 2 << 20
 """Bytes read at a time."""
 
 _STAMP = 48
