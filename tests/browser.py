@@ -41,6 +41,17 @@ class Opened:
         )
         return [(width, height) for width, height in sizes]
 
+    def hidden_words(self) -> list[str]:
+        """Words in charts that the drawing's own edge cuts off: legends, axes, labels of thresholds."""
+        found: list[str] = self.page.evaluate(
+            "[...document.querySelectorAll('figure[data-spec]')].flatMap(f => {"
+            " const d = f.querySelector('svg').getBoundingClientRect();"
+            " return [...f.querySelectorAll('svg text')].filter(t => { const b = t.getBoundingClientRect();"
+            " return b.width && (b.top < d.top - 2 || b.bottom > d.bottom + 2"
+            " || b.left < d.left - 2 || b.right > d.right + 2) }).map(t => t.textContent) })"
+        )
+        return found
+
     def overflow(self) -> float:
         """Pixels by which the page is wider than its window."""
         wide: float = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -235,6 +235,7 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(bundled, chro
         sizes = seen.charts()
         assert len(sizes) >= 15
         assert all(0 < chart_width <= width and chart_height > 20 for chart_width, chart_height in sizes)
+        assert seen.hidden_words() == []
         assert seen.overflow() <= 0
         assert seen.problems == []
         assert len(seen.requests) == 1
@@ -260,6 +261,7 @@ def test_charts_follow_the_window(bundled, chromium):
         seen.page.wait_for_timeout(800)
         assert seen.charts()[0][0] < before
         assert seen.overflow() <= 0
+        assert seen.hidden_words() == []
 
 
 def test_times_are_utc_for_a_reader_in_tokyo(bundled, chromium, busy_host):
