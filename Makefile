@@ -63,7 +63,7 @@ dataset: $(SYNCED) ## Make the bundled capture again, bit for bit
 	$(RUN) python -m esxparse.simulate busy-host -o datasets/busy-host
 
 notebook: $(SYNCED) ## Run the notebooks and keep their outputs
-	$(RUN) jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 clean: ## Remove what the other commands made
 	rm -rf .venv .tools build reports native/target benchmarks/data
