@@ -229,9 +229,9 @@ fn scan_line(
     let mut cells = 0;
     let mut more = !line.is_empty();
     while more {
-        let (like, next) = scan_seen(line, at, row, &columns[cells..], out);
+        let (passed, next) = scan_seen(line, at, row, &columns[cells..], out);
         at = next;
-        cells += like;
+        cells += passed;
         let Some(column) = columns.get_mut(cells) else {
             break;
         };
