@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     import builtins
     import os
+    from datetime import datetime, timedelta
 
     from esxparse import metrics
     from esxparse.counters.catalogue import counter
@@ -69,11 +70,23 @@ __all__ = [
 ]
 
 
-def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  what people type is ex.open
+def open(  # noqa: A001  what people type is ex.open
+    path: str | os.PathLike[str],
+    *,
+    start: str | datetime | None = None,
+    end: str | datetime | None = None,
+    every: str | timedelta | None = None,
+    lazy: bool | None = None,
+) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
     Args:
         path: A file.
+        start: Leave out samples before this time: a datetime, or text such as `2026-03-11T09:02` (UTC).
+        end: Leave out samples after this time.
+        every: Keep the first sample of each period of this length (`30s`, `5m`, `1h`); nothing is averaged.
+        lazy: Leave the numbers in the file, and let each query read the columns, samples and instances it needs. By
+            default captures of more than 256 MB are read so; the file has to stay as it is meanwhile.
 
     Returns:
         Its tables, facts and notes.
@@ -82,10 +95,12 @@ def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  what people 
         UnreadableError: There is no such file, it is a directory, or it may not be read.
         UnknownFormatError: No reader recognises it.
         DamagedError: It is of a known format and holds nothing that can be used.
+        EsxparseError: A bound is no time, or no sample is between them.
     """
-    from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is imported when it is needed
+    from esxparse.formats.esxtop.times import window  # noqa: PLC0415  polars is imported when it is needed
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    return open_recording(path)
+    return open_recording(path, window(start, end, every), lazy=lazy)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,4 +9,5 @@ def scan(
     step: NDArray[np.int64],
     out: NDArray[np.float64],
     least: int,
+    count: bool,
 ) -> tuple[bytes, bytes]: ...

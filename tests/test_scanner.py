@@ -25,7 +25,7 @@ if _native is not None:
     SCANNERS.append(pytest.param(_native, id="compiled"))
 
 
-def scanned(module, data: bytes, cells: int, wanted=None, least=0):
+def scanned(module, data: bytes, cells: int, wanted=None, least=0, count=True):
     """Numbers (one list per line), lines and odd cells."""
     _, rows = module.count_lines(data, least)
     wanted = range(cells) if wanted is None else wanted
@@ -33,7 +33,7 @@ def scanned(module, data: bytes, cells: int, wanted=None, least=0):
     first[list(wanted)] = np.arange(len(wanted))
     step = np.full(cells, len(wanted), dtype=np.int64)
     out = np.full(rows * len(wanted), -7.0)
-    lines, odd = module.scan(data, first, step, out, least)
+    lines, odd = module.scan(data, first, step, out, least, count)
     numbers = out.reshape(rows, len(wanted)).tolist() if len(wanted) else [[] for _ in range(rows)]
     return (
         numbers,
@@ -111,12 +111,12 @@ class TestEach:
 
     def test_places_beyond_the_end_are_passed_over(self, module):
         out = np.zeros(1)
-        module.scan(b'"1","2"\n"3","4"\n', np.array([0, 1]), np.array([1, 1]), out, 0)
+        module.scan(b'"1","2"\n"3","4"\n', np.array([0, 1]), np.array([1, 1]), out, 0, True)
         assert out.tolist() == [1.0]
 
     def test_first_and_step_of_two_lengths_are_refused(self, module):
         with pytest.raises(ValueError, match="one length"):
-            module.scan(b"", np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1), 0)
+            module.scan(b"", np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros(1), 0, True)
 
     def test_lines_are_counted_with_and_without_a_last_line_end(self, module):
         counts = [module.count_lines(data, 1) for data in (b"", b"\n", b"a", b"a\n", b"a\r\n\r\nb")]
@@ -125,7 +125,7 @@ class TestEach:
     def test_a_line_too_short_for_its_cells_is_no_row(self, module):
         data = b'"1","2"\r\n\n;;\n"3","4"'
         out = np.zeros(4)
-        lines, odd = module.scan(data, np.array([0, 1]), np.array([2, 2]), out, 4)
+        lines, odd = module.scan(data, np.array([0, 1]), np.array([2, 2]), out, 4, True)
         assert out.tolist() == [1.0, 2.0, 3.0, 4.0]
         assert list(struct.iter_unpack("=3q", lines)) == [(0, 7, 2), (9, 9, 0), (10, 12, 1), (13, 20, 2)]
         assert odd == b""
@@ -184,13 +184,17 @@ fragments = st.sampled_from(
     st.one_of(st.binary(max_size=80), st.lists(fragments, max_size=30).map(b"".join)),
     st.integers(0, 6),
     st.integers(0, 9),
+    st.booleans(),
     st.data(),
 )
 @settings(deadline=None, max_examples=1500)
-def test_compiled_and_twin_agree_on_anything(data, cells, least, draw):
+def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
     if _native is None:
         compose.missing("the compiled scanner (a Rust toolchain at install)")
     wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
-    left, right = scanned(_native, data, cells, wanted, least), scanned(scan_twin, data, cells, wanted, least)
+    left, right = (
+        scanned(_native, data, cells, wanted, least, count),
+        scanned(scan_twin, data, cells, wanted, least, count),
+    )
     assert bits(left[0]) == bits(right[0])
     assert left[1:] == right[1:]

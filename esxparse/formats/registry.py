@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     import os
     from types import ModuleType
 
+    from esxparse.formats.esxtop.times import Window
     from esxparse.recording import Recording
 
 READERS = ("esxparse.formats.esxtop",)
-"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(path)`, the most particular first."""
+"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(path, window, lazy=)`, the most particular first."""
 
 _HEAD = 1 << 20
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip"}
@@ -59,7 +60,7 @@ def _unknown(path: Path, head: bytes) -> UnknownFormatError:
     )
 
 
-def open_recording(path: str | os.PathLike[str]) -> Recording:
+def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool | None) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`."""
     path = Path(path)
     head = _head(path)
@@ -69,7 +70,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     for reader in readers():
         if reader.recognise(head):
             try:
-                return reader.read(path)  # type: ignore[no-any-return]
+                return reader.read(path, window, lazy=lazy)  # type: ignore[no-any-return]
             except DamagedError as error:
                 msg = f"{path}: {error}"
                 raise DamagedError(msg) from error

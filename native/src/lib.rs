@@ -42,6 +42,7 @@ fn scan_capture(
     step: PyBuffer<i64>,
     out: PyBuffer<f64>,
     least: usize,
+    count: bool,
 ) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
     let bytes = items(&data, "data")?;
     let firsts = items(&first, "first")?;
@@ -61,7 +62,7 @@ fn scan_capture(
         // item types u8 and i64, and the caller promises distinct buffers.
         unsafe { std::slice::from_raw_parts_mut(out.buf_ptr().cast::<f64>(), out.item_count()) }
     };
-    let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least));
+    let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least, count));
     Ok((to_bytes(py, &report.lines), to_bytes(py, &report.odd)))
 }
 

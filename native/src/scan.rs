@@ -224,6 +224,7 @@ fn scan_line(
     columns: &mut [Column],
     out: &mut [f64],
     odd: &mut Vec<i64>,
+    count: bool,
 ) -> usize {
     let mut at = 0;
     let mut cells = 0;
@@ -264,7 +265,7 @@ fn scan_line(
             *slot = f64::NAN;
         }
     }
-    if more {
+    if more && count {
         cells += count_cells(line, at);
     }
     cells
@@ -294,7 +295,15 @@ pub fn count_lines(data: &[u8], least: usize) -> (usize, usize) {
 
 /// Scans `data`, whole lines, and writes cell `j` of row `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
 /// nowhere). A wanted cell that is missing or no number becomes NaN. A line of fewer than `least` bytes is no row.
-pub fn scan(data: &[u8], first: &[i64], step: &[i64], out: &mut [f64], least: usize) -> Report {
+/// Cells after the last of `first` are counted where `count` says so, and not looked at otherwise.
+pub fn scan(
+    data: &[u8],
+    first: &[i64],
+    step: &[i64],
+    out: &mut [f64],
+    least: usize,
+    count: bool,
+) -> Report {
     let mut report = Report::default();
     let mut columns: Vec<Column> = first
         .iter()
@@ -305,7 +314,15 @@ pub fn scan(data: &[u8], first: &[i64], step: &[i64], out: &mut [f64], least: us
     for (start, line) in lines(data) {
         let cells = if line.len() >= least {
             row += 1;
-            scan_line(line, row - 1, start, &mut columns, out, &mut report.odd)
+            scan_line(
+                line,
+                row - 1,
+                start,
+                &mut columns,
+                out,
+                &mut report.odd,
+                count,
+            )
         } else {
             count_cells(line, 0)
         };
@@ -329,7 +346,7 @@ mod tests {
         let first: Vec<i64> = (0..cells as i64).collect();
         let step = vec![cells as i64; cells];
         let mut out = vec![-7.0; rows * cells];
-        let report = scan(data, &first, &step, &mut out, 0);
+        let report = scan(data, &first, &step, &mut out, 0, true);
         (out, report)
     }
 
@@ -386,11 +403,26 @@ mod tests {
     }
 
     #[test]
+    fn cells_after_the_last_one_wanted_need_not_be_looked_at() {
+        let mut out = [0.0; 2];
+        let report = scan(
+            b"\"1\",\"2\",\"x\"\n\"3\",\"4\"\n",
+            &[0],
+            &[1],
+            &mut out,
+            0,
+            false,
+        );
+        assert_eq!(out, [1.0, 3.0]);
+        assert_eq!(report.lines, [0, 11, 1, 12, 19, 1]);
+    }
+
+    #[test]
     fn a_line_too_short_for_its_cells_is_no_row() {
         let data = b"\"1\",\"2\"\r\n\n;;\n\"3\",\"4\"";
         assert_eq!(count_lines(data, 4), (4, 2));
         let mut out = [0.0; 4];
-        let report = scan(data, &[0, 1], &[2, 2], &mut out, 4);
+        let report = scan(data, &[0, 1], &[2, 2], &mut out, 4, true);
         assert_eq!(out, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(report.lines, [0, 7, 2, 9, 9, 0, 10, 12, 1, 13, 20, 2]);
     }
@@ -399,7 +431,7 @@ mod tests {
     fn unwanted_cells_are_passed_over() {
         let data = b"\"a\",\"0.00\",\"x\",\"5.25\"\n";
         let mut out = [0.0];
-        let report = scan(data, &[-1, -1, -1, 0], &[0, 0, 0, 1], &mut out, 0);
+        let report = scan(data, &[-1, -1, -1, 0], &[0, 0, 0, 1], &mut out, 0, true);
         assert_eq!(out, [5.25]);
         assert!(report.odd.is_empty());
     }

@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
 
-from esxparse.errors import DamagedError
+from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, rows, tables, times
+from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -51,6 +52,9 @@ _HEADER_WITHIN = 1 << 20
 
 _BUFFER = 2 << 20
 """A header is a line of megabytes: read in few steps."""
+
+LAZY_FROM = 256_000_000
+"""Bytes of a file above which its numbers are left in it."""
 
 _SHOWN = 80
 
@@ -82,15 +86,16 @@ def _find_header(file: BinaryIO) -> tuple[bytes, int, int, list[Note]]:
 
 def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: Layout) -> None:
     """Makes the last cell odd: bare, at the end of a file and without a line end, it may be half a number."""
-    last = len(bytes_read.cells) - 1
+    last, cell = len(bytes_read.cells) - 1, len(laid_out.table)
     if bytes_read.last_byte in b'\r\n",' or not len(samples.keep) or samples.keep[-1] != last:
         return
-    block = bytes_read.blocks[bytes_read.block[last]]
-    first, step = laid_out.places(block.capacity)
-    place = first[-1] + bytes_read.row[last] * step[-1]
-    if not math.isnan(block.numbers[place]):
-        block.numbers[place] = math.nan
-        bytes_read.odd.append((last, len(first) - 1, b'"'))
+    if bytes_read.odd and bytes_read.odd[-1][:2] == (last, cell):
+        return
+    bytes_read.odd.append((last, cell, b'"'))
+    if bytes_read.blocks:
+        block = bytes_read.blocks[bytes_read.block[last]]
+        first, step = laid_out.places(block.capacity)
+        block.numbers[first[-1] + bytes_read.row[last] * step[-1]] = math.nan
 
 
 def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
@@ -135,26 +140,44 @@ def _no_rows(parsed: header.Header, notes: Sequence[Note]) -> DamagedError:
     return DamagedError(f"{columns} and no row that can be used ({why})")
 
 
-def read(path: Path) -> Recording:
-    """Reads a capture into memory: all its tables, its facts and its notes.
+def _windowed(samples: rows.Samples, window: times.Window) -> rows.Samples:
+    inside = times.inside(samples.times, window)
+    if not len(inside):
+        whole = times.Window(samples.times.min(), samples.times.max())  # type: ignore[arg-type]
+        msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
+        raise EsxparseError(msg)
+    return rows.Samples(samples.keep[inside], samples.times[inside], samples.lines[inside])
+
+
+def read(path: Path, window: times.Window = times.EVERYTHING, *, lazy: bool | None = None) -> Recording:
+    """Reads a capture: all its tables, its facts and its notes.
 
     `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
     included); objects (instances of each table); vms (names); pcpus (logical processors); release and
     release_evidence (a guess, `esxparse.formats.esxtop.release`).
 
+    Args:
+        path: A file.
+        window: The samples to read.
+        lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
+            256 MB are read so.
+
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
+        EsxparseError: No sample is in the window.
     """
+    lazily = path.stat().st_size > LAZY_FROM if lazy is None else lazy
     with path.open("rb", buffering=0) as raw, path.open("rb", buffering=_BUFFER) as buffered:
         line, number, start, notes = _find_header(buffered)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
-        bytes_read = body.read(raw, start, laid_out)
+        bytes_read = body.read(raw, start, laid_out, keep=not lazily)
     expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias)
     samples, row_notes = rows.judge(bytes_read, expected)
     if not len(samples.keep):
         raise _no_rows(parsed, row_notes)
     _forget_last_cell(bytes_read, samples, laid_out)
+    samples = _windowed(samples, window)
     odd_cells = odd.odd_cells(bytes_read, samples)
     notes += parsed.notes
     if laid_out.repeated:
@@ -165,10 +188,16 @@ def read(path: Path) -> Recording:
         notes.append(Note(message, line=number, column=place + 2))
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
+    holes = tables.gaps(laid_out, odd_cells)
+    if lazily:
+        where = bytes_read.start[samples.keep], bytes_read.stop[samples.keep], samples.lines
+        built = lazy_tables.build(lazy_tables.Surveyed(path, laid_out, samples.times, *where), holes, parts)
+    else:
+        built = tables.build(bytes_read, samples, holes, laid_out, parts)
     return Recording(
         format=FORMAT,
         source=str(path),
-        tables=tables.build(bytes_read, samples, odd_cells, laid_out, parts),
+        tables=built,
         meta=_meta(parsed, laid_out, parts, samples.times),
         notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),
     )

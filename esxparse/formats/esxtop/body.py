@@ -10,7 +10,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -59,6 +59,10 @@ class Body:
     """For each row the number of its cells."""
     blank_end: NDArray[np.bool_]
     """For each row whether it ends with a comma, its last cell being empty."""
+    start: Integers
+    """For each row the byte of the file it begins with."""
+    stop: Integers
+    """For each row the byte after its last, its line end not counted."""
     stamps: list[bytes]
     """For each row its beginning."""
     odd: list[tuple[int, int, bytes]]
@@ -74,7 +78,8 @@ class Body:
 class _Piece:
     """A piece of the file, and what scanning it gave."""
 
-    length: int
+    position: int
+    """Byte of the file it begins with."""
     first_line: int
     block: int
     first_row: int
@@ -98,9 +103,10 @@ def threads() -> int:
 class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
-    def __init__(self, file: BinaryIO, start: int, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, start: int, layout: Layout, *, keep: bool) -> None:
         self.file = file
         self.position = start
+        self.keep = keep
         # What a capture that is still being written grows by meanwhile is left for the next time.
         self.end = os.fstat(file.fileno()).st_size
         self.layout = layout
@@ -130,7 +136,9 @@ class _Reader:
             buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
-        """Block and row for `rows` more rows, which take `length` bytes."""
+        """Block and row for `rows` more rows, which take `length` bytes; block -1 where numbers are not kept."""
+        if not self.keep:
+            return -1, 0
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # The rest of the file at this piece's length of a row.
             rest = self.end - self.position
@@ -141,8 +149,16 @@ class _Reader:
         self.blocks[-1].rows += rows
         return len(self.blocks) - 1, row
 
-    def take(self, buffer: bytearray) -> tuple[int, int, int, int] | None:
-        """Fills `buffer` with the next piece: its length, first line, block and first row there; None at the end."""
+    def _out(self, block: int, first_row: int, spare: NDArray[np.float64]) -> tuple[Integers, Integers, Any]:
+        """Where a piece's numbers go: to its block, or each row over the one before it, to be forgotten."""
+        if block < 0:
+            cells = len(spare)
+            return np.arange(-1, cells), np.zeros(cells + 1, dtype=np.int64), spare
+        first, step = self.places[block]
+        return first + first_row * step, step, self.blocks[block].numbers
+
+    def take(self, buffer: bytearray) -> tuple[int, int, int, int, int] | None:
+        """Fills `buffer` with the next piece: length, position, first line, block and row there; None at the end."""
         with self.lock:
             if self.position >= self.end:
                 return None
@@ -153,20 +169,23 @@ class _Reader:
             block, row = self._room_for(rows, length)
             self.position += length
             self.line += lines
-            return length, self.line - lines, block, row
+            return length, self.position - length, self.line - lines, block, row
 
     def scan(self) -> list[_Piece]:
         """Takes and scans pieces until there are none left."""
         buffer = bytearray(PIECE)
+        spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while (taken := self.take(buffer)) is not None:
-            length, first_line, block, first_row = taken
-            first, step = self.places[block]
+            length, position, first_line, block, first_row = taken
+            first, step, out = self._out(block, first_row, spare)
             with memoryview(buffer)[:length] as data:
-                lines_raw, odd_raw = scan(data, first + first_row * step, step, self.blocks[block].numbers, self.least)
+                lines_raw, odd_raw = scan(data, first, step, out, self.least, True)
             lines = np.frombuffer(lines_raw, dtype=np.int64).reshape(-1, 3)
             odd = np.frombuffer(odd_raw, dtype=np.int64).reshape(-1, 4)
-            piece = _Piece(length, first_line, block, first_row, lines, [], [], [], bytes(buffer[length - 1 : length]))
+            piece = _Piece(
+                position, first_line, block, first_row, lines, [], [], [], bytes(buffer[length - 1 : length])
+            )
             rows = lines[piece.is_row(self.least)].tolist()
             piece.stamps = [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in rows]
             piece.blank_end = [buffer[end - 1 : end] == b"," for _, end, _ in rows]
@@ -177,7 +196,7 @@ class _Reader:
 
 def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     pieces.sort(key=lambda piece: piece.first_line)
-    block, row, line, cells = [], [], [], []
+    block, row, line, cells, start, stop = [], [], [], [], [], []
     odd: list[tuple[int, int, bytes]] = []
     short: list[tuple[int, int]] = []
     before = 0
@@ -187,6 +206,8 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         block.append(np.full(rows, piece.block, dtype=np.int64))
         row.append(np.arange(piece.first_row, piece.first_row + rows))
         line.append(np.flatnonzero(is_row) + piece.first_line)
+        start.append(piece.lines[is_row, 0] + piece.position)
+        stop.append(piece.lines[is_row, 1] + piece.position)
         cells.append(piece.lines[is_row, 2])
         odd += [(before + place, cell, text) for place, cell, text in piece.odd]
         short += [(piece.first_line + place, int(piece.lines[place, 2])) for place in np.flatnonzero(~is_row).tolist()]
@@ -198,6 +219,8 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         row=np.concatenate(row or empty),
         line=np.concatenate(line or empty),
         cells=np.concatenate(cells or empty),
+        start=np.concatenate(start or empty),
+        stop=np.concatenate(stop or empty),
         blank_end=np.array([blank for piece in pieces for blank in piece.blank_end], dtype=np.bool_),
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
         odd=odd,
@@ -207,13 +230,13 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     )
 
 
-def read(file: BinaryIO, start: int, layout: Layout) -> Body:
+def read(file: BinaryIO, start: int, layout: Layout, *, keep: bool = True) -> Body:
     """Reads the rows of a capture from byte `start` of `file`, opened unbuffered, to its end.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
-    into another.
+    into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
     """
-    reader = _Reader(file, start, layout)
+    reader = _Reader(file, start, layout, keep=keep)
     # A small file is read before a second thread is up.
     workers = threads() if reader.end - start > 2 * PIECE else 1
     if workers == 1:

@@ -120,6 +120,7 @@ def scan(
     step: NDArray[np.int64],
     out: NDArray[np.float64],
     least: int,
+    count: bool,
 ) -> tuple[bytes, bytes]:
     """Scans whole lines of a capture and writes their numbers where the caller wants them.
 
@@ -134,6 +135,7 @@ def scan(
         step: What to add to that place for each further row; not negative.
         out: Written to; places beyond its end are passed over.
         least: A line of fewer bytes is no row: it is told among the lines, and its cells go nowhere.
+        count: Whether cells after the last of `first` are counted; they are not looked at otherwise.
 
     Returns:
         Two runs of native 64-bit integers. Lines: for each its start, its end (line end not counted) and its number of
@@ -153,6 +155,7 @@ def scan(
             places = first + row * step
             wanted = (first >= 0) & (places < len(out))
             values, cells, odd_cells = _scan_line(line, wanted)
+            cells = cells if count else min(cells, len(first))
             out[places[wanted]] = values[wanted]
             odd.extend((row, cell, start + begin, start + end) for cell, begin, end in odd_cells)
             row += 1

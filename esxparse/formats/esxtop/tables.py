@@ -37,7 +37,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Gaps:
+class Gaps:
     """Where a table has no numbers."""
 
     lanes: Mapping[int, NDArray[np.int64]]
@@ -46,7 +46,8 @@ class _Gaps:
     """Column to its odd cells, each with its instance."""
 
 
-def _gaps(layout: Layout, odd: Sequence[OddCell]) -> list[_Gaps]:
+def gaps(layout: Layout, odd: Sequence[OddCell]) -> list[Gaps]:
+    """Where each table has no numbers: counters that an instance lacks, and odd cells."""
     lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
     counts = np.bincount(layout.table, minlength=len(layout.tables))
     for place, shape in enumerate(layout.tables):
@@ -61,30 +62,30 @@ def _gaps(layout: Layout, odd: Sequence[OddCell]) -> list[_Gaps]:
     for cell in odd:
         column = int(layout.column[cell.place])
         cells[int(layout.table[cell.place])][column].append((cell, int(layout.lane[cell.place])))
-    return [_Gaps(dict(table_lanes), dict(table_cells)) for table_lanes, table_cells in zip(lanes, cells, strict=True)]
+    return [Gaps(dict(table_lanes), dict(table_cells)) for table_lanes, table_cells in zip(lanes, cells, strict=True)]
 
 
-def _numbers(part: _Part, shape: TableShape, column: int, gaps: _Gaps) -> pl.Series:
+def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Series:
     """One counter of the part's samples, made of the block's own memory where all its rows are samples."""
     lanes = len(shape.instances)
     start = part.block.capacity * (shape.offset + column * lanes)
     stretch = part.block.numbers[start : start + part.block.rows * lanes].reshape(-1, lanes)
-    for cell, lane in gaps.cells.get(column, ()):
+    for cell, lane in holes.cells.get(column, ()):
         place = cell.sample - part.first_sample
         if cell.flag is not None and 0 <= place < len(part.rows):
             stretch[part.rows[place], lane] = cell.flag
-    if column in gaps.lanes:
-        stretch[:, gaps.lanes[column]] = np.nan
+    if column in holes.lanes:
+        stretch[:, holes.lanes[column]] = np.nan
     used = stretch[: len(part.rows)] if part.leading else stretch[part.rows]
     series = pl.Series(shape.columns[column], used.ravel())
-    return series.fill_nan(None) if column in gaps.lanes or column in gaps.cells else series
+    return series.fill_nan(None) if column in holes.lanes or column in holes.cells else series
 
 
-def _text_columns(shape: TableShape, gaps: _Gaps) -> dict[int, str]:
+def text_columns(shape: TableShape, holes: Gaps) -> dict[int, str]:
     """Columns beside which a column of texts stands, and its name."""
     taken = set(shape.columns)
     names = {}
-    for column, cells in gaps.cells.items():
+    for column, cells in holes.cells.items():
         if any(cell.kind == "text" for cell, _ in cells):
             name = f"{shape.columns[column]}_text"
             while name in taken:
@@ -103,14 +104,14 @@ def _texts(part: _Part, name: str, lanes: int, cells: Sequence[tuple[OddCell, in
     return pl.Series(name, texts, dtype=pl.String)
 
 
-def _frame(part: _Part, shape: TableShape, gaps: _Gaps, instances: pl.DataFrame) -> pl.DataFrame:
+def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame) -> pl.DataFrame:
     keys = part.times.to_frame().join(instances, how="cross", maintain_order="left_right")
-    text_names = _text_columns(shape, gaps)
+    text_names = text_columns(shape, holes)
     columns = []
     for column in range(len(shape.columns)):
-        columns.append(_numbers(part, shape, column, gaps))
+        columns.append(_numbers(part, shape, column, holes))
         if column in text_names:
-            columns.append(_texts(part, text_names[column], len(shape.instances), gaps.cells[column]))
+            columns.append(_texts(part, text_names[column], len(shape.instances), holes.cells[column]))
     return keys.hstack(columns)
 
 
@@ -127,16 +128,15 @@ def _parts(body: Body, samples: Samples) -> list[_Part]:
 
 
 def build(
-    body: Body, samples: Samples, odd: Sequence[OddCell], layout: Layout, instances: Mapping[str, pl.DataFrame]
+    body: Body, samples: Samples, holes: Sequence[Gaps], layout: Layout, instances: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.LazyFrame]:
     """The tables of a capture, each one row per sample and instance, in the order of time and header.
 
-    `instances` are the instances of each table with their parsed parts.
+    `holes` are the gaps of each table, `instances` its instances with their parsed parts.
     """
     parts = _parts(body, samples)
-    gaps = _gaps(layout, odd)
     tables = {}
     for place, shape in enumerate(layout.tables):
-        frames = [_frame(part, shape, gaps[place], instances[shape.name]) for part in parts]
+        frames = [_frame(part, shape, holes[place], instances[shape.name]) for part in parts]
         tables[shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
     return tables

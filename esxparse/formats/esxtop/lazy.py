@@ -1,0 +1,247 @@
+"""Tables of a capture that is not held in memory: each query reads the rows, columns and instances it needs.
+
+A capture is surveyed once when it is opened: where its rows are, when, and what is odd in them. A query then tells
+through polars' IO plugin which columns it needs and which rows it keeps. Conditions on time alone leave out samples,
+conditions on the instance or its parts alone leave out instances, before a byte of them is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from esxparse.formats.esxtop import body
+from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.tables import text_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.esxtop.odd import OddCell
+    from esxparse.formats.esxtop.tables import Gaps
+
+    Integers = NDArray[np.int64]
+
+BATCH_BYTES = 16 << 20
+"""Bytes of the file that one batch of rows takes at most (a row at least)."""
+
+_BATCH_NUMBERS = 4 << 20
+"""Numbers that one batch has at most (a sample at least)."""
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A capture whose rows are known and not kept."""
+
+    path: Path
+    layout: Layout
+    times: pl.Series
+    start: Integers
+    """For each sample the byte its row begins with."""
+    stop: Integers
+    """For each sample the byte after its row, the line end not counted."""
+    lines: Integers
+    """For each sample its line."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What of a table a query needs."""
+
+    samples: Integers
+    lanes: Integers
+    keys: list[str]
+    counters: Integers
+    """Columns of the table's shape."""
+    texts: dict[int, str]
+    """Columns of the shape beside which a column of texts is needed, and its name."""
+
+
+def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
+    """The conditions that all have to hold; the whole where polars does not tell them apart."""
+    try:
+        top = json.loads(predicate.meta.serialize(format="json"))
+    except (pl.exceptions.PolarsError, ValueError):
+        return [predicate]
+    if not (isinstance(top, dict) and top.get("BinaryExpr", {}).get("op") in {"And", "LogicalAnd"}):
+        return [predicate]
+    return [part for side in predicate.meta.pop() for part in _conjuncts(side)]
+
+
+def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
+    """Rows of `frame` that meet the conditions which speak of its columns only."""
+    mine = [one for one in conditions if set(one.meta.root_names()) <= set(frame.columns)]
+    if not mine:
+        return np.arange(frame.height)
+    return frame.select(pl.arg_where(pl.all_horizontal(mine))).to_series().to_numpy().astype(np.int64)
+
+
+def _batches(surveyed: Surveyed, wanted: _Wanted) -> Iterator[Integers]:
+    """The samples needed, in runs that take bounded memory."""
+    sizes = (surveyed.stop - surveyed.start)[wanted.samples]
+    most = max(1, _BATCH_NUMBERS // max(1, len(wanted.lanes) * max(1, len(wanted.counters))))
+    begin = size = 0
+    for place, length in enumerate(sizes.tolist()):
+        if place > begin and (size + length > BATCH_BYTES or place - begin >= most):
+            yield wanted.samples[begin:place]
+            begin, size = place, 0
+        size += length
+    if begin < len(wanted.samples):
+        yield wanted.samples[begin:]
+
+
+def _bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
+    """The rows of these samples, each with a line end; neighbours are read together."""
+    start, stop = surveyed.start[samples], surveyed.stop[samples]
+    # Lines between two samples are none: blank ones, damaged ones.
+    apart = np.flatnonzero(np.diff(surveyed.lines[samples]) != 1) + 1
+    runs = []
+    with surveyed.path.open("rb", buffering=0) as file:
+        for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
+            file.seek(int(start[begin]))
+            runs.append(file.read(int(stop[end - 1] - start[begin])))
+    return b"\n".join(runs)
+
+
+def _numbers(surveyed: Surveyed, place: int, wanted: _Wanted, samples: Integers) -> NDArray[np.float64]:
+    """Counters, samples and instances; NaN where a cell has no number or an instance not the counter."""
+    layout = surveyed.layout
+    rows, lanes = len(samples), len(wanted.lanes)
+    out = np.full(len(wanted.counters) * rows * lanes, np.nan)
+    lane_of = np.full(len(layout.tables[place].instances), -1)
+    lane_of[wanted.lanes] = np.arange(lanes)
+    counter_of = np.full(len(layout.tables[place].columns), -1)
+    counter_of[wanted.counters] = np.arange(len(wanted.counters))
+    mine = np.flatnonzero(layout.table == place)
+    lane, counter = lane_of[layout.lane[mine]], counter_of[layout.column[mine]]
+    needed = (lane >= 0) & (counter >= 0)
+    first = np.full(len(layout.table) + 1, -1, dtype=np.int64)
+    first[mine[needed] + 1] = counter[needed] * rows * lanes + lane[needed]
+    last = int(np.flatnonzero(first >= 0).max(initial=0)) + 1
+    step = np.full(last, lanes, dtype=np.int64)
+    scan(_bytes_of(surveyed, samples), first[:last], step, out, 0, False)
+    return out.reshape(len(wanted.counters), rows, lanes)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One table of a surveyed capture, as polars asks for it."""
+
+    surveyed: Surveyed
+    place: int
+    shape: TableShape
+    parts: pl.DataFrame
+    holes: Gaps
+    texts: Mapping[int, str]
+
+    def schema(self) -> dict[str, pl.DataType | type[pl.DataType]]:
+        """Columns in their order: keys, then counters, each with its texts beside it."""
+        schema: dict[str, pl.DataType | type[pl.DataType]] = {"time": self.surveyed.times.dtype, **self.parts.schema}
+        for column, name in enumerate(self.shape.columns):
+            schema[name] = pl.Float64
+            if column in self.texts:
+                schema[self.texts[column]] = pl.String
+        return schema
+
+    def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> _Wanted:
+        return _Wanted(
+            samples=_kept(self.surveyed.times.to_frame("time"), conditions),
+            lanes=_kept(self.parts, conditions),
+            keys=[name for name in ("time", *self.parts.columns) if name in names],
+            counters=np.array([n for n, name in enumerate(self.shape.columns) if name in names], dtype=np.int64),
+            texts={column: name for column, name in self.texts.items() if name in names},
+        )
+
+    def _cells(self, column: int, samples: Integers, wanted: _Wanted) -> Iterator[tuple[OddCell, int, int]]:
+        """Odd cells of a column, each with its place among the samples and the instances of a batch."""
+        lane_of = {int(lane): number for number, lane in enumerate(wanted.lanes)}
+        sample_of = {int(sample): number for number, sample in enumerate(samples)}
+        for cell, lane in self.holes.cells.get(column, ()):
+            if cell.sample in sample_of and lane in lane_of:
+                yield cell, sample_of[cell.sample], lane_of[lane]
+
+    def frame(self, wanted: _Wanted, samples: Integers) -> pl.DataFrame:
+        """The rows of these samples."""
+        keys = (
+            self.surveyed.times.to_frame("time")[samples]
+            .join(self.parts[wanted.lanes], how="cross", maintain_order="left_right")
+            .select(wanted.keys or ["time"])
+        )
+        if len(wanted.counters):
+            numbers = _numbers(self.surveyed, self.place, wanted, samples)
+        columns = []
+        for number, column in enumerate(wanted.counters.tolist()):
+            for cell, row, lane in self._cells(column, samples, wanted):
+                if cell.flag is not None:
+                    numbers[number, row, lane] = cell.flag
+                elif cell.kind == "cut":
+                    # The row is read with a line end of its own here, and a half number would look whole.
+                    numbers[number, row, lane] = np.nan
+            series = pl.Series(self.shape.columns[column], numbers[number].ravel())
+            holes = column in self.holes.lanes or column in self.holes.cells
+            columns.append(series.fill_nan(None) if holes else series)
+        for column, name in wanted.texts.items():
+            texts: list[str | None] = [None] * (len(samples) * len(wanted.lanes))
+            for cell, row, lane in self._cells(column, samples, wanted):
+                texts[row * len(wanted.lanes) + lane] = cell.text if cell.kind == "text" else None
+            columns.append(pl.Series(name, texts, dtype=pl.String))
+        return keys.hstack(columns)
+
+    def read(
+        self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        """Batches of the rows that polars asks for, in the order of the file."""
+        order = list(self.schema())
+        names = order if with_columns is None else with_columns
+        roots = [] if predicate is None else predicate.meta.root_names()
+        wanted = self.wanted([*names, *roots], [] if predicate is None else _conjuncts(predicate))
+        left = n_rows
+        if left is not None and predicate is None and len(wanted.lanes):
+            samples = -(-left // len(wanted.lanes))
+            wanted = _Wanted(wanted.samples[:samples], wanted.lanes, wanted.keys, wanted.counters, wanted.texts)
+        for frame in _ahead(self, wanted):
+            kept = frame if predicate is None else frame.filter(predicate)
+            kept = kept.select(names or kept.columns)
+            if left is not None:
+                kept = kept.head(left)
+                left -= kept.height
+            yield kept
+            if left == 0:
+                return
+
+
+def _ahead(table: _Table, wanted: _Wanted) -> Iterator[pl.DataFrame]:
+    """Frames of the batches in their order, each processor one ahead."""
+    workers = body.threads()
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[pl.DataFrame]] = deque()
+    try:
+        for samples in _batches(table.surveyed, wanted):
+            waiting.append(pool.submit(table.frame, wanted, samples))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # A query that has enough stops here, in whatever thread: nobody waits for what is still being read.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def build(surveyed: Surveyed, holes: Sequence[Gaps], instances: Mapping[str, pl.DataFrame]) -> dict[str, pl.LazyFrame]:
+    """The tables of a surveyed capture, each a scan that reads what a query needs."""
+    tables = {}
+    for place, shape in enumerate(surveyed.layout.tables):
+        table = _Table(surveyed, place, shape, instances[shape.name], holes[place], text_columns(shape, holes[place]))
+        tables[shape.name] = register_io_source(table.read, schema=table.schema(), validate_schema=True, is_pure=True)
+    return tables
