@@ -77,6 +77,7 @@ def open(  # noqa: A001  what people type is ex.open
     end: str | datetime | None = None,
     every: str | timedelta | None = None,
     lazy: bool | None = None,
+    segment: int = 1,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
@@ -87,6 +88,8 @@ def open(  # noqa: A001  what people type is ex.open
         every: Keep the first sample of each period of this length (`30s`, `5m`, `1h`); nothing is averaged.
         lazy: Leave the numbers in the file, and let each query read the columns, samples and instances it needs. By
             default captures of more than 256 MB are read so; the file has to stay as it is meanwhile.
+        segment: Which capture, from 1, where several with columns of their own were glued together in the file (a note
+            says so); captures with the same columns are joined.
 
     Returns:
         Its tables, facts and notes.
@@ -100,7 +103,7 @@ def open(  # noqa: A001  what people type is ex.open
     from esxparse.formats.esxtop.times import window  # noqa: PLC0415  polars is imported when it is needed
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    return open_recording(path, window(start, end, every), lazy=lazy)
+    return open_recording(path, window(start, end, every), lazy=lazy, segment=segment)
 
 
 def __getattr__(name: str) -> Any:

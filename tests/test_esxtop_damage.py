@@ -115,8 +115,42 @@ def test_a_second_header_ends_the_capture(tmp_path):
     rec = opened(tmp_path, WHOLE + compose.text(list(reversed(COLUMNS)), ROWS))
     assert values(rec) == ([100.0, 200.0, 300.0], [1.25, 2.0, 1.5, 2.25, 1.75, 2.5])
     (note,) = rec.notes
-    assert "second header" in note.message
+    assert "another capture" in note.message
     assert note.line == 5
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_capture_started_again_with_the_same_columns_is_joined(tmp_path, left):
+    header, *lines = WHOLE.splitlines()
+    later = [line.replace(" 08:", " 09:") for line in lines]
+    file = compose.write(
+        tmp_path, "\n".join([header, *lines, header, *later, header, lines[0].replace(" 08:", " 10:")]) + "\n"
+    )
+    rec = ex.open(file, lazy=left)
+    assert rec.meta["samples"] == 7
+    assert values(rec)[0] == [100.0, 200.0, 300.0, 100.0, 200.0, 300.0, 100.0]
+    (note,) = rec.notes
+    assert "started again" in note.message
+    assert "lines 5, 9" in note.message
+    assert (note.line, note.severity) == (5, "info")
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_captures_with_other_columns_are_kept_apart(tmp_path, left):
+    second = compose.text([("Memory", "Free MBytes")], [["7"], ["8"]])
+    third = compose.text(COLUMNS, ROWS).replace("esx-01", "esx-02")
+    file = compose.write(tmp_path, WHOLE + second + third[:-8])
+    first = ex.open(file, lazy=left)
+    assert values(first)[0] == [100.0, 200.0, 300.0]
+    other = ex.open(file, segment=2, lazy=left)
+    assert other["memory"].collect()["free_mbytes"].to_list() == [7.0, 8.0]
+    assert [(note.line, "segment" in note.message) for note in other.notes] == [(8, True)]
+    last = ex.open(file, segment=3, lazy=left)
+    assert last.meta["host"] == "esx-02.example.com"
+    assert last.meta["samples"] == 2
+    assert last.notes[0].line == 11
+    with pytest.raises(ex.EsxparseError, match="there is no segment 4: the file holds 3"):
+        ex.open(file, segment=4, lazy=left)
 
 
 def wide(names, value, rows):
@@ -131,7 +165,7 @@ def test_a_second_header_ends_the_capture_in_whatever_block_it_stands(tmp_path):
     frame = rec["group_cpu"].collect()
     assert set(frame["pct_used"]) == {123456.78}
     assert rec.meta["samples"] == 800
-    assert any("second header" in note.message and note.line == 802 for note in rec.notes)
+    assert any("another capture" in note.message and note.line == 802 for note in rec.notes)
 
 
 @pytest.mark.parametrize("cut", [1, 3, 8, 9, 13, 22, 40])
@@ -141,7 +175,7 @@ def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
     memory, used = values(rec)
     assert memory == [100.0, 200.0]
     assert used == [1.25, 2.0, 1.5, 2.25]
-    assert any("second header" in note.message and note.line == 4 for note in rec.notes)
+    assert any("another capture" in note.message and note.line == 4 for note in rec.notes)
 
 
 def test_a_row_that_lost_a_cell_is_not_taken_for_one_with_a_trailing_comma(tmp_path):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 READERS = ("esxparse.formats.esxtop",)
-"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(path, window, lazy=)`, the most particular first."""
+"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(path, window, ...)`, the most particular first."""
 
 _HEAD = 1 << 20
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip"}
@@ -60,7 +60,7 @@ def _unknown(path: Path, head: bytes) -> UnknownFormatError:
     )
 
 
-def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool | None) -> Recording:
+def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool | None, segment: int) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`."""
     path = Path(path)
     head = _head(path)
@@ -70,7 +70,7 @@ def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool |
     for reader in readers():
         if reader.recognise(head):
             try:
-                return reader.read(path, window, lazy=lazy)  # type: ignore[no-any-return]
+                return reader.read(path, window, lazy=lazy, segment=segment)  # type: ignore[no-any-return]
             except DamagedError as error:
                 msg = f"{path}: {error}"
                 raise DamagedError(msg) from error

@@ -28,6 +28,7 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
@@ -64,24 +65,42 @@ def recognise(head: bytes) -> bool:
     return header.MARK in head
 
 
-def _find_header(file: BinaryIO) -> tuple[bytes, int, int, list[Note]]:
-    """Header line, its line number, the byte the rows begin with, and notes on what stood before it."""
+def _find_header(file: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, int, list[Note]]:
+    """Header line, its line number, the byte the rows begin with, and notes on what stood before it.
+
+    Looked for from byte `origin` of the file on, which is on line `first_line`.
+    """
+    file.seek(origin)
     head = file.read(_HEADER_WITHIN)
     mark = head.find(header.MARK)
     if mark < 0:
         msg = f"no header: {header.MARK.decode()} is not in the first {_HEADER_WITHIN:,} bytes"
         raise DamagedError(msg)
     start = mark - 1 if head[mark - 1 : mark] == b'"' else mark
-    file.seek(start)
+    file.seek(origin + start)
     line = file.readline()
-    number = head.count(b"\n", 0, start) + 1
+    number = head.count(b"\n", 0, start) + first_line
     notes = []
     before = head[:start].removeprefix(b"\xef\xbb\xbf")
     if before:
         shown = " ".join(before.decode("utf-8", errors="replace").split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
-    return line.rstrip(b"\r\n"), number, start + len(line), notes
+    return line.rstrip(b"\r\n"), number, origin + start + len(line), notes
+
+
+def _headers_again(file: BinaryIO, bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], int | None, int]:
+    """Rows that repeat the header `line`, the row in which another header stands, and the byte that one begins with."""
+    again: list[int] = []
+    for row in rows.header_rows(bytes_read):
+        start = int(bytes_read.start[row])
+        file.seek(start)
+        text = file.read(int(bytes_read.stop[row]) - start)
+        if text != line:
+            mark = text.find(header.MARK)
+            return tuple(again), row, start + mark - (text[mark - 1 : mark] == b'"')
+        again.append(row)
+    return tuple(again), None, 0
 
 
 def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: Layout) -> None:
@@ -149,7 +168,47 @@ def _windowed(samples: rows.Samples, window: times.Window) -> rows.Samples:
     return rows.Samples(samples.keep[inside], samples.times[inside], samples.lines[inside])
 
 
-def read(path: Path, window: times.Window = times.EVERYTHING, *, lazy: bool | None = None) -> Recording:
+@dataclass(frozen=True)
+class _Segment:
+    """One of the captures in a file: its header, and its rows."""
+
+    line: int
+    header: header.Header
+    layout: Layout
+    body: body.Body
+    expected: rows.Expected
+    notes: list[Note]
+    next: tuple[int, int] | None
+    """Byte and line that the next capture begins with."""
+
+
+def _segment(path: Path, origin: int, first_line: int, *, keep: bool) -> _Segment:
+    with path.open("rb", buffering=0) as raw, path.open("rb", buffering=_BUFFER) as buffered:
+        line, number, start, notes = _find_header(buffered, origin, first_line)
+        parsed = header.parse(line, number)
+        laid_out = layout.build(parsed.owners, parsed.counters)
+        bytes_read = body.read(raw, start, laid_out, keep=keep)
+        again, other, offset = _headers_again(buffered, bytes_read, line)
+    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other)
+    following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
+    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
+
+
+def _find_segment(path: Path, number: int, *, keep: bool) -> _Segment:
+    """The capture of that number in the file, from 1."""
+    where: tuple[int, int] | None = (0, 1)
+    for passed in range(1, number + 1):
+        if where is None:
+            msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
+            raise EsxparseError(msg)
+        found = _segment(path, *where, keep=keep and passed == number)
+        where = found.next
+    return found
+
+
+def read(
+    path: Path, window: times.Window = times.EVERYTHING, *, lazy: bool | None = None, segment: int = 1
+) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
 
     `meta`: host; start, end (aware, UTC); interval (seconds, the median step); samples; columns (the time stamp's
@@ -161,31 +220,28 @@ def read(path: Path, window: times.Window = times.EVERYTHING, *, lazy: bool | No
         window: The samples to read.
         lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
             256 MB are read so.
+        segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
-        EsxparseError: No sample is in the window.
+        EsxparseError: No sample is in the window, or there is no such segment.
     """
     lazily = path.stat().st_size > LAZY_FROM if lazy is None else lazy
-    with path.open("rb", buffering=0) as raw, path.open("rb", buffering=_BUFFER) as buffered:
-        line, number, start, notes = _find_header(buffered)
-        parsed = header.parse(line, number)
-        laid_out = layout.build(parsed.owners, parsed.counters)
-        bytes_read = body.read(raw, start, laid_out, keep=not lazily)
-    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias)
-    samples, row_notes = rows.judge(bytes_read, expected)
+    found = _find_segment(path, segment, keep=not lazily)
+    parsed, laid_out, bytes_read = found.header, found.layout, found.body
+    samples, row_notes = rows.judge(bytes_read, found.expected)
     if not len(samples.keep):
         raise _no_rows(parsed, row_notes)
     _forget_last_cell(bytes_read, samples, laid_out)
     samples = _windowed(samples, window)
     odd_cells = odd.odd_cells(bytes_read, samples)
-    notes += parsed.notes
+    notes = found.notes
     if laid_out.repeated:
         place = laid_out.repeated[0]
         message = (
             f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
         )
-        notes.append(Note(message, line=number, column=place + 2))
+        notes.append(Note(message, line=found.line, column=place + 2))
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
     holes = tables.gaps(laid_out, odd_cells)

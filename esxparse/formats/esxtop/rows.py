@@ -44,6 +44,10 @@ class Expected:
     first_line: int
     """Line of the file that follows the header, from 1."""
     bias: int
+    again: tuple[int, ...] = ()
+    """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
+    other: int | None = None
+    """Row in which a header with other columns stands: another capture begins there."""
 
 
 def _where(lines: Integers) -> str:
@@ -51,11 +55,11 @@ def _where(lines: Integers) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {shown}{' ...' if len(lines) > _SHOWN else ''}"
 
 
-def _second_header(body: Body) -> int | None:
-    """First row in which another capture begins: its header on a line of its own, or glued to a row that was cut."""
-    found = [row for row, stamp in enumerate(body.stamps) if MARK in stamp]
-    found += [row for row, _, text in body.odd if MARK in text]
-    return min(found, default=None)
+def header_rows(body: Body) -> list[int]:
+    """Rows in which a header stands again: on a line of its own, or glued to a row that was cut."""
+    found = {row for row, stamp in enumerate(body.stamps) if MARK in stamp}
+    found |= {row for row, _, text in body.odd if MARK in text}
+    return sorted(found)
 
 
 def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
@@ -98,7 +102,7 @@ def _line_notes(body: Body, whole: NDArray[np.bool_], rows: int, last_line: int,
         lines = blank + expected.first_line
         message = f"{len(blank)} blank lines: passed over ({_where(lines)})"
         notes.append(Note(message, line=int(lines[0])))
-    bad = np.flatnonzero(~whole[:rows])
+    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), expected.again)
     wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
     wrong += [(line, cells) for line, cells in body.short if cells and line < last_line]
     notes += _wrong_count_notes(sorted(wrong), body, expected, cut=_is_cut(body, rows))
@@ -123,14 +127,18 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     """Tells the samples of a capture from lines that cannot be used, each kind with its note."""
     notes = []
     whole = _whole(body, expected)
-    second = _second_header(body)
+    whole[list(expected.again)] = False
     rows, last_line = len(whole), body.lines
-    if second is not None:
-        # What follows may stand in other columns: better none than wrong ones.
-        rows, last_line = second, int(body.line[second])
+    if expected.again:
+        lines = body.line[list(expected.again)] + expected.first_line
+        message = f"the header stands again {len(lines)} times: esxtop was started again, its rows are joined"
+        notes.append(Note(f"{message} ({_where(lines)})", line=int(lines[0]), column=1))
+    if expected.other is not None:
+        # What follows stands in other columns: under these names its numbers would be wrong.
+        rows, last_line = expected.other, int(body.line[expected.other])
         line = last_line + expected.first_line
-        message = f"a second header: another capture begins here, its {body.lines - last_line} lines are left out"
-        notes.append(Note(f"{message}; split the file here to read it", line=line, column=1, severity="warning"))
+        message = f"another capture with other columns begins here, its {body.lines - last_line} lines are kept apart"
+        notes.append(Note(f"{message}: open it with segment=", line=line, column=1, severity="warning"))
     notes += _line_notes(body, whole, rows, last_line, expected)
 
     keep = np.flatnonzero(whole[:rows])
