@@ -18,7 +18,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     import builtins
     import os
-    from datetime import datetime, timedelta
+    from datetime import date, datetime, timedelta
+    from typing import Literal
 
     from esxparse import metrics
     from esxparse.counters.catalogue import counter
@@ -78,6 +79,8 @@ def open(  # noqa: A001  what people type is ex.open
     every: str | timedelta | None = None,
     lazy: bool | None = None,
     segment: int = 1,
+    date_order: Literal["mdy", "dmy", "ymd"] | None = None,
+    date: date | None = None,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
@@ -90,6 +93,8 @@ def open(  # noqa: A001  what people type is ex.open
             default captures of more than 256 MB are read so; the file has to stay as it is meanwhile.
         segment: Which capture, from 1, where several with columns of their own were glued together in the file (a note
             says so); captures with the same columns are joined.
+        date_order: Order of day, month and year in a capture that a spreadsheet saved, where the file does not tell.
+        date: The day of a capture whose time stamps were saved without one.
 
     Returns:
         Its tables, facts and notes.
@@ -98,12 +103,14 @@ def open(  # noqa: A001  what people type is ex.open
         UnreadableError: There is no such file, it is a directory, or it may not be read.
         UnknownFormatError: No reader recognises it.
         DamagedError: It is of a known format and holds nothing that can be used.
-        EsxparseError: A bound is no time, or no sample is between them.
+        EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
     """
-    from esxparse.formats.esxtop.times import window  # noqa: PLC0415  polars is imported when it is needed
+    # polars is imported when it is needed.
+    from esxparse.formats.esxtop.resaved import Dates  # noqa: PLC0415
+    from esxparse.formats.esxtop.times import window  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    return open_recording(path, window(start, end, every), lazy=lazy, segment=segment)
+    return open_recording(path, window(start, end, every), lazy=lazy, segment=segment, dates=Dates(date_order, date))
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError, UnknownFormatError, UnreadableError
 
@@ -49,8 +49,6 @@ def _head(path: Path) -> bytes:
 
 
 def _unknown(path: Path, head: bytes) -> UnknownFormatError:
-    if head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-        return UnknownFormatError(f"{path} is UTF-16 text, as PowerShell's > writes it: save it as UTF-8 first")
     for magic, name in _COMPRESSED.items():
         if head.startswith(magic):
             return UnknownFormatError(f"{path} is compressed ({name}): unpack it first")
@@ -60,8 +58,8 @@ def _unknown(path: Path, head: bytes) -> UnknownFormatError:
     )
 
 
-def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool | None, segment: int) -> Recording:
-    """Reads a raw recording, whatever its format: see `esxparse.open`."""
+def open_recording(path: str | os.PathLike[str], window: Window, **options: Any) -> Recording:
+    """Reads a raw recording, whatever its format: see `esxparse.open`, which names the options."""
     path = Path(path)
     head = _head(path)
     if not head:
@@ -70,7 +68,7 @@ def open_recording(path: str | os.PathLike[str], window: Window, *, lazy: bool |
     for reader in readers():
         if reader.recognise(head):
             try:
-                return reader.read(path, window, lazy=lazy, segment=segment)  # type: ignore[no-any-return]
+                return reader.read(path, window, **options)  # type: ignore[no-any-return]
             except DamagedError as error:
                 msg = f"{path}: {error}"
                 raise DamagedError(msg) from error

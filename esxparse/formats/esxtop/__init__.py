@@ -28,20 +28,21 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import body, header, instances, layout, odd, release, rows, tables, times
+from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
 
@@ -62,7 +63,8 @@ _SHOWN = 80
 
 def recognise(head: bytes) -> bool:
     """Whether a file that begins with `head` is a capture."""
-    return header.MARK in head
+    mark = header.MARK.decode()
+    return header.MARK in head or any(mark.encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
 
 
 def _find_header(file: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, int, list[Note]]:
@@ -82,7 +84,7 @@ def _find_header(file: BinaryIO, origin: int, first_line: int) -> tuple[bytes, i
     number = head.count(b"\n", 0, start) + first_line
     notes = []
     before = head[:start].removeprefix(b"\xef\xbb\xbf")
-    if before:
+    if before.strip():
         shown = " ".join(before.decode("utf-8", errors="replace").split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
@@ -207,7 +209,12 @@ def _find_segment(path: Path, number: int, *, keep: bool) -> _Segment:
 
 
 def read(
-    path: Path, window: times.Window = times.EVERYTHING, *, lazy: bool | None = None, segment: int = 1
+    path: Path,
+    window: times.Window = times.EVERYTHING,
+    *,
+    lazy: bool | None = None,
+    segment: int = 1,
+    dates: resaved.Dates = resaved.AS_WRITTEN,
 ) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
 
@@ -221,12 +228,26 @@ def read(
         lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
             256 MB are read so.
         segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
+        dates: What is known of dates that another program wrote.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
-        EsxparseError: No sample is in the window, or there is no such segment.
+        EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
-    lazily = path.stat().st_size > LAZY_FROM if lazy is None else lazy
+    with path.open("rb") as file:
+        saved_by_another = resaved.is_resaved(file.read(_HEADER_WITHIN))
+    if not saved_by_another:
+        lazily = path.stat().st_size > LAZY_FROM if lazy is None else lazy
+        return _read(path, window, lazily=lazily, segment=segment)
+    mended = resaved.canonical(path.read_bytes(), dates)
+    with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
+        copy = Path(folder, "capture.csv")
+        copy.write_bytes(mended.content)
+        rec = _read(copy, window, lazily=False, segment=segment)
+    return replace(rec, source=str(path), notes=(*mended.notes, *rec.notes))
+
+
+def _read(path: Path, window: times.Window, *, lazily: bool, segment: int) -> Recording:
     found = _find_segment(path, segment, keep=not lazily)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)

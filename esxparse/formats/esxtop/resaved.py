@@ -1,0 +1,186 @@
+"""Captures that another program opened and saved: back to the grammar esxtop writes, before anything reads them.
+
+A spreadsheet drops the quotes, may separate by semicolons with commas in its decimals, writes dates its own way, and
+PowerShell's `>` writes UTF-16. Such files are small enough to hold (a spreadsheet takes 16,384 columns).
+
+A date is a guess nobody should make in silence: which of day and month comes first is told by the whole file, by a
+number above 12, or has to be said.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Literal
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DateOrder = Literal["mdy", "dmy", "ymd"]
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_STAMP = re.compile(
+    r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
+    r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_MONTHS = 12
+
+
+@dataclass(frozen=True)
+class Dates:
+    """What is known of the dates beyond what the file says."""
+
+    order: DateOrder | None = None
+    """Order of day, month and year."""
+    day: date | None = None
+    """The day, for time stamps without one."""
+
+
+AS_WRITTEN = Dates()
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A capture in esxtop's own grammar."""
+
+    content: bytes
+    notes: tuple[Note, ...]
+
+
+def is_resaved(head: bytes) -> bool:
+    """Whether a capture that begins so was saved by another program."""
+    if head[:2] in _BOMS:
+        return True
+    start = head.find(b"(PDH-CSV")
+    return start >= 0 and head[start - 1 : start] != b'"'
+
+
+def _decoded(content: bytes) -> tuple[str, list[Note]]:
+    for bom, encoding in _BOMS.items():
+        if content.startswith(bom):
+            note = [Note("the file is UTF-16: read as such", line=1)] if encoding == "utf-16" else []
+            return content.decode(encoding, errors="replace"), note
+    try:
+        return content.decode("utf-8"), []
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace"), [Note("not UTF-8: read as Windows-1252", line=1)]
+
+
+def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateOrder:
+    """Order of day, month and year, by the whole file.
+
+    Raises:
+        EsxparseError: Nothing tells day from month and nobody said.
+    """
+    if asked:
+        return asked
+    if any(len(stamp["first"]) == len("2015") for stamp in stamps):
+        return "ymd"
+    if any(stamp["mark"] == "." for stamp in stamps):
+        return "dmy"  # nobody writes month.day.year
+    if any(int(stamp["first"]) > _MONTHS for stamp in stamps):
+        return "dmy"
+    if any(int(stamp["second"]) > _MONTHS for stamp in stamps):
+        return "mdy"
+    msg = (
+        f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}: "
+        "say which with date_order= (mdy or dmy), on the command line --date-order"
+    )
+    raise EsxparseError(msg)
+
+
+def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
+    numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "second", "third")), strict=True))
+    hour, *rest = (int(part) for part in stamp["clock"].split(":"))
+    if stamp["half"]:
+        hour = hour % _MONTHS + (_MONTHS if stamp["half"] in "Pp" else 0)
+    try:
+        minute, second = rest if len(rest) > 1 else (rest[0], 0)
+        # No zone: the header's bias tells it.
+        time = datetime(numbers["y"], numbers["m"], numbers["d"], hour, minute, second)  # noqa: DTZ001
+    except ValueError:
+        return None
+    return f"{time:%m/%d/%Y %H:%M:%S}"
+
+
+def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> tuple[list[str], list[Note]]:
+    """Time stamps as esxtop writes them; one that is none stays as it is."""
+    matches = [_STAMP.fullmatch(text.strip()) for text in texts]
+    dated = [match for match in matches if match]
+    clocks = [bool(_CLOCK.fullmatch(text.strip())) for text in texts]
+    if not dated and any(clocks):
+        if day is None:
+            msg = f"time stamps such as {texts[clocks.index(True)]!r} hold no date: say which day with date="
+            raise EsxparseError(msg)
+        texts = [f"{day:%Y-%m-%d} {text.strip()}" if clock else text for text, clock in zip(texts, clocks, strict=True)]
+        found, notes = _stamps(texts, "ymd", None)
+        return found, [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told", line=2, column=1), *notes]
+    if not dated:
+        return list(texts), []
+    settled = _order_of(dated, order)
+    found = [(_time(match, settled) or text) if match else text for match, text in zip(matches, texts, strict=True)]
+    notes = []
+    if all(match["clock"].count(":") == 1 for match in dated):
+        notes.append(Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1))
+    if settled != "mdy":
+        notes.append(Note(f"dates read as {settled} (d day, m month, y year)", line=2, column=1))
+    return found, notes
+
+
+def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
+    """The capture as esxtop would have written it.
+
+    Args:
+        content: The file.
+        dates: What is known of its dates.
+
+    Raises:
+        EsxparseError: A date cannot be read without guessing.
+        DamagedError: The lines are no separated values.
+    """
+    text, notes = _decoded(content)
+    before, mark, rest = text.partition("(PDH-CSV")
+    quoted = before.endswith('"')
+    body = ('"' if quoted else "") + mark + rest
+    junk = before.removesuffix('"') if quoted else before
+    lines_before = junk.count("\n")
+    if junk.strip():
+        notes.append(Note(f"text before the header: passed over ({' '.join(junk.split())[:80]!r})", line=1, column=1))
+    header_line = body.partition("\n")[0]
+    semicolons = not quoted and header_line.count(";\\\\") > header_line.count(",\\\\")
+    # Commas in decimals are told by the separator: between semicolons a comma is nothing else.
+    reader = csv.reader(io.StringIO(body, newline=""), delimiter=";" if semicolons else ",", quotechar='"')
+    csv.field_size_limit(max(csv.field_size_limit(), 1 << 24))
+    try:
+        header, *rows = reader
+    except (csv.Error, ValueError) as error:
+        msg = f"its lines are no separated values ({error})"
+        raise DamagedError(msg) from None
+    if semicolons:
+        notes.append(
+            Note("semicolons between cells and commas in decimals: a spreadsheet saved it", line=lines_before + 1)
+        )
+        rows = [[_with_point(cell) for cell in row] for row in rows]
+    elif not quoted:
+        message = "the header has no quotes around its cells: another program saved this file"
+        notes.append(Note(message, line=lines_before + 1))
+    stamps, stamp_notes = _stamps([row[0] if row else "" for row in rows], dates.order, dates.day)
+    out = io.StringIO()
+    # Lines keep their numbers, so that notes tell those of the file.
+    out.write("\n" * lines_before)
+    out.write(",".join(f'"{cell}"' for cell in header) + "\n")
+    for stamp, row in zip(stamps, rows, strict=True):
+        out.write(",".join(f'"{cell.strip()}"' for cell in [stamp, *row[1:]]) + "\n" if row else "\n")
+    return Canonical(out.getvalue().encode(), (*notes, *stamp_notes))
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell.strip()) else cell

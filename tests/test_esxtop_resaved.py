@@ -1,0 +1,140 @@
+"""Captures that a spreadsheet, PowerShell or Perfmon wrote."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import compose
+import pytest
+
+import esxparse as ex
+
+COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a, b)", "% Used")]
+HEADER = [compose.STAMP, *(compose.path(*column) for column in COLUMNS)]
+NUMBERS = [("100", "1.5"), ("200", "12.25"), ("300", "0")]
+
+
+def saved(stamps, separator=",", point=".", end="\n"):
+    def cell(text):
+        return f'"{text}"' if separator in text else text
+
+    rows = [
+        HEADER,
+        *([stamp, *(n.replace(".", point) for n in pair)] for stamp, pair in zip(stamps, NUMBERS, strict=True)),
+    ]
+    return end.join(separator.join(cell(text) for text in row) for row in rows) + end
+
+
+def opened(tmp_path, content, **options):
+    return ex.open(compose.write(tmp_path, content), **options)
+
+
+def check(rec, *times):
+    memory = rec["memory"].collect()
+    assert memory["free_mbytes"].to_list() == [100.0, 200.0, 300.0]
+    used = rec["group_cpu"].collect()
+    assert used["pct_used"].to_list() == [1.5, 12.25, 0.0]
+    assert set(used["group"]) == {"a, b"}
+    assert memory["time"].to_list() == [dt.datetime(*time, tzinfo=dt.UTC) for time in times]
+
+
+MARCH_26 = [(2015, 3, 26, 22, 42, second) for second in (0, 5, 10)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_without_quotes(tmp_path, end):
+    rec = opened(tmp_path, saved([f"3/26/2015 22:42:{s:02d}" for s in (0, 5, 10)], end=end))
+    check(rec, *MARCH_26)
+    assert "no quotes" in rec.notes[0].message
+
+
+def test_semicolons_and_decimal_commas(tmp_path):
+    rec = opened(tmp_path, saved([f"26.03.2015 22:42:{s:02d}" for s in (0, 5, 10)], ";", ","))
+    check(rec, *MARCH_26)
+    assert [note.message.partition(" ")[0] for note in rec.notes] == ["semicolons", "dates"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_other_encodings(tmp_path, encoding):
+    plain = compose.text(COLUMNS, [list(pair) for pair in NUMBERS], step=5).replace(
+        "03/02/2026 08:00", "03/26/2015 22:42"
+    )
+    rec = opened(tmp_path, plain.replace("\n", "\r\n").encode(encoding))
+    check(rec, *MARCH_26)
+    assert any("UTF-16" in note.message for note in rec.notes) == (encoding == "utf-16")
+
+
+def test_stamps_to_the_minute_repeat_and_the_interval_is_the_mean(tmp_path):
+    rec = opened(tmp_path, saved(["3/26/2015 22:42", "3/26/2015 22:42", "3/26/2015 22:43"]))
+    check(rec, (2015, 3, 26, 22, 42), (2015, 3, 26, 22, 42), (2015, 3, 26, 22, 43))
+    assert any("to the minute only" in note.message for note in rec.notes)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "order"),
+    [
+        ("26/03/2015 22:42:{}", None),
+        ("2015-03-26 22:42:{}", None),
+        ("3/26/2015 10:42:{} PM", None),
+        ("26-03-2015 22:42:{}", None),
+        ("2015/03/26 22:42:{}", "ymd"),
+    ],
+)
+def test_dates_are_told_by_the_whole_file(tmp_path, stamp, order):
+    rec = opened(tmp_path, saved([stamp.format(f"{s:02d}") for s in (0, 5, 10)]), date_order=order)
+    check(rec, *MARCH_26)
+
+
+def test_dates_that_nothing_tells_are_refused_with_a_hint_and_read_when_told(tmp_path):
+    content = saved([f"3/4/2015 22:42:{s:02d}" for s in (0, 5, 10)])
+    with pytest.raises(ex.EsxparseError, match=r"tells day from month.*date_order="):
+        opened(tmp_path, content)
+    assert opened(tmp_path, content, date_order="mdy").meta["start"] == dt.datetime(2015, 3, 4, 22, 42, tzinfo=dt.UTC)
+    assert opened(tmp_path, content, date_order="dmy").meta["start"] == dt.datetime(2015, 4, 3, 22, 42, tzinfo=dt.UTC)
+
+
+def test_times_without_a_date_are_refused_with_a_hint_and_read_when_told(tmp_path):
+    content = saved(["22:42:00", "22:42:05", "22:42:10"])
+    with pytest.raises(ex.EsxparseError, match="hold no date: say which day with date="):
+        opened(tmp_path, content)
+    check(opened(tmp_path, content, date=dt.date(2015, 3, 26)), *MARCH_26)
+
+
+def test_what_esxtop_wrote_is_never_guessed_at(tmp_path):
+    rec = opened(tmp_path, compose.text(COLUMNS, [["1", "2"]]).replace("03/02/2026", "03/04/2026"), date_order="dmy")
+    assert rec.meta["start"] == dt.datetime(2026, 3, 4, 8, 0, tzinfo=dt.UTC)
+
+
+def test_a_perfmon_log_of_a_guest_is_read_with_the_same_code(tmp_path):
+    names = [
+        r"\\GUEST-7\Processor(_Total)\% Processor Time",
+        r"\\GUEST-7\LogicalDisk(C:)\Avg. Disk sec/Read",
+        r"\\GUEST-7\Memory\Available MBytes",
+    ]
+    header = ",".join(f'"{cell}"' for cell in ["(PDH-CSV 4.0) (Pacific Daylight Time)(420)", *names])
+    rows = [
+        '"04/24/2018 03:49:12.482","12.3456789012345"," ","2048"',
+        '"04/24/2018 03:49:17.482","1e-05","0.0001","2047"',
+    ]
+    rec = opened(tmp_path, "\r\n".join([header, *rows]) + "\r\n")
+    assert list(rec) == ["processor", "logicaldisk", "memory"]
+    assert rec.meta["start"] == dt.datetime(2018, 4, 24, 10, 49, 12, 482000, tzinfo=dt.UTC)
+    assert rec["processor"].collect()["pct_processor_time"].to_list() == [12.3456789012345, 1e-05]
+    assert rec["logicaldisk"].collect()["avg_disk_sec_per_read"].to_list() == [None, 0.0001]
+    assert [note.line for note in rec.notes] == [1, 2]
+
+
+def test_the_lines_of_notes_are_those_of_the_file(tmp_path):
+    content = "login:\nPassword:\n" + saved([f"3/26/2015 22:42:{s:02d}" for s in (0, 5, 10)]).replace("12.25", "n/a")
+    rec = opened(tmp_path, content)
+    assert [(note.line, note.column) for note in rec.notes] == [(1, 1), (3, None), (5, 3)]
+
+
+def test_lone_carriage_returns_end_lines_too(tmp_path):
+    check(opened(tmp_path, saved([f"3/26/2015 22:42:{s:02d}" for s in (0, 5, 10)], end="\r")), *MARCH_26)
+
+
+def test_what_stays_unreadable_is_one_clear_line(tmp_path):
+    with pytest.raises(ex.DamagedError, match="without a single column") as caught:
+        opened(tmp_path, "(PDH-CSV 4.0) (UTC)(0);" + "x" * 140_000 + "\n")
+    assert "\n" not in str(caught.value)
