@@ -58,6 +58,7 @@ format: $(SYNCED) ## Format Python and Rust
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
 	$(UV) run --locked --group bench python benchmarks/read.py
+	$(UV) run --locked --group bench python benchmarks/large.py
 
 dataset: $(SYNCED) ## Make the bundled capture again, bit for bit
 	$(RUN) python -m esxparse.simulate busy-host -o datasets/busy-host
