@@ -20,7 +20,7 @@ import pytest
 import esxparse as ex
 from esxparse.diagnosis import thresholds
 from esxparse.metrics import inventory, scheduling
-from esxparse.reports import blocks, export, page, report, templates, verdict
+from esxparse.reports import blocks, export, report, templates, verdict
 
 HOST = 'esx&"01.<b>lab</b>'
 HOSTILE = [
@@ -393,9 +393,9 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
         ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
         ({"output": "no/such/folder/report.html"}, "there is no directory"),
         ({"output": "."}, "is a directory"),
-        ({"parameters": {"colour": "red"}}, r"no parameter 'colour': it takes end, profile, start"),
-        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is not a time"),
-        ({"parameters": {"start": "2031-01-01"}}, "no sample of .* lies in the window"),
+        ({"parameters": {"colour": "red"}}, r"no parameter 'colour': it takes date_order, end, profile, segment, start"),
+        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is no time"),
+        ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
         ({"captures": []}, "no capture given"),
     ],
@@ -424,6 +424,8 @@ def test_templates_say_what_they_are_for():
         ("start", "str", "''"),
         ("end", "str", "''"),
         ("profile", "str", "'standard'"),
+        ("segment", "int", "1"),
+        ("date_order", "str", "''"),
     ]
     assert all(one.description for one in found.values())
     assert all(parameter.help for parameter in health.parameters)
@@ -446,24 +448,6 @@ def test_the_template_runs_in_a_plain_notebook_and_shows_live_charts():
     assert len(charts) >= 15
     assert all("vega" in data["text/html"] for data in charts)
     nbformat.validate(done)
-
-
-def test_a_window_holds_its_ends_and_counts_its_samples(busy_host):
-    start, end = busy_host.meta["start"], busy_host.meta["end"]
-    middle = start + (end - start) / 2
-    cut = page.window(busy_host, middle.isoformat(), "")
-    assert cut.meta["start"] >= middle
-    assert cut.meta["end"] == end
-    times = cut["memory"].select("time").collect()["time"]
-    assert (times.min(), times.len()) == (cut.meta["start"], cut.meta["samples"])
-    assert page.window(busy_host) is busy_host
-
-
-def test_a_window_in_another_time_zone_is_the_same_window(busy_host):
-    start = busy_host.meta["start"].replace(tzinfo=None).isoformat()
-    naive = page.window(busy_host, "", start)
-    east = busy_host.meta["start"].astimezone(__import__("zoneinfo").ZoneInfo("Asia/Tokyo")).isoformat()
-    assert naive.meta["samples"] == page.window(busy_host, "", east).meta["samples"] == 1
 
 
 def test_the_verdict_names_the_worst_and_tells_peaks_from_troubles():

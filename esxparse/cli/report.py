@@ -37,6 +37,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
     parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
+    parser.add_argument("--segment", type=int, metavar="N", help="which capture, where a file holds several")
+    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
     parser.add_argument("--profile", metavar="NAME", help="thresholds to judge by: standard, strict or a .toml file")
     parser.add_argument(
         "-p",
@@ -75,7 +77,8 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
 
     parameters = dict(options.parameters)
-    named = {"start": options.start, "end": options.end, "profile": options.profile}
+    names = ("start", "end", "segment", "date_order", "profile")
+    named = {name: getattr(options, name) for name in names}
     parameters |= {name: value for name, value in named.items() if value is not None}
     try:
         outputs = _outputs(options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 import polars as pl
 
 import esxparse
-from esxparse.errors import EsxparseError
 from esxparse.reports.blocks import (
     ABSENT,
     Block,
@@ -36,40 +34,6 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 P = ParamSpec("P")
-
-
-def window(rec: Recording, start: str = "", end: str = "") -> Recording:
-    """`rec` cut to the samples from `start` to `end`, both included.
-
-    Args:
-        rec: Any recording with times.
-        start: ISO 8601 time such as `2026-11-20T08:00` or `2026-11-20 08:00:00+01:00`; UTC where it names no zone; ""
-            for the first sample.
-        end: The same for the last sample.
-
-    Raises:
-        EsxparseError: A time cannot be read, or no sample lies between the two.
-    """
-    first, last = _instant("start", start), _instant("end", end)
-    if first is None and last is None:
-        return rec
-    inside = pl.lit(value=True)
-    if first is not None:
-        inside &= pl.col("time") >= first
-    if last is not None:
-        inside &= pl.col("time") <= last
-    tables = {
-        name: frame.filter(inside) if "time" in frame.collect_schema().names() else frame
-        for name, frame in rec.tables.items()
-    }
-    times = _times(tables)
-    if times.is_empty():
-        msg = (
-            f"no sample of {rec.source} lies in the window from {start or 'its start'} to {end or 'its end'}: "
-            f"it holds {moment(rec.meta['start'])} to {moment(rec.meta['end'])}"
-        )
-        raise EsxparseError(msg)
-    return replace(rec, tables=tables, meta={**rec.meta, "start": times[0], "end": times[-1], "samples": times.len()})
 
 
 def given(function: Callable[Concatenate[pl.LazyFrame, P], pl.LazyFrame], *frames: Any, **more: Any) -> Any:
@@ -190,23 +154,3 @@ def provenance(rec: Recording, template: str, parameters: Mapping[str, Any]) -> 
         ("Made", moment(datetime.now(UTC))),
     ]
     return facts(items)
-
-
-def _instant(name: str, text: str) -> datetime | None:
-    if not text.strip():
-        return None
-    try:
-        value = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        msg = f"{name} {text!r} is not a time: write it like 2026-11-20T08:00:00 (UTC) or 2026-11-20T09:00:00+01:00"
-        raise EsxparseError(msg) from error
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def _times(tables: Mapping[str, pl.LazyFrame]) -> pl.Series:
-    """All distinct times, from the table that has the fewest rows for each."""
-    for name in ("memory", "physical_cpu", *tables):
-        frame = tables.get(name)
-        if frame is not None and "time" in frame.collect_schema().names():
-            return frame.select(pl.col("time").unique().sort()).collect()["time"]
-    return pl.Series("time", [], dtype=pl.Datetime("us", "UTC"))

@@ -14,7 +14,6 @@ import esxparse
 from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
 from esxparse.reports.library import Template, find
-from esxparse.reports.page import window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,9 @@ CELL_TIMEOUT_S: Final = 3600
 """How long one cell may run: a kernel that was killed for lack of memory never answers."""
 
 _LONGEST_REASON: Final = 300
+
+_OPENING: Final = ("start", "end", "date_order", "segment")
+"""Parameters that a template hands on to `esxparse.open`, which refuses bad ones before a kernel is started."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -61,8 +63,9 @@ def report(
     paths = [captures] if isinstance(captures, str | Path) else list(captures)
     values = _values(chosen, paths, parameters or {})
     target = _target(output)
+    opening: dict[str, Any] = {name: values[name] or None for name in _OPENING if name in values}
     for path in paths:
-        _check(chosen, esxparse.open(path), values)
+        _check(chosen, esxparse.open(path, **opening), values)
     step = _steps(progress)
     bundle: list[str] = []
     # Making the bundle takes more than a second, which the kernel needs for its own start.
@@ -117,8 +120,6 @@ def _check(template: Template, rec: Recording, values: Mapping[str, Any]) -> Non
     if template.formats and rec.format not in template.formats:
         msg = f"template {template.name!r} reads {', '.join(template.formats)}, and {rec.source} is {rec.format}"
         raise EsxparseError(msg)
-    if "start" in values or "end" in values:
-        window(rec, str(values.get("start", "")), str(values.get("end", "")))
     if "profile" in values:
         thresholds.load(str(values["profile"]))
 

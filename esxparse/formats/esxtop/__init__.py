@@ -198,6 +198,9 @@ def _segment(path: Path, origin: int, first_line: int, *, keep: bool) -> _Segmen
 
 def _find_segment(path: Path, number: int, *, keep: bool) -> _Segment:
     """The capture of that number in the file, from 1."""
+    if number < 1:
+        msg = f"segment {number} is none: they are counted from 1"
+        raise EsxparseError(msg)
     where: tuple[int, int] | None = (0, 1)
     for passed in range(1, number + 1):
         if where is None:
