@@ -73,6 +73,7 @@ __all__ = [
 
 def open(  # noqa: A001  what people type is ex.open
     path: str | os.PathLike[str],
+    member: str | None = None,
     *,
     start: str | datetime | None = None,
     end: str | datetime | None = None,
@@ -85,7 +86,9 @@ def open(  # noqa: A001  what people type is ex.open
     """Reads a raw recording; the format is told by its content.
 
     Args:
-        path: A file.
+        path: A file, plain or compressed (gzip, zstd, xz, bzip2); a .zip, .tar or vm-support bundle that holds
+            captures; a URL (with the extra `remote`); `-` for standard input.
+        member: Which capture of a bundle that holds several; `bundle.tgz:name` says the same.
         start: Leave out samples before this time: a datetime, or text such as `2026-03-11T09:02` (UTC).
         end: Leave out samples after this time.
         every: Keep the first sample of each period of this length (`30s`, `5m`, `1h`); nothing is averaged.
@@ -110,7 +113,9 @@ def open(  # noqa: A001  what people type is ex.open
     from esxparse.formats.esxtop.times import window  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    return open_recording(path, window(start, end, every), lazy=lazy, segment=segment, dates=Dates(date_order, date))
+    return open_recording(
+        path, window(start, end, every), member, lazy=lazy, segment=segment, dates=Dates(date_order, date)
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import stat
+import shutil
+import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esxparse.errors import DamagedError, UnknownFormatError, UnreadableError
+from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError
+from esxparse.formats.source import problem, resolve
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from types import ModuleType
 
     from esxparse.formats.esxtop.times import Window
+    from esxparse.formats.source import Source
     from esxparse.recording import Recording
 
 READERS = ("esxparse.formats.esxtop",)
-"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(path, window, ...)`, the most particular first."""
+"""Modules with `FORMAT`, `TITLE`, `recognise(head)` and `read(source, window, ...)`, the most particular first."""
 
 _HEAD = 1 << 20
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip"}
 
 
 def readers() -> list[ModuleType]:
@@ -28,48 +32,46 @@ def readers() -> list[ModuleType]:
     return [import_module(name) for name in READERS]
 
 
-def _head(path: Path) -> bytes:
-    try:
-        kind = path.stat().st_mode
-        if stat.S_ISDIR(kind):
-            msg = f"{path} is a directory: name a capture in it"
-            raise UnreadableError(msg)
-        if not stat.S_ISREG(kind):
-            msg = f"{path} is no regular file: write what it gives to a file and name that"
-            raise UnreadableError(msg)
-        with path.open("rb") as file:
-            return file.read(_HEAD)
-    except FileNotFoundError:
-        msg = f"{path} does not exist"
-        raise UnreadableError(msg) from None
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        msg = f"{path} cannot be read: {why}"
-        raise UnreadableError(msg) from None
-
-
-def _unknown(path: Path, head: bytes) -> UnknownFormatError:
-    for magic, name in _COMPRESSED.items():
-        if head.startswith(magic):
-            return UnknownFormatError(f"{path} is compressed ({name}): unpack it first")
+def _unknown(name: str, head: bytes) -> UnknownFormatError:
     known = "; ".join(reader.TITLE for reader in readers())
     return UnknownFormatError(
-        f"{path} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
+        f"{name} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
     )
 
 
-def open_recording(path: str | os.PathLike[str], window: Window, **options: Any) -> Recording:
+def _spooled(source: Source, folder: str) -> Source:
+    """A copy of what can be read once, in a file."""
+    copy = Path(folder, "content")
+    with source.open() as stream, copy.open("wb") as file:
+        shutil.copyfileobj(stream, file, _HEAD)
+        cut = problem(stream)
+    return replace(source, path=copy, once=None, problem=cut)
+
+
+def open_recording(
+    where: str | os.PathLike[str], window: Window, member: str | None = None, **options: Any
+) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`, which names the options."""
-    path = Path(path)
-    head = _head(path)
+    source = resolve(where, member)
+    if source.once is not None:
+        with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
+            return _recognised(_spooled(source, folder), window, {**options, "lazy": False})
+    return _recognised(source, window, options)
+
+
+def _recognised(source: Source, window: Window, options: Mapping[str, Any]) -> Recording:
+    with source.open() as stream:
+        head = b""
+        while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
+            head += piece
     if not head:
-        msg = f"{path} is empty: nothing was captured, or the copy failed"
+        msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
     for reader in readers():
         if reader.recognise(head):
             try:
-                return reader.read(path, window, **options)  # type: ignore[no-any-return]
-            except DamagedError as error:
-                msg = f"{path}: {error}"
-                raise DamagedError(msg) from error
-    raise _unknown(path, head)
+                return reader.read(source, window, **options)  # type: ignore[no-any-return]
+            except EsxparseError as error:
+                msg = str(error) if source.name in str(error) else f"{source.name}: {error}"
+                raise type(error)(msg) from error
+    raise _unknown(source.name, head)

@@ -28,6 +28,7 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.source import problem
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -45,15 +47,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
 TITLE = "esxtop batch capture (PDH-CSV)"
 
 _HEADER_WITHIN = 1 << 20
 """Bytes in which the header must begin: login chatter of resxtop may stand before it."""
-
-_BUFFER = 2 << 20
-"""A header is a line of megabytes: read in few steps."""
 
 LAZY_FROM = 256_000_000
 """Bytes of a file above which its numbers are left in it."""
@@ -67,20 +67,36 @@ def recognise(head: bytes) -> bool:
     return header.MARK in head or any(mark.encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
 
 
-def _find_header(file: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, int, list[Note]]:
-    """Header line, its line number, the byte the rows begin with, and notes on what stood before it.
+def _read_more(stream: BinaryIO, head: bytes, size: int) -> bytes:
+    """`head` and what follows it in the stream, of `size` bytes in all where there is as much."""
+    pieces = [head]
+    missing = size - len(head)
+    while missing > 0 and (piece := stream.read(missing)):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
 
-    Looked for from byte `origin` of the file on, which is on line `first_line`.
+
+def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, body.Start, list[Note]]:
+    """Header line, its line number, where the rows begin, and notes on what stood before it.
+
+    Looked for from byte `origin` of the content on, which is on line `first_line`.
     """
-    file.seek(origin)
-    head = file.read(_HEADER_WITHIN)
+    skipped = 0
+    while skipped < origin and (piece := stream.read(min(_HEADER_WITHIN, origin - skipped))):
+        skipped += len(piece)
+    head = _read_more(stream, b"", _HEADER_WITHIN)
     mark = head.find(header.MARK)
     if mark < 0:
         msg = f"no header: {header.MARK.decode()} is not in the first {_HEADER_WITHIN:,} bytes"
         raise DamagedError(msg)
     start = mark - 1 if head[mark - 1 : mark] == b'"' else mark
-    file.seek(origin + start)
-    line = file.readline()
+    while (stop := head.find(b"\n", start)) < 0:
+        size = len(head)
+        head = _read_more(stream, head, 2 * size)
+        if len(head) == size:
+            stop = size
+            break
     number = head.count(b"\n", 0, start) + first_line
     notes = []
     before = head[:start].removeprefix(b"\xef\xbb\xbf")
@@ -88,19 +104,17 @@ def _find_header(file: BinaryIO, origin: int, first_line: int) -> tuple[bytes, i
         shown = " ".join(before.decode("utf-8", errors="replace").split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
-    return line.rstrip(b"\r\n"), number, origin + start + len(line), notes
+    begin = body.Start(origin + stop + 1, head[stop + 1 :], None)
+    return head[start:stop].rstrip(b"\r"), number, begin, notes
 
 
-def _headers_again(file: BinaryIO, bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], int | None, int]:
+def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], int | None, int]:
     """Rows that repeat the header `line`, the row in which another header stands, and the byte that one begins with."""
     again: list[int] = []
-    for row in rows.header_rows(bytes_read):
-        start = int(bytes_read.start[row])
-        file.seek(start)
-        text = file.read(int(bytes_read.stop[row]) - start)
+    for row, text in sorted(bytes_read.headers.items()):
         if text != line:
             mark = text.find(header.MARK)
-            return tuple(again), row, start + mark - (text[mark - 1 : mark] == b'"')
+            return tuple(again), row, int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
         again.append(row)
     return tuple(again), None, 0
 
@@ -109,6 +123,8 @@ def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: La
     """Makes the last cell odd: bare, at the end of a file and without a line end, it may be half a number."""
     last, cell = len(bytes_read.cells) - 1, len(laid_out.table)
     if bytes_read.last_byte in b'\r\n",' or not len(samples.keep) or samples.keep[-1] != last:
+        return
+    if bytes_read.line[last] != bytes_read.lines - 1:
         return
     if bytes_read.odd and bytes_read.odd[-1][:2] == (last, cell):
         return
@@ -184,19 +200,23 @@ class _Segment:
     """Byte and line that the next capture begins with."""
 
 
-def _segment(path: Path, origin: int, first_line: int, *, keep: bool) -> _Segment:
-    with path.open("rb", buffering=0) as raw, path.open("rb", buffering=_BUFFER) as buffered:
-        line, number, start, notes = _find_header(buffered, origin, first_line)
+def _segment(source: Source, origin: int, first_line: int, *, keep: bool) -> _Segment:
+    with source.open() as stream:
+        end = os.fstat(stream.fileno()).st_size if source.path else None
+        line, number, start, notes = _find_header(stream, origin, first_line)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
-        bytes_read = body.read(raw, start, laid_out, keep=keep)
-        again, other, offset = _headers_again(buffered, bytes_read, line)
+        bytes_read = body.read(stream, replace(start, end=end), laid_out, keep=keep)
+        cut = problem(stream) or source.problem
+    if cut:
+        notes.append(Note(f"{cut}: what came before is read", severity="warning"))
+    again, other, offset = _headers_again(bytes_read, line)
     expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other)
     following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
     return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
 
 
-def _find_segment(path: Path, number: int, *, keep: bool) -> _Segment:
+def _find_segment(source: Source, number: int, *, keep: bool) -> _Segment:
     """The capture of that number in the file, from 1."""
     if number < 1:
         msg = f"segment {number} is none: they are counted from 1"
@@ -206,13 +226,13 @@ def _find_segment(path: Path, number: int, *, keep: bool) -> _Segment:
         if where is None:
             msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
             raise EsxparseError(msg)
-        found = _segment(path, *where, keep=keep and passed == number)
+        found = _segment(source, *where, keep=keep and passed == number)
         where = found.next
     return found
 
 
 def read(
-    path: Path,
+    source: Source,
     window: times.Window = times.EVERYTHING,
     *,
     lazy: bool | None = None,
@@ -226,10 +246,10 @@ def read(
     release_evidence (a guess, `esxparse.formats.esxtop.release`).
 
     Args:
-        path: A file.
+        source: A capture.
         window: The samples to read.
         lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
-            256 MB are read so.
+            256 MB are read so; only plain local files can be.
         segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
         dates: What is known of dates that another program wrote.
 
@@ -237,21 +257,26 @@ def read(
         DamagedError: There is a header and not one whole row, or no column.
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
-    with path.open("rb") as file:
-        saved_by_another = resaved.is_resaved(file.read(_HEADER_WITHIN))
-    if not saved_by_another:
-        lazily = path.stat().st_size > LAZY_FROM if lazy is None else lazy
-        return _read(path, window, lazily=lazily, segment=segment)
-    mended = resaved.canonical(path.read_bytes(), dates)
+    with source.open() as stream:
+        head = _read_more(stream, b"", _HEADER_WITHIN)
+        if not resaved.is_resaved(head):
+            content = None
+        else:
+            content = head + b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
+    if content is None:
+        large = source.path is not None and source.path.stat().st_size > LAZY_FROM
+        lazily = source.path is not None and (large if lazy is None else lazy)
+        return _read(source, window, lazily=lazily, segment=segment)
+    mended = resaved.canonical(content, dates)
     with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
         copy = Path(folder, "capture.csv")
         copy.write_bytes(mended.content)
-        rec = _read(copy, window, lazily=False, segment=segment)
-    return replace(rec, source=str(path), notes=(*mended.notes, *rec.notes))
+        rec = _read(replace(source, path=copy), window, lazily=False, segment=segment)
+    return replace(rec, notes=(*mended.notes, *rec.notes))
 
 
-def _read(path: Path, window: times.Window, *, lazily: bool, segment: int) -> Recording:
-    found = _find_segment(path, segment, keep=not lazily)
+def _read(source: Source, window: times.Window, *, lazily: bool, segment: int) -> Recording:
+    found = _find_segment(source, segment, keep=not lazily)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)
     if not len(samples.keep):
@@ -269,14 +294,14 @@ def _read(path: Path, window: times.Window, *, lazily: bool, segment: int) -> Re
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
     holes = tables.gaps(laid_out, odd_cells)
-    if lazily:
+    if lazily and source.path:
         where = bytes_read.start[samples.keep], bytes_read.stop[samples.keep], samples.lines
-        built = lazy_tables.build(lazy_tables.Surveyed(path, laid_out, samples.times, *where), holes, parts)
+        built = lazy_tables.build(lazy_tables.Surveyed(source.path, laid_out, samples.times, *where), holes, parts)
     else:
         built = tables.build(bytes_read, samples, holes, laid_out, parts)
     return Recording(
         format=FORMAT,
-        source=str(path),
+        source=source.name,
         tables=built,
         meta=_meta(parsed, laid_out, parts, samples.times),
         notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),

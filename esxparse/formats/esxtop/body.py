@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from esxparse.formats.esxtop.header import MARK
 from esxparse.formats.esxtop.scan import count_lines, scan
 
 if TYPE_CHECKING:
@@ -29,8 +30,23 @@ PIECE = 2 << 20
 _STAMP = 48
 """Bytes kept of a line's beginning: a time stamp with its quotes, `"04/24/2018 10:49:12"`, takes 21."""
 
+_UNKNOWN = 32 << 20
+"""Bytes that content of unknown length is at first taken to have."""
+
 _SLACK = 1.03
 """Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the rows begin."""
+
+    position: int
+    """Byte of the content."""
+    rest: bytes
+    """What was read beyond it already."""
+    end: int | None
+    """Bytes of the content, where they are known."""
 
 
 @dataclass
@@ -69,6 +85,8 @@ class Body:
     """Row, cell and text of each wanted cell that is no number, in the order of the file."""
     short: list[tuple[int, int]]
     """Line and number of cells of each line too short to be a row."""
+    headers: dict[int, bytes]
+    """Rows in which a header stands again, whole."""
     lines: int
     last_byte: bytes
     """Last byte that was read."""
@@ -88,6 +106,7 @@ class _Piece:
     stamps: list[bytes]
     blank_end: list[bool]
     odd: list[tuple[int, int, bytes]]
+    headers: dict[int, bytes]
     last_byte: bytes = b""
 
     def is_row(self, least: int) -> NDArray[np.bool_]:
@@ -103,12 +122,14 @@ def threads() -> int:
 class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
-    def __init__(self, file: BinaryIO, start: int, layout: Layout, *, keep: bool) -> None:
-        self.file = file
-        self.position = start
+    def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool) -> None:
+        self.stream = stream
         self.keep = keep
+        self.position = start.position
+        self.rest = start.rest
         # What a capture that is still being written grows by meanwhile is left for the next time.
-        self.end = os.fstat(file.fileno()).st_size
+        self.end = start.end
+        self.ended = False
         self.layout = layout
         # A line needs a comma between any two cells; lines with less could ask for far more memory than they bring.
         self.least = len(layout.table)
@@ -117,21 +138,32 @@ class _Reader:
         self.places: list[tuple[Integers, Integers]] = []
         self.lock = threading.Lock()
 
+    def _read(self, buffer: bytearray, begin: int) -> int:
+        """Reads into `buffer` from its byte `begin` on until it is full or the stream ends; gives where that is."""
+        most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
+        while begin < most:
+            with memoryview(buffer)[begin:most] as room:
+                length = int(self.stream.readinto(room))  # type: ignore[attr-defined]
+            if not length:
+                break
+            begin += length
+        self.ended = begin < len(buffer)
+        return begin
+
     def _fill(self, buffer: bytearray) -> int:
-        """Reads whole lines into `buffer`, which grows until it holds one; gives their length."""
+        """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
+        length = len(self.rest)
+        if length >= len(buffer):
+            buffer.extend(bytes(length + PIECE - len(buffer)))
+        buffer[:length] = self.rest
+        self.rest = b""
         while True:
-            rest = self.end - self.position
-            self.file.seek(self.position)
-            with memoryview(buffer)[: min(rest, len(buffer))] as room:
-                length = int(self.file.readinto(room))  # type: ignore[attr-defined]
-            if length == rest:
-                return length
-            if length < min(rest, len(buffer)):
-                # The file was cut while it was read.
-                self.end = self.position + length
+            length = self._read(buffer, length)
+            if self.ended:
                 return length
             end = buffer.rfind(b"\n", 0, length) + 1
             if end:
+                self.rest = bytes(buffer[end:length])
                 return end
             buffer.extend(bytes(len(buffer)))
 
@@ -140,9 +172,9 @@ class _Reader:
         if not self.keep:
             return -1, 0
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
-            # The rest of the file at this piece's length of a row.
-            rest = self.end - self.position
-            capacity = rows + 8 + int((rest - length) / length * rows * _SLACK)
+            # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
+            rest = max(self.position, _UNKNOWN) if self.end is None else self.end - self.position
+            capacity = rows + 8 + int(max(rest - length, 0) / length * rows * _SLACK)
             self.blocks.append(Block(capacity, np.empty(capacity * self.layout.width)))
             self.places.append(self.layout.places(capacity))
         row = self.blocks[-1].rows
@@ -160,7 +192,7 @@ class _Reader:
     def take(self, buffer: bytearray) -> tuple[int, int, int, int, int] | None:
         """Fills `buffer` with the next piece: length, position, first line, block and row there; None at the end."""
         with self.lock:
-            if self.position >= self.end:
+            if self.ended and not self.rest:
                 return None
             length = self._fill(buffer)
             if not length:
@@ -183,13 +215,15 @@ class _Reader:
                 lines_raw, odd_raw = scan(data, first, step, out, self.least, True)
             lines = np.frombuffer(lines_raw, dtype=np.int64).reshape(-1, 3)
             odd = np.frombuffer(odd_raw, dtype=np.int64).reshape(-1, 4)
-            piece = _Piece(
-                position, first_line, block, first_row, lines, [], [], [], bytes(buffer[length - 1 : length])
-            )
+            last_byte = bytes(buffer[length - 1 : length])
+            piece = _Piece(position, first_line, block, first_row, lines, [], [], [], {}, last_byte)
             rows = lines[piece.is_row(self.least)].tolist()
             piece.stamps = [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in rows]
             piece.blank_end = [buffer[end - 1 : end] == b"," for _, end, _ in rows]
             piece.odd = [(row, cell, bytes(buffer[start:end])) for row, cell, start, end in odd.tolist()]
+            marked = {row for row, stamp in enumerate(piece.stamps) if MARK in stamp}
+            marked |= {row for row, _, text in piece.odd if MARK in text}
+            piece.headers = {row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked}
             pieces.append(piece)
         return pieces
 
@@ -199,6 +233,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     block, row, line, cells, start, stop = [], [], [], [], [], []
     odd: list[tuple[int, int, bytes]] = []
     short: list[tuple[int, int]] = []
+    headers: dict[int, bytes] = {}
     before = 0
     for piece in pieces:
         is_row = piece.is_row(reader.least)
@@ -211,6 +246,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         cells.append(piece.lines[is_row, 2])
         odd += [(before + place, cell, text) for place, cell, text in piece.odd]
         short += [(piece.first_line + place, int(piece.lines[place, 2])) for place in np.flatnonzero(~is_row).tolist()]
+        headers |= {before + place: text for place, text in piece.headers.items()}
         before += rows
     empty = [np.zeros(0, dtype=np.int64)]
     return Body(
@@ -225,20 +261,22 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
         odd=odd,
         short=short,
+        headers=headers,
         lines=reader.line,
         last_byte=pieces[-1].last_byte if pieces else b"",
     )
 
 
-def read(file: BinaryIO, start: int, layout: Layout, *, keep: bool = True) -> Body:
-    """Reads the rows of a capture from byte `start` of `file`, opened unbuffered, to its end.
+def read(stream: BinaryIO, start: Start, layout: Layout, *, keep: bool = True) -> Body:
+    """Reads the rows of a capture to the end of the stream.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
     """
-    reader = _Reader(file, start, layout, keep=keep)
+    reader = _Reader(stream, start, layout, keep=keep)
     # A small file is read before a second thread is up.
-    workers = threads() if reader.end - start > 2 * PIECE else 1
+    small = start.end is not None and start.end - start.position <= 2 * PIECE
+    workers = 1 if small else threads()
     if workers == 1:
         return _put_together(reader.scan(), reader)
     with ThreadPoolExecutor(workers) as pool:

@@ -171,15 +171,22 @@ class _Table:
             if cell.sample in sample_of and lane in lane_of:
                 yield cell, sample_of[cell.sample], lane_of[lane]
 
-    def frame(self, wanted: _Wanted, samples: Integers) -> pl.DataFrame:
+    def numbers(self, wanted: _Wanted, samples: Integers) -> NDArray[np.float64]:
+        """Counters, samples and instances, without a call to polars.
+
+        Polars asks for batches from its own threads and lets them wait: one that needed such a thread would never end.
+        """
+        if not len(wanted.counters):
+            return np.empty(0)
+        return _numbers(self.surveyed, self.place, wanted, samples)
+
+    def frame(self, wanted: _Wanted, samples: Integers, numbers: NDArray[np.float64]) -> pl.DataFrame:
         """The rows of these samples."""
         keys = (
             self.surveyed.times.to_frame("time")[samples]
             .join(self.parts[wanted.lanes], how="cross", maintain_order="left_right")
             .select(wanted.keys or ["time"])
         )
-        if len(wanted.counters):
-            numbers = _numbers(self.surveyed, self.place, wanted, samples)
         columns = []
         for number, column in enumerate(wanted.counters.tolist()):
             for cell, row, lane in self._cells(column, samples, wanted):
@@ -225,14 +232,16 @@ def _ahead(table: _Table, wanted: _Wanted) -> Iterator[pl.DataFrame]:
     """Frames of the batches in their order, each processor one ahead."""
     workers = body.threads()
     pool = ThreadPoolExecutor(workers)
-    waiting: deque[Future[pl.DataFrame]] = deque()
+    waiting: deque[tuple[Integers, Future[NDArray[np.float64]]]] = deque()
     try:
-        for samples in _batches(table.surveyed, wanted):
-            waiting.append(pool.submit(table.frame, wanted, samples))
+        for batch in _batches(table.surveyed, wanted):
+            waiting.append((batch, pool.submit(table.numbers, wanted, batch)))
             if len(waiting) > workers:
-                yield waiting.popleft().result()
+                samples, numbers = waiting.popleft()
+                yield table.frame(wanted, samples, numbers.result())
         while waiting:
-            yield waiting.popleft().result()
+            samples, numbers = waiting.popleft()
+            yield table.frame(wanted, samples, numbers.result())
     finally:
         # A query that has enough stops here, in whatever thread: nobody waits for what is still being read.
         pool.shutdown(wait=False, cancel_futures=True)

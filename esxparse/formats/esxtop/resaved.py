@@ -164,6 +164,11 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     except (csv.Error, ValueError) as error:
         msg = f"its lines are no separated values ({error})"
         raise DamagedError(msg) from None
+    if header[-1] == "":
+        # One empty cell goes from every line: a row that has none to give lost another, and is too short then.
+        notes.append(Note("trailing separator: the empty last column is left out", line=lines_before + 1))
+        header.pop()
+        rows = [row[:-1] if row and row[-1] == "" else row for row in rows]
     if semicolons:
         notes.append(
             Note("semicolons between cells and commas in decimals: a spreadsheet saved it", line=lines_before + 1)

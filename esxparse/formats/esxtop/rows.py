@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.formats.esxtop import times
-from esxparse.formats.esxtop.header import MARK
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -55,13 +54,6 @@ def _where(lines: Integers) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {shown}{' ...' if len(lines) > _SHOWN else ''}"
 
 
-def header_rows(body: Body) -> list[int]:
-    """Rows in which a header stands again: on a line of its own, or glued to a row that was cut."""
-    found = {row for row, stamp in enumerate(body.stamps) if MARK in stamp}
-    found |= {row for row, _, text in body.odd if MARK in text}
-    return sorted(found)
-
-
 def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
     """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with one too."""
     exact = body.cells == expected.cells
@@ -94,7 +86,9 @@ def _wrong_count_notes(wrong: list[tuple[int, int]], body: Body, expected: Expec
     return notes
 
 
-def _line_notes(body: Body, whole: NDArray[np.bool_], rows: int, last_line: int, expected: Expected) -> list[Note]:
+def _line_notes(
+    body: Body, whole: NDArray[np.bool_], torn: Integers, rows: int, last_line: int, expected: Expected
+) -> list[Note]:
     """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
     notes = []
     blank = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
@@ -102,7 +96,7 @@ def _line_notes(body: Body, whole: NDArray[np.bool_], rows: int, last_line: int,
         lines = blank + expected.first_line
         message = f"{len(blank)} blank lines: passed over ({_where(lines)})"
         notes.append(Note(message, line=int(lines[0])))
-    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), expected.again)
+    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
     wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
     wrong += [(line, cells) for line, cells in body.short if cells and line < last_line]
     notes += _wrong_count_notes(sorted(wrong), body, expected, cut=_is_cut(body, rows))
@@ -128,6 +122,12 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     notes = []
     whole = _whole(body, expected)
     whole[list(expected.again)] = False
+    torn = np.array(sorted({row for row, _, text in body.odd if b"\0" in text and whole[row]}), dtype=np.int64)
+    whole[torn] = False
+    if len(torn):
+        lines = body.line[torn] + expected.first_line
+        message = f"NUL bytes in {len(torn)} rows, perhaps over a line end: left out ({_where(lines)})"
+        notes.append(Note(message, line=int(lines[0]), severity="warning"))
     rows, last_line = len(whole), body.lines
     if expected.again:
         lines = body.line[list(expected.again)] + expected.first_line
@@ -139,7 +139,7 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
         line = last_line + expected.first_line
         message = f"another capture with other columns begins here, its {body.lines - last_line} lines are kept apart"
         notes.append(Note(f"{message}: open it with segment=", line=line, column=1, severity="warning"))
-    notes += _line_notes(body, whole, rows, last_line, expected)
+    notes += _line_notes(body, whole, torn, rows, last_line, expected)
 
     keep = np.flatnonzero(whole[:rows])
     clock = times.parse([times.stamp_text(body.stamps[row]) for row in keep.tolist()], expected.bias)

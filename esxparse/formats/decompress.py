@@ -1,0 +1,393 @@
+"""Compressed data to content, piece by piece and ahead of the reader.
+
+Data goes through layers, each of which reads the one below it: a file, what its gzip data holds, a member of the tar
+therein. What can be decompressed is delivered; where it ends before its time, the layer says so (`problem`). A thread
+of its own does the work (`ReadAhead`), so that decompression and parsing overlap.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import re
+import threading
+import zlib
+from dataclasses import dataclass
+from queue import Empty, Queue
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+from esxparse.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Buffer
+
+CHUNK = 1 << 20
+"""Bytes of content handed from thread to thread at a time."""
+
+_CHUNKS_AHEAD = 4
+_FED = 128 << 10
+"""Bytes read from below at a time."""
+
+_FIRST_STEP = 1 << 10
+_STEP = 128 << 10
+"""Bytes decompressed at a time: what a decompressor made in the step that fails is lost, so steps begin small."""
+
+FREE = 64 << 20
+RATIO = 1000
+"""Content beyond `FREE` bytes may be at most so many times its compressed size; that of captures is 7 to 30 times."""
+
+_XZ_MEMORY = 512 << 20
+_LONGEST_MAGIC = 16
+_JOIN_SECONDS = 1.0
+
+
+class Layer:
+    """Bytes from the first to the last, each given once; they can be looked at before."""
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        """What ended the bytes before their time; known when they have ended."""
+        self._ahead = b""
+
+    def _more(self) -> bytes:
+        """The next bytes, as many as come easily; none at the end."""
+        raise NotImplementedError
+
+    def peek(self, size: int) -> bytes:
+        """The next `size` bytes, fewer at the end; they stay to be read."""
+        if len(self._ahead) < size:
+            pieces, length = [self._ahead], len(self._ahead)
+            while length < size and (piece := self._more()):
+                pieces.append(piece)
+                length += len(piece)
+            self._ahead = b"".join(pieces)
+        return self._ahead[:size]
+
+    def read(self, size: int) -> bytes:
+        """One to `size` bytes; none at the end."""
+        piece = self._ahead or self._more()
+        self._ahead = piece[size:]
+        return piece[:size] if len(piece) > size else piece
+
+    def close(self) -> None:
+        """Closes what is below."""
+
+
+class Raw(Layer):
+    """Bytes of an open file, counted: all of them or `length` from where the file stands."""
+
+    def __init__(self, file: BinaryIO, name: str, length: int | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.taken = 0
+        self._file = file
+        self._length = length
+
+    def _more(self) -> bytes:
+        size = _FED if self._length is None else min(_FED, self._length - self.taken)
+        try:
+            piece = self._file.read(size) if size > 0 else b""
+            if piece is None:
+                raise BlockingIOError  # noqa: TRY301  said below as all errors are
+        except Exception as error:
+            # Each remote file system has errors of its own.
+            msg = f"{self.name} cannot be read beyond {self.taken:,} bytes: {error or type(error).__name__}; try again"
+            raise UnreadableError(msg) from error
+        self.taken += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class Decompressor(Protocol):
+    """What bz2, lzma, zstd and isal all offer."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the part has ended."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether it can give nothing more without more data."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What followed the end of the part."""
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """The next content, `max_length` bytes at most."""
+
+
+class _Zlib:
+    """zlib behind the same face."""
+
+    def __init__(self, wbits: int) -> None:
+        self._inner = zlib.decompressobj(wbits)
+        self.eof = False
+        self.needs_input = True
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        made = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        self.eof = self._inner.eof
+        self.needs_input = not self.eof and not self._inner.unconsumed_tail and len(made) < max_length
+        return made
+
+
+_Made = tuple[Decompressor, type[Exception]]
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A way of compressing."""
+
+    title: str
+    magic: re.Pattern[bytes]
+    make: Callable[[], _Made]
+    """A decompressor of one part (gzip member, zstd frame, xz or bzip2 stream) and what it raises on bad data."""
+    padded: bool = True
+    """Whether zeros may stand between and after the parts, as tapes and xz leave them."""
+
+
+def _deflate(wbits: int, isal_flag: str) -> _Made:
+    try:
+        from isal import igzip_lib  # noqa: PLC0415  an extra, three times as fast as zlib
+    except ImportError:
+        return _Zlib(wbits), zlib.error
+    # Its stub calls the class of its errors an error.
+    error = cast("type[Exception]", igzip_lib.error)
+    return igzip_lib.IgzipDecompressor(flag=getattr(igzip_lib, isal_flag)), error
+
+
+def _gzip() -> _Made:
+    return _deflate(31, "DECOMP_GZIP")
+
+
+def _raw_deflate() -> _Made:
+    return _deflate(-15, "DECOMP_DEFLATE")
+
+
+def _zstd() -> _Made:
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415  Python 3.14
+    except ImportError:
+        try:
+            from backports import zstd  # noqa: PLC0415  an extra
+        except ImportError:
+            msg = 'zstd data needs a library: pip install "esxparse[compressed]", or decompress it with zstd -d'
+            raise UnreadableError(msg) from None
+    return zstd.ZstdDecompressor(), zstd.ZstdError
+
+
+def _xz() -> _Made:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), lzma.LZMAError
+
+
+def _bzip2() -> _Made:
+    return bz2.BZ2Decompressor(), OSError
+
+
+CODECS = (
+    Codec("gzip", re.compile(rb"\x1f\x8b\x08"), _gzip),
+    Codec("zstd", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), _zstd),
+    Codec("xz", re.compile(rb"\xfd7zXZ\0"), _xz),
+    Codec("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90|.{0,5}\Z)", re.DOTALL), _bzip2),
+)
+
+ZIP_METHODS = {
+    8: Codec("deflate", re.compile(rb"(?!)"), _raw_deflate, padded=False),
+    12: CODECS[3],
+    93: CODECS[1],
+    95: CODECS[2],
+}
+"""Methods of compression in a zip, beside 0, stored (APPNOTE.TXT 4.4.5)."""
+
+
+def codec_of(head: bytes) -> Codec | None:
+    """How data that begins with `head` is compressed."""
+    return next((codec for codec in CODECS if codec.magic.match(head)), None)
+
+
+class Decoded(Layer):
+    """What compressed data holds, all its parts one after the other."""
+
+    def __init__(self, below: Layer, codec: Codec, raw: Raw) -> None:
+        super().__init__()
+        self.made = 0
+        self._below, self._codec, self._raw = below, codec, raw
+        self._decompressor, self._error = codec.make()
+        self._waiting = b""
+        self._step = _FIRST_STEP
+        self._ended = False
+
+    def _end(self, problem: str | None) -> bytes:
+        self._ended = True
+        self.problem = problem or self._below.problem
+        return b""
+
+    def _next_part(self) -> bool:
+        """Goes on to the next part, if there is one."""
+        rest = self._decompressor.unused_data
+        while True:
+            if self._codec.padded:
+                rest = rest.lstrip(b"\0")
+            if len(rest) >= _LONGEST_MAGIC or not (piece := self._below.read(_FED)):
+                break
+            rest += piece
+        if not rest or not self._codec.magic.match(rest):
+            left_out = f"{self._codec.title} data ends after {self.made:,} bytes, and something else follows: left out"
+            self._end(left_out if rest and self._codec.padded else None)
+            return False
+        self._decompressor, self._error = self._codec.make()
+        self._waiting = rest
+        return True
+
+    def _more(self) -> bytes:
+        stuck = False
+        while not self._ended:
+            if self._decompressor.eof and not self._next_part():
+                break
+            data, self._waiting = self._waiting, b""
+            if not data and (stuck or self._decompressor.needs_input):
+                data = self._below.read(_FED)
+                if not data:
+                    return self._end(f"{self._codec.title} data is cut after {self.made:,} bytes of content")
+            try:
+                made = self._decompressor.decompress(data, self._step)
+            except self._error as error:
+                problem = (
+                    f"{self._codec.title} data cannot be decompressed beyond {self.made:,} bytes of content ({error}): "
+                    "what follows is lost, and what stands shortly before may be wrong"
+                )
+                return self._end(problem)
+            if made:
+                self._step = min(2 * self._step, _STEP)
+                self.made += len(made)
+                self._refuse_absurd()
+                return made
+            stuck = not data
+        return b""
+
+    def _refuse_absurd(self) -> None:
+        if self.made > FREE and self.made > RATIO * self._raw.taken:
+            msg = (
+                f"{self._raw.name} is refused: {self._raw.taken:,} bytes of it expand to more than {self.made:,}, "
+                f"over {RATIO} times; no capture does. If it is sound, decompress it and name the result"
+            )
+            raise UnreadableError(msg)
+
+    def close(self) -> None:
+        """Closes what is below."""
+        self._below.close()
+
+
+class _Handover:
+    """What the reading thread and the one ahead of it share."""
+
+    def __init__(self) -> None:
+        self.chunks: Queue[bytes] = Queue(_CHUNKS_AHEAD)
+        self.stop = threading.Event()
+        self.error: Exception | None = None
+
+
+def _read_ahead(layer: Layer, to: _Handover) -> None:
+    """Fills the queue until the layer ends or nobody wants more; an empty chunk is the end."""
+    try:
+        at_end = False
+        while not (at_end or to.stop.is_set()):
+            pieces, length = [], 0
+            while length < CHUNK and not at_end:
+                piece = layer.read(CHUNK)
+                at_end = not piece
+                pieces.append(piece)
+                length += len(piece)
+            if length:
+                to.chunks.put(b"".join(pieces))
+    except Exception as error:  # noqa: BLE001  it is raised where the reader is
+        to.error = error
+    finally:
+        layer.close()
+        if not to.stop.is_set():
+            to.chunks.put(b"")
+
+
+class ReadAhead(io.RawIOBase):
+    """A stream over a layer that a thread reads ahead of it, a few chunks at most.
+
+    `readinto` fills all of the buffer but at the end. The thread ends with the content, or when the stream is closed.
+    """
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self._layer = layer
+        self._handover = _Handover()
+        self._chunk = memoryview(b"")
+        self._ended = False
+        # The thread does not know the stream, so that one nobody holds any more is collected, and closed.
+        self._thread = threading.Thread(
+            target=_read_ahead, args=(layer, self._handover), name="esxparse-read-ahead", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def problem(self) -> str | None:
+        """What ended the content before its time; known when it has been read to its end."""
+        return self._layer.problem if self._ended else None
+
+    def readable(self) -> bool:
+        """A stream is there to be read."""
+        return True
+
+    def _next_chunk(self) -> bool:
+        if not self._ended:
+            self._chunk = memoryview(self._handover.chunks.get())
+            if len(self._chunk):
+                return True
+            self._ended = True
+            self._thread.join()
+        if self._handover.error is not None:
+            raise self._handover.error
+        return False
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Fills the buffer; fewer bytes than it takes are the last ones."""
+        if self.closed:
+            msg = "read of a closed stream"
+            raise ValueError(msg)
+        done = 0
+        with memoryview(buffer).cast("B") as room:
+            while done < len(room) and (len(self._chunk) or self._next_chunk()):
+                size = min(len(room) - done, len(self._chunk))
+                room[done : done + size] = self._chunk[:size]
+                self._chunk = self._chunk[size:]
+                done += size
+        return done
+
+    def readall(self) -> bytes:
+        """The rest of the content."""
+        pieces = [bytes(self._chunk)]
+        self._chunk = memoryview(b"")
+        while self._next_chunk():
+            pieces.append(bytes(self._chunk))
+        self._chunk = memoryview(b"")
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Ends the thread. One that waits for a pipe nobody writes to is left waiting; it holds up nothing."""
+        if not self.closed:
+            self._handover.stop.set()
+            while True:
+                try:
+                    self._handover.chunks.get_nowait()
+                except Empty:
+                    break
+            self._thread.join(_JOIN_SECONDS)
+        super().close()

@@ -1,0 +1,296 @@
+"""Where a capture comes from: a file, a compressed one, a bundle, standard input, or a URL.
+
+All are told by their content, never by their names. `resolve` looks, `Source.open` reads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from esxparse.errors import EsxparseError, UnreadableError
+from esxparse.formats.bundle import is_tar, is_zip, look_through, unwrap
+from esxparse.formats.decompress import Raw, ReadAhead
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Iterator
+
+    from esxparse.formats.bundle import Found
+    from esxparse.formats.decompress import Layer
+
+STANDARD_INPUT = "-"
+
+_LOOK = 1 << 10
+_LISTED = 20
+_IS_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
+
+
+class ReadOnceError(UnreadableError):
+    """What can be read once has been read."""
+
+
+class _Once:
+    """Content that can be read from its beginning one time only."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer: Layer | None = layer
+
+    def take(self, name: str) -> Layer:
+        if self._layer is None:
+            msg = f"{name} can be read once, and has been: write it to a file and name that"
+            raise ReadOnceError(msg)
+        layer, self._layer = self._layer, None
+        return layer
+
+
+@dataclass(frozen=True)
+class Source:
+    """A capture that can be read."""
+
+    name: str
+    """What messages call it: `night.csv.gz`, `vm-support.tgz:var/log/esxtop.csv`, `-`, `s3://bucket/x.csv`."""
+    size: int | None
+    """Bytes of content, where they are known without reading it."""
+    compression: str | None
+    """How it is compressed and packed, for people, from the outside in: `gzip`, `gzip, tar, gzip`."""
+    path: Path | None
+    """The plain local file, where it is one: it can be read from any place."""
+    problem: str | None = None
+    """What is wrong with the bundle it is in, beyond its own content: members may be missing."""
+    where: str = field(default="", repr=False)
+    """What it was asked for by, without the member."""
+    member: str | None = field(default=None, repr=False)
+    once: _Once | None = field(default=None, repr=False, compare=False)
+
+    def open(self) -> BinaryIO:
+        """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
+
+        A plain local file is opened unbuffered; all else is read ahead by a thread, which ends with the stream.
+
+        Raises:
+            EsxparseError: It cannot be read, cannot be read again (standard input), or is no longer what it was.
+        """
+        if self.path is not None:
+            return _local(self.path)
+        layer = self.once.take(self.name) if self.once else _content(self)
+        return cast("BinaryIO", ReadAhead(layer))
+
+
+def problem(stream: BinaryIO) -> str | None:
+    """What ended the content of a stream before its time; known when it has been read to its end."""
+    found = getattr(stream, "problem", None)
+    return found if isinstance(found, str) else None
+
+
+def _shown(where: str) -> str:
+    """What messages call it: URLs without passwords and signatures."""
+    if not _IS_URL.match(where):
+        return where
+    return re.sub(r"(?<=://)[^/@]*@", "", where.partition("?")[0])
+
+
+def _unreadable(where: str, why: object) -> UnreadableError:
+    name = _shown(where)
+    return UnreadableError(f"{name} cannot be read: {str(why).replace(where, name)}")
+
+
+def _local(path: Path) -> io.FileIO:
+    try:
+        # Asked before it is opened: a named pipe would make that wait.
+        kind = path.stat().st_mode
+        if stat.S_ISDIR(kind):
+            msg = f"{path} is a directory: name a capture in it"
+            raise UnreadableError(msg)
+        if not stat.S_ISREG(kind):
+            msg = f"{path} is no regular file: pipe what it gives into standard input (-), or write it to a file"
+            raise UnreadableError(msg)
+        return path.open("rb", buffering=0)
+    except FileNotFoundError:
+        msg = f"{path} does not exist"
+        raise UnreadableError(msg) from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(str(path), getattr(error, "strerror", None) or error) from None
+
+
+def _remote(url: str) -> BinaryIO:
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  an extra
+    except ImportError:
+        msg = f'{_shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"'
+        raise UnreadableError(msg) from None
+    try:
+        files, path = url_to_fs(url)
+        return cast("BinaryIO", files.open(path, "rb"))
+    except FileNotFoundError:
+        msg = f"{_shown(url)} does not exist"
+        raise UnreadableError(msg) from None
+    except ImportError as error:
+        why = f'{error}. Install what it asks for, or pip install "esxparse[remote]"'
+        raise _unreadable(url, why) from None
+    except Exception as error:
+        # Each file system has errors of its own.
+        raise _unreadable(url, str(error) or type(error).__name__) from error
+
+
+def _standard_input() -> BinaryIO:
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None or sys.stdin.isatty():
+        msg = "nothing is piped into standard input (-): esxtop -b ... | esxparse info -"
+        raise UnreadableError(msg)
+    try:
+        # Not through Python's own buffer: a thread that waits in it when the program ends would crash it.
+        return os.fdopen(stream.fileno(), "rb", buffering=0, closefd=False)
+    except OSError:
+        return cast("BinaryIO", stream)
+
+
+def _opened(where: str) -> BinaryIO:
+    return _remote(where) if _IS_URL.match(where) else _local(Path(where))
+
+
+def _exists(where: str) -> bool:
+    try:
+        _opened(where).close()
+    except EsxparseError:
+        return False
+    return True
+
+
+def _split(where: str, member: str | None) -> tuple[str, str | None]:
+    """`bundle:member` in two, where there is no such file and there is such a bundle."""
+    url = _IS_URL.match(where)
+    # The colon after the host of a URL leads to a port.
+    begin = where.find("/", url.end()) if url else 1
+    colons = [place for place, char in enumerate(where) if char == ":" and begin <= place < len(where) - 1]
+    if member is not None or begin < 0 or not colons or _exists(where):
+        return where, member
+    cut = next((place for place in reversed(colons) if _exists(where[:place])), None)
+    return (where, None) if cut is None else (where[:cut], where[cut + 1 :])
+
+
+def _raw(where: str) -> tuple[BinaryIO, Raw]:
+    file = _standard_input() if where == STANDARD_INPUT else _opened(where)
+    return file, Raw(file, "standard input" if where == STANDARD_INPUT else _shown(where))
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _only(name: str, found: list[Found], member: str | None) -> Found:
+    """The one capture that is meant, or an error that says why there is none."""
+    captures = [one for one in found if one.content is not None]
+    if len(captures) == 1:
+        return captures[0]
+    if captures:
+        names = [one.name for one in captures]
+        msg = f"{name} holds {len(names)} captures: name one as {name}:{names[0]} ({_list(names)})"
+        raise UnreadableError(msg)
+    refused = [f"{one.name}: {one.refused}" for one in found]
+    if member is not None:
+        msg = f"{name}: {refused[0]}" if refused else f"{name} holds no {member}"
+        raise UnreadableError(msg)
+    left_out = f"; not looked into: {_list(refused)}" if refused else ""
+    msg = f"{name} holds no capture: no file in it has (PDH-CSV in its first MiB{left_out}"
+    raise UnreadableError(msg)
+
+
+def _no_bundle(name: str, member: str) -> UnreadableError:
+    return UnreadableError(f"{name} is no bundle, so there is no {member} in it: leave the member out")
+
+
+def _found(file: BinaryIO, raw: Raw, member: str | None) -> tuple[Layer, tuple[str, ...], Iterator[Found] | None]:
+    """Content of a file, how it is compressed, and what is in it where it is a bundle."""
+    layer, layers, refused = unwrap(raw, raw)
+    if refused:
+        msg = f"{raw.name}: {refused}"
+        raise UnreadableError(msg)
+    return layer, layers, look_through(file, layer, raw, layers, member)
+
+
+def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
+    layer, _, found = _found(file, raw, source.member)
+    if source.member is None:
+        return layer
+    for one in found or ():
+        if one.content is not None:
+            return one.content
+    msg = f"{source.name} is no longer there: the bundle has changed since it was looked through"
+    raise UnreadableError(msg)
+
+
+def _content(source: Source) -> Layer:
+    """The content of a source, from its first byte."""
+    file, raw = _raw(source.where)
+    try:
+        return _inside(file, raw, source)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def _from_standard_input(member: str | None) -> Source:
+    _, raw = _raw(STANDARD_INPUT)
+    layer, layers, refused = unwrap(raw, raw)
+    head = layer.peek(_LOOK)
+    if is_tar(head) or is_zip(head):
+        refused = "a bundle, which is looked through before it is read: write it to a file, or pipe one capture of it"
+    if refused:
+        msg = f"standard input is {refused}" if not layer.problem else f"standard input: {refused}"
+        raise UnreadableError(msg)
+    if member is not None:
+        raise _no_bundle(STANDARD_INPUT, member)
+    return Source(STANDARD_INPUT, None, ", ".join(layers) or None, None, where=STANDARD_INPUT, once=_Once(layer))
+
+
+def resolve(where: str | os.PathLike[str], member: str | None = None) -> Source:
+    """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
+
+    A bundle with one capture means that capture; of several, `member` names one, or the name after a colon.
+
+    Raises:
+        EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
+    """
+    text = os.fspath(where)
+    if text == STANDARD_INPUT:
+        return _from_standard_input(member)
+    text, member = _split(text, member)
+    name = _shown(text)
+    file, raw = _raw(text)
+    with closing(raw):
+        layer, layers, found = _found(file, raw, member)
+        if found is not None:
+            one = _only(name, list(found), member)
+            packed = ", ".join(one.layers)
+            return Source(f"{name}:{one.name}", None, packed, None, layer.problem, where=text, member=one.name)
+        if member is not None:
+            raise _no_bundle(name, member)
+        if layers:
+            return Source(name, None, ", ".join(layers), None, where=text)
+        if _IS_URL.match(text):
+            size = getattr(file, "size", None)
+            return Source(name, size if isinstance(size, int) else None, None, None, where=text)
+        return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
+
+
+def members(where: str | os.PathLike[str]) -> list[str]:
+    """Names of the captures inside a bundle, in its order; none where it is no bundle, or standard input.
+
+    Raises:
+        EsxparseError: It cannot be read.
+    """
+    text = os.fspath(where)
+    if text == STANDARD_INPUT:
+        return []
+    file, raw = _raw(text)
+    with closing(raw):
+        _, _, found = _found(file, raw, None)
+        return [one.name for one in found or () if one.content is not None]
