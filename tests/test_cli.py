@@ -62,7 +62,7 @@ BAD = {
     "empty.csv": (b"", "is empty"),
     "other.csv": (b"time,value\n1,2\n", "of no format esxparse reads"),
     "header.csv": (compose.text(MEMORY, []).encode(), "and no rows"),
-    "packed.csv": (b"\x1f\x8b\x08\x00rest", "unpack it first"),
+    "packed.csv": (b"\x1f\x8b\x08\x00rest", "gzip data is cut"),
     "no-column.csv": (b'"(PDH-CSV 4.0) (UTC)(0)"\n"03/02/2026 08:00:00"\n', "without a single column"),
 }
 
@@ -187,7 +187,7 @@ def test_help_and_import_load_nothing_heavy():
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    assert set(commands.choices) == {"info", "report", "templates"}
+    assert set(commands.choices) == {"info", "report", "slice", "templates"}
     for choice in commands._choices_actions:
         assert choice.help
     for parser in commands.choices.values():

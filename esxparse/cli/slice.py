@@ -1,0 +1,93 @@
+"""`esxparse slice`: a part of a capture as a smaller capture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esxparse.cli.output import Progress, fail
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import argparse
+
+_DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
+Perfmon and spreadsheets read. A column is kept where it meets one value of each option given among --table, --vm,
+--instance and --counter. Cells keep their text. Memory does not grow with the file."""
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "slice",
+        help="write a part of a capture, by time, table, VM, instance or counter",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "capture", metavar="CAPTURE", help="an esxtop capture, plain or compressed; - is standard input"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="the smaller capture; - is standard output"
+    )
+    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
+    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
+    parser.add_argument(
+        "--every",
+        metavar="LENGTH",
+        help="keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged",
+    )
+    for name, metavar, text in (
+        ("table", "NAME", "tables or objects to keep: vcpu, 'Group Cpu'"),
+        ("vm", "NAME", "VMs to keep: group, worlds, virtual disks, ports, and what its worlds do on each device"),
+        ("instance", "REGEX", "instances to keep: a regular expression found between the parentheses of a name"),
+        ("counter", "NAME", "counters to keep, in every table that has them: %%RDY, '%% Ready' or pct_ready"),
+    ):
+        parser.add_argument(f"--{name}", metavar=metavar, nargs="+", action="extend", default=[], help=text)
+    parser.add_argument(
+        "--keep-host",
+        action="store_true",
+        help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
+    )
+    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
+    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the slice, says on stderr what was odd, and sums up."""
+    from esxparse.formats.esxtop.slicing import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
+
+    to_stdout = options.output == "-"
+    name = "standard output" if to_stdout else options.output
+    progress = Progress(Path(name).name, quiet=options.quiet)
+    try:
+        sliced = slice_capture(
+            options.capture,
+            sys.stdout.buffer if to_stdout else options.output,
+            start=options.start,
+            end=options.end,
+            every=options.every,
+            tables=options.table,
+            vms=options.vm,
+            instances=options.instance,
+            counters=options.counter,
+            keep_host=options.keep_host,
+            segment=options.segment,
+            date_order=options.date_order,
+            progress=progress,
+        )
+    except EsxparseError as error:
+        progress.clear()
+        fail(error)
+        return 1
+    progress.clear()
+    for note in sliced.notes:
+        if note.severity == "warning" or not options.quiet:
+            print(f"esxparse: {printable(str(note))}", file=sys.stderr)
+    if not options.quiet:
+        summary = f"{printable(name)}: {sliced.columns:,} columns, {sliced.samples:,} samples"
+        print(summary, file=sys.stderr if to_stdout else sys.stdout)
+    return 0
