@@ -2,6 +2,7 @@
 
 CAPTURE ?= datasets/busy-host/busy-host.csv
 OUTPUT  ?= reports/busy-host.html
+FUZZ_SECONDS ?= 600
 
 UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 SYNCED  := .venv/.synced
@@ -10,7 +11,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test lint format bench dataset notebook clean
+.PHONY: help setup report lab test lint format bench fuzz dataset notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +60,13 @@ format: $(SYNCED) ## Format Python and Rust
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
 	$(UV) run --locked --group bench python benchmarks/read.py
 	$(UV) run --locked --group bench python benchmarks/large.py
+
+fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightly Rust and cargo-fuzz)
+	@mkdir -p native/fuzz/corpus/scan native/fuzz/corpus/number
+	cd native && for target in scan number; do \
+	cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	-dict=fuzz/esxtop.dict -max_len=512 -timeout=5 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	$(RUN) python fuzz/reader.py --seconds $(FUZZ_SECONDS)
 
 dataset: $(SYNCED) ## Make the bundled capture again, bit for bit
 	$(RUN) python -m esxparse.simulate busy-host -o datasets/busy-host

@@ -393,7 +393,10 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
         ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
         ({"output": "no/such/folder/report.html"}, "there is no directory"),
         ({"output": "."}, "is a directory"),
-        ({"parameters": {"colour": "red"}}, r"no parameter 'colour': it takes date_order, end, profile, segment, start"),
+        (
+            {"parameters": {"colour": "red"}},
+            r"no parameter 'colour': it takes date_order, end, profile, segment, start",
+        ),
         ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is no time"),
         ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
