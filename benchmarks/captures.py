@@ -155,3 +155,12 @@ def write(path: Path, columns: int, rows: int, seed: int = 1) -> None:
         for number, texts in enumerate(_value_texts(paths, rng, rows)):
             stamp = START + dt.timedelta(seconds=5 * number)
             file.write(f'"{stamp:%m/%d/%Y %H:%M:%S}","' + '","'.join(texts) + '"\n')
+
+
+def cached(folder: Path, columns: int, rows: int) -> Path:
+    """The capture of that size in `folder`, written where it is not there yet."""
+    file = folder / f"{columns}x{rows}.csv"
+    if not file.exists():
+        folder.mkdir(exist_ok=True)
+        write(file, columns, rows)
+    return file

@@ -106,16 +106,8 @@ def once(step: str, file: Path) -> dict[str, float]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def capture(columns: int, rows: int) -> Path:
-    file = DATA / f"{columns}x{rows}.csv"
-    if not file.exists():
-        DATA.mkdir(exist_ok=True)
-        captures.write(file, columns, rows)
-    return file
-
-
 def main() -> None:
-    large, wide = capture(*LARGE), capture(*WIDE)
+    large, wide = captures.cached(DATA, *LARGE), captures.cached(DATA, *WIDE)
     asked = [("open_large", large), ("stream_large", large), ("sink_large", large)]
     asked += [("full_read", wide), ("fourteen", wide), ("fourteen_polars", wide)]
     lines = ["| step | capture | time, median (min to max) | peak memory of the process |", "|---|---|---|---|"]

@@ -32,14 +32,6 @@ YARDSTICK = "polars_typed"
 COMMAND_ROUNDS = 9
 
 
-def capture(columns: int, rows: int) -> Path:
-    file = DATA / f"{columns}x{rows}.csv"
-    if not file.exists():
-        DATA.mkdir(exist_ok=True)
-        captures.write(file, columns, rows)
-    return file
-
-
 def once(reader: str, file: Path) -> dict[str, Any]:
     command = [sys.executable, str(HERE / "peers.py"), reader, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -125,7 +117,7 @@ def machine() -> str:
 
 
 def main() -> None:
-    files = [capture(*size) for size in SIZES]
+    files = [captures.cached(DATA, *size) for size in SIZES]
     lines = [
         "# Results",
         "",
