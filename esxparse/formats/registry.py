@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError
-from esxparse.formats.source import problem, resolve
+from esxparse.formats.source import problem, read_up_to, resolve
 
 if TYPE_CHECKING:
     import os
@@ -61,9 +61,7 @@ def open_recording(
 
 def _recognised(source: Source, window: Window, options: Mapping[str, Any]) -> Recording:
     with source.open() as stream:
-        head = b""
-        while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
-            head += piece
+        head = read_up_to(stream, _HEAD)
     if not head:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)

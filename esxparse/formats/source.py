@@ -89,6 +89,16 @@ def problem(stream: BinaryIO) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def read_up_to(stream: BinaryIO, size: int, head: bytes = b"") -> bytes:
+    """`head` and what follows it in the stream, of `size` bytes in all where there is as much."""
+    pieces = [head]
+    missing = size - len(head)
+    while missing > 0 and (piece := stream.read(missing)):
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)
+
+
 def _shown(where: str) -> str:
     """What messages call it: URLs without passwords and signatures."""
     if not _IS_URL.match(where):

@@ -39,7 +39,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.source import problem
+from esxparse.formats.source import problem, read_up_to
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -67,16 +67,6 @@ def recognise(head: bytes) -> bool:
     return header.MARK in head or any(mark.encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
 
 
-def _read_more(stream: BinaryIO, head: bytes, size: int) -> bytes:
-    """`head` and what follows it in the stream, of `size` bytes in all where there is as much."""
-    pieces = [head]
-    missing = size - len(head)
-    while missing > 0 and (piece := stream.read(missing)):
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)
-
-
 def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, body.Start, list[Note]]:
     """Header line, its line number, where the rows begin, and notes on what stood before it.
 
@@ -85,7 +75,7 @@ def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes,
     skipped = 0
     while skipped < origin and (piece := stream.read(min(_HEADER_WITHIN, origin - skipped))):
         skipped += len(piece)
-    head = _read_more(stream, b"", _HEADER_WITHIN)
+    head = read_up_to(stream, _HEADER_WITHIN)
     mark = head.find(header.MARK)
     if mark < 0:
         msg = f"no header: {header.MARK.decode()} is not in the first {_HEADER_WITHIN:,} bytes"
@@ -93,7 +83,7 @@ def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes,
     start = mark - 1 if head[mark - 1 : mark] == b'"' else mark
     while (stop := head.find(b"\n", start)) < 0:
         size = len(head)
-        head = _read_more(stream, head, 2 * size)
+        head = read_up_to(stream, 2 * size, head)
         if len(head) == size:
             stop = size
             break
@@ -258,7 +248,7 @@ def read(
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
     with source.open() as stream:
-        head = _read_more(stream, b"", _HEADER_WITHIN)
+        head = read_up_to(stream, _HEADER_WITHIN)
         if not resaved.is_resaved(head):
             content = None
         else:

@@ -33,7 +33,8 @@ def decimal(text: bytes) -> float:
     return number if math.isfinite(number) else _NAN
 
 
-def _quoted_cell(line: bytes, opening: int) -> Cell:
+def quoted_cell(line: bytes, opening: int) -> Cell:
+    """The cell that opens with the quote at `opening`."""
     start = opening + 1
     quote = line.find(b'"', start)
     while quote >= 0:
@@ -47,14 +48,15 @@ def _quoted_cell(line: bytes, opening: int) -> Cell:
     return opening, len(line), len(line), True
 
 
-def _bare_cell(line: bytes, start: int) -> Cell:
+def bare_cell(line: bytes, start: int) -> Cell:
+    """The cell that begins at `start` without a quote."""
     comma = line.find(b",", start)
     end = len(line) if comma < 0 else comma
     quote = line.find(b'"', start, end)
     while quote >= 0:
         before = line[start:quote].strip(b" \t")
         if not before:
-            return _quoted_cell(line, quote)
+            return quoted_cell(line, quote)
         if before == b"-" or not math.isnan(decimal(before)):
             # ESXi 6.5 prints `    73.1"8.93"`, two cells without a comma between them.
             return start, quote, quote, False
@@ -65,7 +67,7 @@ def _bare_cell(line: bytes, start: int) -> Cell:
 def _cells(line: bytes) -> Iterator[tuple[int, int]]:
     at, last = 0, not line
     while not last:
-        cell = _quoted_cell if line[at : at + 1] == b'"' else _bare_cell
+        cell = quoted_cell if line[at : at + 1] == b'"' else bare_cell
         start, end, at, last = cell(line, at)
         yield start, end
 
