@@ -82,12 +82,16 @@ def open(  # noqa: A001  what people type is ex.open
     segment: int = 1,
     date_order: Literal["mdy", "dmy", "ymd"] | None = None,
     date: date | None = None,
+    format: str | None = None,  # noqa: A002  the word that `Recording.format` has
+    time_column: str | None = None,
+    value_column: str | None = None,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
     Args:
         path: A file, plain or compressed (gzip, zstd, xz, bzip2); a .zip, .tar or vm-support bundle that holds
-            captures; a URL (with the extra `remote`); `-` for standard input.
+            captures; the directory of a converted capture, or of one fio run; a URL (with the extra `remote`);
+            `-` for standard input.
         member: Which capture of a bundle that holds several; `bundle.tgz:name` says the same.
         start: Leave out samples before this time: a datetime, or text such as `2026-03-11T09:02` (UTC).
         end: Leave out samples after this time.
@@ -98,6 +102,10 @@ def open(  # noqa: A001  what people type is ex.open
             says so); captures with the same columns are joined.
         date_order: Order of day, month and year in a capture that a spreadsheet saved, where the file does not tell.
         date: The day of a capture whose time stamps were saved without one.
+        format: Read it with the reader of this name, whatever it looks like. Files that nothing but their columns tell
+            (a power meter's export, a list of results) need it.
+        time_column: Which column holds the time, in such a file.
+        value_column: Which column holds the watts, or the results, in such a file.
 
     Returns:
         Its tables, facts and notes.
@@ -109,13 +117,19 @@ def open(  # noqa: A001  what people type is ex.open
         EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
     """
     # polars is imported when it is needed.
-    from esxparse.formats.esxtop.resaved import Dates  # noqa: PLC0415
-    from esxparse.formats.esxtop.times import window  # noqa: PLC0415
+    from esxparse.formats.esxtop.resaved import AS_WRITTEN, Dates  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
+    from esxparse.formats.window import window  # noqa: PLC0415
 
-    return open_recording(
-        path, window(start, end, every), member, lazy=lazy, segment=segment, dates=Dates(date_order, date)
-    )
+    options = {
+        "lazy": lazy,
+        "segment": None if segment == 1 else segment,
+        "dates": None if (dates := Dates(date_order, date)) == AS_WRITTEN else dates,
+        "time_column": time_column,
+        "value_column": value_column,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return open_recording(path, window(start, end, every), member, format, given)
 
 
 def __getattr__(name: str) -> Any:

@@ -40,6 +40,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.source import problem, read_up_to
+from esxparse.formats.window import EVERYTHING, Window, inside
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 FORMAT = "esxtop"
 TITLE = "esxtop batch capture (PDH-CSV)"
+OPTIONS = frozenset({"window", "lazy", "segment", "dates"})
 
 _HEADER_WITHIN = 1 << 20
 """Bytes in which the header must begin: login chatter of resxtop may stand before it."""
@@ -167,13 +169,13 @@ def _no_rows(parsed: header.Header, notes: Sequence[Note]) -> DamagedError:
     return DamagedError(f"{columns} and no row that can be used ({why})")
 
 
-def _windowed(samples: rows.Samples, window: times.Window) -> rows.Samples:
-    inside = times.inside(samples.times, window)
-    if not len(inside):
-        whole = times.Window(samples.times.min(), samples.times.max())  # type: ignore[arg-type]
+def _windowed(samples: rows.Samples, window: Window) -> rows.Samples:
+    kept = inside(samples.times, window)
+    if not len(kept):
+        whole = Window(samples.times.min(), samples.times.max())  # type: ignore[arg-type]
         msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
         raise EsxparseError(msg)
-    return rows.Samples(samples.keep[inside], samples.times[inside], samples.lines[inside])
+    return rows.Samples(samples.keep[kept], samples.times[kept], samples.lines[kept])
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ def _find_segment(source: Source, number: int, *, keep: bool) -> _Segment:
 
 def read(
     source: Source,
-    window: times.Window = times.EVERYTHING,
+    window: Window = EVERYTHING,
     *,
     lazy: bool | None = None,
     segment: int = 1,
@@ -265,7 +267,7 @@ def read(
     return replace(rec, notes=(*mended.notes, *rec.notes))
 
 
-def _read(source: Source, window: times.Window, *, lazily: bool, segment: int) -> Recording:
+def _read(source: Source, window: Window, *, lazily: bool, segment: int) -> Recording:
     found = _find_segment(source, segment, keep=not lazily)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)

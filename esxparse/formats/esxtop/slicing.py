@@ -28,6 +28,7 @@ from esxparse.formats.esxtop import header, instances, layout, resaved, times
 from esxparse.formats.esxtop.scan_twin import bare_cell, decimal, quoted_cell
 from esxparse.formats.esxtop.selection import Selection, select
 from esxparse.formats.source import problem, resolve
+from esxparse.formats.window import EVERYTHING, Window, window
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class _Met:
 class _Rows:
     """Tells, line after line, which are samples to be kept, and remembers what was odd."""
 
-    def __init__(self, parsed: Header, kept: Integers, window: times.Window, line: int) -> None:
+    def __init__(self, parsed: Header, kept: Integers, window: Window, line: int) -> None:
         self.expected = len(parsed.owners) + 1
         self.trailing_comma = parsed.trailing_comma
         self.bias = timedelta(minutes=parsed.bias)
@@ -345,8 +346,8 @@ class _Rows:
 
     def nothing(self) -> EsxparseError:
         """Why there is no sample."""
-        if self.first is not None and self.window != times.EVERYTHING:
-            whole = times.Window(self.first, self.last)
+        if self.first is not None and self.window != EVERYTHING:
+            whole = Window(self.first, self.last)
             return EsxparseError(f"no sample in the window asked for ({self.window}): the capture goes {whole} UTC")
         columns = f"a header with {self.expected - 1:,} columns"
         why = next((note for note in self.all_notes() if note.severity == "warning"), None)
@@ -531,7 +532,7 @@ class _Wanted:
     """Which part of the file is asked for."""
 
     selection: Selection
-    window: times.Window
+    window: Window
     segment: int
     dates: resaved.Dates
 
@@ -619,7 +620,7 @@ def slice_capture(
     if segment < 1:
         msg = f"segment {segment} is none: they are counted from 1"
         raise EsxparseError(msg)
-    wanted = _Wanted(chosen, times.window(start, end, every), segment, resaved.Dates(date_order, date))
+    wanted = _Wanted(chosen, window(start, end, every), segment, resaved.Dates(date_order, date))
     with _opened(path) as (file, name, where):
         try:
             return _slice(_Source(file, name, wanted.dates), output, where, wanted, progress)

@@ -1,0 +1,78 @@
+"""The text of a file that is read whole: what tools print, and what people saved it as."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from esxparse.formats.source import problem
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from esxparse.formats.source import Source
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a file, and what was odd about its bytes."""
+
+    text: str
+    """With line ends as one newline each."""
+    notes: tuple[Note, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The lines, without their ends; line 1 is the first."""
+        return self.text.split("\n")
+
+
+def decode(content: bytes) -> Text:
+    r"""The text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
+
+    >>> decode("caf\u00e9\r\n".encode("utf-16")).text
+    'café\n'
+    """
+    notes = []
+    mark, encoding = next(((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", "utf-8"))
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if encoding == "utf-8":
+            text = content.decode("cp1252", errors="replace")
+            notes.append(Note("not UTF-8: read as Windows-1252", line=line))
+        else:
+            text = content[len(mark) :].decode(encoding, errors="replace")
+            notes.append(Note(f"not whole {encoding}: what is none is shown as \ufffd", severity="warning"))
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        notes.append(
+            Note(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line, severity="warning")
+        )
+        text = text.replace("\0", "")
+    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), tuple(notes))
+
+
+def read_text(source: Source) -> Text:
+    """The whole text of a source; a note says where its content ended before its time."""
+    with source.open() as stream:
+        content = stream.read()
+        pieces = [content]
+        while piece := stream.read(1 << 20):
+            pieces.append(piece)
+        cut = problem(stream) or source.problem
+    text = decode(b"".join(pieces))
+    if not cut:
+        return text
+    return Text(text.text, (Note(f"{cut}: what came before is read", severity="warning"), *text.notes))
+
+
+def beginning(head: bytes) -> str:
+    """The text a file begins with, for `recognise`: never an error, whatever the bytes."""
+    return decode(head).text
