@@ -8,6 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use scan::Slot;
+
 /// The buffer's items, for as long as the buffer is held.
 fn items<'a, T: Element>(buffer: &'a PyBuffer<T>, name: &str) -> PyResult<&'a [T]> {
     if !buffer.is_c_contiguous() {
@@ -32,7 +34,8 @@ fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
 
 /// Scans whole lines of a capture: see the Python twin for what it promises.
 ///
-/// The interpreter lock is not held meanwhile: nobody else may write to the four buffers until it returns.
+/// The interpreter lock is not held meanwhile: nobody may write to the first three buffers until it returns; into `out`
+/// other scans may write, to other places.
 #[pyfunction]
 #[pyo3(name = "scan")]
 fn scan_capture(
@@ -55,12 +58,15 @@ fn scan_capture(
     if out.readonly() || !out.is_c_contiguous() {
         return Err(PyValueError::new_err("out must be writable and contiguous"));
     }
-    let numbers: &mut [f64] = if out.item_count() == 0 {
-        &mut []
+    if !out.buf_ptr().cast::<Slot>().is_aligned() {
+        return Err(PyValueError::new_err("out must be aligned to 8 bytes"));
+    }
+    let numbers: &[Slot] = if out.item_count() == 0 {
+        &[]
     } else {
-        // SAFETY: as in `items`, and the buffer is writable. No other slice made here overlaps it: the others have
-        // item types u8 and i64, and the caller promises distinct buffers.
-        unsafe { std::slice::from_raw_parts_mut(out.buf_ptr().cast::<f64>(), out.item_count()) }
+        // SAFETY: as in `items`; the buffer is writable and aligned, a Slot has the size of an f64, and every bit pattern
+        // is one. Others may write to it at the same time through Slots of their own: those writes are atomic.
+        unsafe { std::slice::from_raw_parts(out.buf_ptr().cast::<Slot>(), out.item_count()) }
     };
     let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least, count));
     Ok((to_bytes(py, &report.lines), to_bytes(py, &report.odd)))

@@ -2,7 +2,29 @@
 //!
 //! The plain Python twin is `esxparse/formats/esxtop/scan_twin.py`: what one does, the other does.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::number::{bytes_before_quote, decimal, short_decimal, trim};
+
+/// A place for one number. Threads that scan pieces of one file write to different places of the same table, so a place
+/// is set without exclusive access to the table; that costs no more than a plain write.
+#[repr(transparent)]
+pub struct Slot(AtomicU64);
+
+impl Slot {
+    fn set(&self, number: f64) {
+        self.0.store(number.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// The numbers as places that can be shared; nobody else sees them meanwhile.
+#[cfg(any(test, fuzzing))]
+pub fn slots(numbers: &mut [f64]) -> &[Slot] {
+    assert_eq!(align_of::<Slot>(), align_of::<f64>());
+    // SAFETY: f64 and Slot have one size and, checked above, one alignment, and every bit pattern is a value of both;
+    // the exclusive borrow lives as long as the slice made of it.
+    unsafe { &*(std::ptr::from_mut(numbers) as *const [Slot]) }
+}
 
 /// What a scan tells besides the numbers it wrote.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -199,14 +221,14 @@ fn scan_seen(
     mut at: usize,
     row: usize,
     columns: &[Column],
-    out: &mut [f64],
+    out: &[Slot],
 ) -> (usize, usize) {
     for (cells, column) in columns.iter().enumerate() {
         let seen = column.seen;
         match word_at(line, at) {
             Some(word) if (word ^ seen.word) << seen.shift == 0 => {
-                if let Some(slot) = out.get_mut(column.place.wrapping_add(row * column.step)) {
-                    *slot = seen.value;
+                if let Some(slot) = out.get(column.place.wrapping_add(row * column.step)) {
+                    slot.set(seen.value);
                 }
                 at += seen.length as usize;
             }
@@ -222,7 +244,7 @@ fn scan_line(
     row: usize,
     base: usize,
     columns: &mut [Column],
-    out: &mut [f64],
+    out: &[Slot],
     odd: &mut Vec<i64>,
     count: bool,
 ) -> usize {
@@ -236,17 +258,18 @@ fn scan_line(
         let Some(column) = columns.get_mut(cells) else {
             break;
         };
-        let slot = out.get_mut(column.place.wrapping_add(row * column.step));
+        let slot = out.get(column.place.wrapping_add(row * column.step));
         if let Some((value, length)) = short_cell(line, at, &mut column.seen) {
             if let Some(slot) = slot {
-                *slot = value;
+                slot.set(value);
             }
             at += length;
         } else {
             let cell = any_cell(line, at);
             if let Some(slot) = slot {
-                *slot = decimal(&line[cell.start..cell.end]).unwrap_or(f64::NAN);
-                if slot.is_nan() {
+                let value = decimal(&line[cell.start..cell.end]).unwrap_or(f64::NAN);
+                slot.set(value);
+                if value.is_nan() {
                     odd.extend([
                         row as i64,
                         cells as i64,
@@ -261,8 +284,8 @@ fn scan_line(
         cells += 1;
     }
     for column in columns.iter().skip(cells) {
-        if let Some(slot) = out.get_mut(column.place.wrapping_add(row * column.step)) {
-            *slot = f64::NAN;
+        if let Some(slot) = out.get(column.place.wrapping_add(row * column.step)) {
+            slot.set(f64::NAN);
         }
     }
     if more && count {
@@ -300,7 +323,7 @@ pub fn scan(
     data: &[u8],
     first: &[i64],
     step: &[i64],
-    out: &mut [f64],
+    out: &[Slot],
     least: usize,
     count: bool,
 ) -> Report {
@@ -346,7 +369,7 @@ mod tests {
         let first: Vec<i64> = (0..cells as i64).collect();
         let step = vec![cells as i64; cells];
         let mut out = vec![-7.0; rows * cells];
-        let report = scan(data, &first, &step, &mut out, 0, true);
+        let report = scan(data, &first, &step, slots(&mut out), 0, true);
         (out, report)
     }
 
@@ -409,7 +432,7 @@ mod tests {
             b"\"1\",\"2\",\"x\"\n\"3\",\"4\"\n",
             &[0],
             &[1],
-            &mut out,
+            slots(&mut out),
             0,
             false,
         );
@@ -422,7 +445,7 @@ mod tests {
         let data = b"\"1\",\"2\"\r\n\n;;\n\"3\",\"4\"";
         assert_eq!(count_lines(data, 4), (4, 2));
         let mut out = [0.0; 4];
-        let report = scan(data, &[0, 1], &[2, 2], &mut out, 4, true);
+        let report = scan(data, &[0, 1], &[2, 2], slots(&mut out), 4, true);
         assert_eq!(out, [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(report.lines, [0, 7, 2, 9, 9, 0, 10, 12, 1, 13, 20, 2]);
     }
@@ -431,7 +454,14 @@ mod tests {
     fn unwanted_cells_are_passed_over() {
         let data = b"\"a\",\"0.00\",\"x\",\"5.25\"\n";
         let mut out = [0.0];
-        let report = scan(data, &[-1, -1, -1, 0], &[0, 0, 0, 1], &mut out, 0, true);
+        let report = scan(
+            data,
+            &[-1, -1, -1, 0],
+            &[0, 0, 0, 1],
+            slots(&mut out),
+            0,
+            true,
+        );
         assert_eq!(out, [5.25]);
         assert!(report.odd.is_empty());
     }
