@@ -58,8 +58,8 @@ format: $(SYNCED) ## Format Python and Rust
 	$(CARGO) fmt --manifest-path native/Cargo.toml
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
-	$(UV) run --locked --group bench python benchmarks/read.py
-	$(UV) run --locked --group bench python benchmarks/large.py
+	for part in read large gzip_input converting; do \
+	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
 fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightly Rust and cargo-fuzz)
 	@mkdir -p native/fuzz/corpus/scan native/fuzz/corpus/number

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import captures
+import sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ DATA = HERE / "data"
 LARGE = (40000, 3800)
 WIDE = (40000, 400)
 ROUNDS = 5
-HEADING = "## Captures that stay in their file"
+HEADING = "Captures that stay in their file"
 COUNTERS = [
     *("% Used", "% Run", "% System", "% Wait", "% Ready", "% Idle", "% Overlap", "% CoStop", "% Max Limited"),
     *("% Swap Wait", "Switches/sec", "Migrates/sec", "Wakeups/sec", "% Demand"),
@@ -128,9 +129,7 @@ def main() -> None:
         "",
         f"14 counters of one view are {mine:.1f} times as fast as the full read, {polars:.1f} times polars' own.",
     ]
-    results = HERE / "RESULTS.md"
-    before = results.read_text(encoding="utf-8").partition(HEADING)[0].rstrip() if results.exists() else "# Results"
-    results.write_text("\n".join([before, "", HEADING, "", *lines]) + "\n", encoding="utf-8")
+    sections.put(HEADING, lines)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 
 import captures
 import peers
+import sections
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -118,9 +119,7 @@ def machine() -> str:
 
 def main() -> None:
     files = [captures.cached(DATA, *size) for size in SIZES]
-    lines = [
-        "# Results",
-        "",
+    about = [
         f"Made by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
         "",
         "Captures are made by `benchmarks/captures.py`, shaped like ESXi 6.5 `-b -a` (58 % of the cells are `0.00`).",
@@ -130,11 +129,11 @@ def main() -> None:
         "process touches memory that the system has to find first; the reads after it, which the first columns tell",
         "of, find it at hand (a reader that takes more than 2 s reads once).",
     ]
+    sections.put("How the captures were read", about)
     for (columns, rows), file in zip(SIZES, files, strict=True):
-        lines += ["", f"## {columns:,} columns x {rows} rows, {file.stat().st_size / 1e6:.0f} MB", ""]
-        lines += reading_table(file, read_with_all(file))
-    lines += ["", "## Commands", "", *commands_table(files[0])]
-    (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        heading = f"{columns:,} columns x {rows} rows, {file.stat().st_size / 1e6:.0f} MB"
+        sections.put(heading, reading_table(file, read_with_all(file)))
+    sections.put("Commands", commands_table(files[0]))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UnreadableError,
     )
+    from esxparse.lake import convert
     from esxparse.recording import Note, Recording
     from esxparse.reports import report, templates
     from esxparse.resources import datasets_dir, templates_dir
@@ -44,6 +45,7 @@ _WHERE = {
     "Recording": "esxparse.recording",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
+    "convert": "esxparse.lake",
     "counter": "esxparse.counters.catalogue",
     "datasets_dir": "esxparse.resources",
     "report": "esxparse.reports",
@@ -61,6 +63,7 @@ __all__ = [
     "Recording",
     "UnknownFormatError",
     "UnreadableError",
+    "convert",
     "counter",
     "datasets_dir",
     "metrics",

@@ -18,7 +18,7 @@ from esxparse.errors import UnreadableError
 from esxparse.formats.decompress import ZIP_METHODS, Decoded, Layer, Raw, codec_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 HEAD = 1 << 20
 """Bytes in which a capture must show itself."""
@@ -302,12 +302,14 @@ def unwrap(layer: Layer, raw: Raw) -> tuple[Layer, tuple[str, ...], str]:
     return layer, layers, f"packed by {title}: {_READS}, unpack it first" if title else ""
 
 
-def _is_capture(layer: Layer) -> bool:
-    head = layer.peek(HEAD)
+def is_capture(head: bytes) -> bool:
+    """Whether a file that begins with `head` is an esxtop capture."""
     return any(mark in head for mark in _MARKS)
 
 
-def _walk(entries: Iterator[_Entry], raw: Raw, member: str | None, depth: int) -> Iterator[Found]:
+def _walk(
+    entries: Iterator[_Entry], raw: Raw, member: str | None, wanted: Callable[[bytes], bool], depth: int
+) -> Iterator[Found]:
     met: Counter[str] = Counter()
     for entry in entries:
         met[entry.name] += 1
@@ -325,21 +327,27 @@ def _walk(entries: Iterator[_Entry], raw: Raw, member: str | None, depth: int) -
         if not refused and is_tar(head):
             if depth < _DEEPEST:
                 inner = None if member in {None, name} else str(member).removeprefix(f"{name}:")
-                for found in _walk(_tar_entries(content), entry.raw or raw, inner, depth + 1):
+                for found in _walk(_tar_entries(content), entry.raw or raw, inner, wanted, depth + 1):
                     yield Found(f"{name}:{found.name}", found.content, found.refused, (*layers, "tar", *found.layers))
                 continue
             refused = "an archive in an archive in an archive: unpack it first"
         if refused:
             yield Found(name, None, refused, layers)
-        elif member == name or (member is None and _is_capture(content)):
+        elif member == name or (member is None and wanted(content.peek(HEAD))):
             yield Found(name, content, "", layers)
 
 
 def look_through(
-    file: BinaryIO, layer: Layer, raw: Raw, layers: tuple[str, ...], member: str | None
+    file: BinaryIO,
+    layer: Layer,
+    raw: Raw,
+    layers: tuple[str, ...],
+    member: str | None,
+    wanted: Callable[[bytes], bool] = is_capture,
 ) -> Iterator[Found] | None:
     """Captures in a bundle and what is refused in it, in the order of the bundle; of `member` only, where it is given.
 
+    `wanted` tells a capture by its beginning.
     `file` is the bundle as it lies there, `layer` its content, read through `raw`. None where it is no bundle.
 
     Raises:
@@ -358,5 +366,5 @@ def look_through(
         entries, packed = _tar_entries(layer), (*layers, "tar")
     else:
         return None
-    walk = _walk(entries, raw, member, 0)
+    walk = _walk(entries, raw, member, wanted, 0)
     return (Found(found.name, found.content, found.refused, (*packed, *found.layers)) for found in walk)

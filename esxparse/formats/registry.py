@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
-from esxparse.formats.source import problem, read_up_to, resolve
+from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, cut
 
 if TYPE_CHECKING:
@@ -56,8 +55,11 @@ READERS = tuple(
 """Modules with `FORMAT`, `TITLE`, `OPTIONS`, `recognise(head)` and `read(source, **options)`.
 
 `OPTIONS` are the names of the options of `esxparse.open` that the reader takes itself; where `window` is not among
-them the tables are cut to it here. A reader of directories has `recognise_directory(path)`, `read_directory(path)`.
+them the tables are cut to it here.
 """
+
+_OF_DIRECTORIES = ("esxparse.formats.converted", "esxparse.formats.fio")
+"""Modules with `TITLE`, `OPTIONS`, `recognise_directory(path)` and `read_directory(path)`."""
 
 _OPTION_NAMES = {"dates": "date_order and date"}
 
@@ -69,20 +71,17 @@ def readers() -> list[ModuleType]:
     return [import_module(name) for name in READERS]
 
 
+def _recognising(head: bytes) -> ModuleType | None:
+    """The reader of what begins with `head`. Readers after it are not even imported."""
+    modules = (import_module(name) for name in READERS)
+    return next((reader for reader in modules if reader.recognise(head)), None)
+
+
 def _unknown(name: str, head: bytes) -> UnknownFormatError:
     known = "; ".join(reader.TITLE for reader in readers())
     return UnknownFormatError(
         f"{name} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
     )
-
-
-def _spooled(source: Source, folder: str) -> Source:
-    """A copy of what can be read once, in a file."""
-    copy = Path(folder, "content")
-    with source.open() as stream, copy.open("wb") as file:
-        shutil.copyfileobj(stream, file, _HEAD)
-        cut = problem(stream)
-    return replace(source, path=copy, once=None, problem=cut)
 
 
 def _reader(name: str) -> ModuleType:
@@ -102,22 +101,20 @@ def open_recording(
 ) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`, which names the options."""
     folder = Path(where)
-    if member is None and folder.is_dir():
-        return _directory(folder, window, options)
-    source = resolve(where, member)
-    if source.once is not None:
-        with tempfile.TemporaryDirectory(prefix="esxparse-") as spool:
-            return _recognised(_spooled(source, spool), window, name, options, at_once=True)
-    return _recognised(source, window, name, options)
+    if folder.is_dir():
+        return _directory(folder / (member or ""), window, options)
+    source = resolve(where, member, lambda head: _recognising(head) is not None)
+    return open_source(source if source.once is None else unpacked(source), window, name, options)
 
 
 def _directory(folder: Path, window: Window, options: Mapping[str, Any]) -> Recording:
-    for reader in readers():
-        if hasattr(reader, "recognise_directory") and reader.recognise_directory(folder):
+    for module in _OF_DIRECTORIES:
+        reader = import_module(module)
+        if reader.recognise_directory(folder):
             _refuse_other(reader, options, str(folder))
             rec: Recording = reader.read_directory(folder)
             return replace(rec, tables=cut(rec.tables, window))
-    msg = f"{folder} is a directory: name a capture in it"
+    msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
     raise UnreadableError(msg)
 
 
@@ -128,21 +125,23 @@ def _refuse_other(reader: ModuleType, options: Mapping[str, Any], name: str) -> 
         raise EsxparseError(msg)
 
 
-def _recognised(
-    source: Source, window: Window, name: str | None, options: Mapping[str, Any], *, at_once: bool = False
+def open_source(
+    source: Source,
+    window: Window = EVERYTHING,
+    name: str | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Recording:
+    """Reads what a source holds."""
     with source.open() as stream:
         head = read_up_to(stream, _HEAD)
     if not head:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
-    reader = _reader(name) if name else next((one for one in readers() if one.recognise(head)), None)
+    reader = _reader(name) if name else _recognising(head)
     if reader is None:
         raise _unknown(source.name, head)
     _refuse_other(reader, options, source.name)
     chosen = {option: value for option, value in options.items() if option in reader.OPTIONS}
-    if "lazy" in reader.OPTIONS and at_once:
-        chosen["lazy"] = False
     if "window" in reader.OPTIONS:
         chosen["window"] = window
     try:

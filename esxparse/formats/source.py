@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
-from esxparse.formats.bundle import is_tar, is_zip, look_through, unwrap
+from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
 from esxparse.formats.decompress import Raw, ReadAhead
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from esxparse.formats.bundle import Found
     from esxparse.formats.decompress import Layer
@@ -68,6 +68,8 @@ class Source:
     """What it was asked for by, without the member."""
     member: str | None = field(default=None, repr=False)
     once: _Once | None = field(default=None, repr=False, compare=False)
+    scratch: object = field(default=None, repr=False, compare=False)
+    """What keeps a temporary file at `path` from being removed."""
 
     def open(self) -> BinaryIO:
         """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
@@ -209,7 +211,7 @@ def _only(name: str, found: list[Found], member: str | None) -> Found:
         msg = f"{name}: {refused[0]}" if refused else f"{name} holds no {member}"
         raise UnreadableError(msg)
     left_out = f"; not looked into: {_list(refused)}" if refused else ""
-    msg = f"{name} holds no capture: no file in it has (PDH-CSV in its first MiB{left_out}"
+    msg = f"{name} holds no capture: no file in it is of a format esxparse reads{left_out}"
     raise UnreadableError(msg)
 
 
@@ -217,13 +219,15 @@ def _no_bundle(name: str, member: str) -> UnreadableError:
     return UnreadableError(f"{name} is no bundle, so there is no {member} in it: leave the member out")
 
 
-def _found(file: BinaryIO, raw: Raw, member: str | None) -> tuple[Layer, tuple[str, ...], Iterator[Found] | None]:
+def _found(
+    file: BinaryIO, raw: Raw, member: str | None, wanted: Callable[[bytes], bool] = is_capture
+) -> tuple[Layer, tuple[str, ...], Iterator[Found] | None]:
     """Content of a file, how it is compressed, and what is in it where it is a bundle."""
     layer, layers, refused = unwrap(raw, raw)
     if refused:
         msg = f"{raw.name}: {refused}"
         raise UnreadableError(msg)
-    return layer, layers, look_through(file, layer, raw, layers, member)
+    return layer, layers, look_through(file, layer, raw, layers, member, wanted)
 
 
 def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
@@ -261,10 +265,13 @@ def _from_standard_input(member: str | None) -> Source:
     return Source(STANDARD_INPUT, None, ", ".join(layers) or None, None, where=STANDARD_INPUT, once=_Once(layer))
 
 
-def resolve(where: str | os.PathLike[str], member: str | None = None) -> Source:
+def resolve(
+    where: str | os.PathLike[str], member: str | None = None, others: Callable[[bytes], bool] | None = None
+) -> Source:
     """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
-    A bundle with one capture means that capture; of several, `member` names one, or the name after a colon.
+    A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
+    of its members is an esxtop capture, those count whose beginning `others` recognises.
 
     Raises:
         EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
@@ -278,7 +285,10 @@ def resolve(where: str | os.PathLike[str], member: str | None = None) -> Source:
     with closing(raw):
         layer, layers, found = _found(file, raw, member)
         if found is not None:
-            one = _only(name, list(found), member)
+            met = list(found)
+            if others and member is None and not any(one.content for one in met):
+                met = _members(text, others)
+            one = _only(name, met, member)
             packed = ", ".join(one.layers)
             return Source(f"{name}:{one.name}", None, packed, None, layer.problem, where=text, member=one.name)
         if member is not None:
@@ -291,6 +301,13 @@ def resolve(where: str | os.PathLike[str], member: str | None = None) -> Source:
         return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
 
 
+def _members(where: str, wanted: Callable[[bytes], bool]) -> list[Found]:
+    file, raw = _raw(where)
+    with closing(raw):
+        _, _, found = _found(file, raw, None, wanted)
+        return list(found or ())
+
+
 def members(where: str | os.PathLike[str]) -> list[str]:
     """Names of the captures inside a bundle, in its order; none where it is no bundle, or standard input.
 
@@ -300,7 +317,4 @@ def members(where: str | os.PathLike[str]) -> list[str]:
     text = os.fspath(where)
     if text == STANDARD_INPUT:
         return []
-    file, raw = _raw(text)
-    with closing(raw):
-        _, _, found = _found(file, raw, None)
-        return [one.name for one in found or () if one.content is not None]
+    return [one.name for one in _members(text, is_capture) if one.content is not None]

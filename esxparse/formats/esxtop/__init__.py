@@ -40,6 +40,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.source import problem, read_up_to
+from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
 from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
@@ -59,6 +60,9 @@ _HEADER_WITHIN = 1 << 20
 
 LAZY_FROM = 256_000_000
 """Bytes of a file above which its numbers are left in it."""
+
+UNPACK_FROM = LAZY_FROM // 8
+"""Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
 
 _SHOWN = 80
 
@@ -241,7 +245,8 @@ def read(
         source: A capture.
         window: The samples to read.
         lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
-            256 MB are read so; only plain local files can be.
+            256 MB are read so. What is no plain local file is unpacked into a temporary one for that, which is there
+            as long as the tables, where its compressed size is above 32 MB.
         segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
         dates: What is known of dates that another program wrote.
 
@@ -249,26 +254,87 @@ def read(
         DamagedError: There is a header and not one whole row, or no column.
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
-    with source.open() as stream:
-        head = read_up_to(stream, _HEADER_WITHIN)
-        if not resaved.is_resaved(head):
-            content = None
-        else:
-            content = head + b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
+    content = _resaved_content(source)
     if content is None:
-        large = source.path is not None and source.path.stat().st_size > LAZY_FROM
-        lazily = source.path is not None and (large if lazy is None else lazy)
-        return _read(source, window, lazily=lazily, segment=segment)
+        local = unpacked(source) if lazy is not False and _unpack(source) else source
+        large = local.path is not None and local.path.stat().st_size > LAZY_FROM
+        if local.path is not None and (large if lazy is None else lazy):
+            return _in_place(local, local.path, window, segment)[0]
+        return _at_once(local, window, segment)
     mended = resaved.canonical(content, dates)
     with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
         copy = Path(folder, "capture.csv")
         copy.write_bytes(mended.content)
-        rec = _read(replace(source, path=copy), window, lazily=False, segment=segment)
+        rec = _at_once(replace(source, path=copy), window, segment)
     return replace(rec, notes=(*mended.notes, *rec.notes))
 
 
-def _read(source: Source, window: Window, *, lazily: bool, segment: int) -> Recording:
-    found = _find_segment(source, segment, keep=not lazily)
+def _unpack(source: Source) -> bool:
+    """Whether a source may be too large for memory and can be read only from its beginning."""
+    if source.path is not None:
+        return False
+    packed = Path(source.where)
+    size = packed.stat().st_size if packed.is_file() else source.size
+    return size is not None and size > UNPACK_FROM
+
+
+def _resaved_content(source: Source) -> bytes | None:
+    """The content of a capture that another program saved; None for one as esxtop writes it."""
+    with source.open() as stream:
+        head = read_up_to(stream, _HEADER_WITHIN)
+        if not resaved.is_resaved(head):
+            return None
+        return head + b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
+
+
+def read_in_place(
+    source: Source, window: Window = EVERYTHING, *, segment: int = 1
+) -> tuple[Recording, dict[str, lazy_tables.Table]] | None:
+    """A capture as `read` gives it, its numbers left in the file, and what its tables read them with.
+
+    None where that cannot be: the source is no plain local file, or another program saved it.
+    """
+    if source.path is None or _resaved_content(source) is not None:
+        return None
+    return _in_place(source, source.path, window, segment)
+
+
+def _at_once(source: Source, window: Window, segment: int) -> Recording:
+    found = _judged(source, window, segment, keep=True)
+    built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
+    return _recording(source, found, built)
+
+
+def _in_place(
+    source: Source, path: Path, window: Window, segment: int
+) -> tuple[Recording, dict[str, lazy_tables.Table]]:
+    found = _judged(source, window, segment, keep=False)
+    kept, read_from = found.samples, found.segment.body
+    where = read_from.start[kept.keep], read_from.stop[kept.keep], kept.lines
+    surveyed = lazy_tables.Surveyed(path, found.segment.layout, kept.times, *where, source.scratch)
+    built = lazy_tables.build(surveyed, found.holes, found.parts)
+    return _recording(source, found, {name: table.scan() for name, table in built.items()}), built
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A capture whose samples are chosen and whose oddities are known; its tables are not made yet."""
+
+    segment: _Segment
+    samples: rows.Samples
+    holes: Sequence[tables.Gaps]
+    parts: Mapping[str, pl.DataFrame]
+    notes: tuple[Note, ...]
+
+
+def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]) -> Recording:
+    segment = found.segment
+    facts = _meta(segment.header, segment.layout, found.parts, found.samples.times)
+    return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
+
+
+def _judged(source: Source, window: Window, segment: int, *, keep: bool) -> _Judged:
+    found = _find_segment(source, segment, keep=keep)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)
     if not len(samples.keep):
@@ -285,16 +351,10 @@ def _read(source: Source, window: Window, *, lazily: bool, segment: int) -> Reco
         notes.append(Note(message, line=found.line, column=place + 2))
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
-    holes = tables.gaps(laid_out, odd_cells)
-    if lazily and source.path:
-        where = bytes_read.start[samples.keep], bytes_read.stop[samples.keep], samples.lines
-        built = lazy_tables.build(lazy_tables.Surveyed(source.path, laid_out, samples.times, *where), holes, parts)
-    else:
-        built = tables.build(bytes_read, samples, holes, laid_out, parts)
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=built,
-        meta=_meta(parsed, laid_out, parts, samples.times),
+    return _Judged(
+        segment=found,
+        samples=samples,
+        holes=tables.gaps(laid_out, odd_cells),
+        parts=parts,
         notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),
     )

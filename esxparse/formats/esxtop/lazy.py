@@ -11,7 +11,7 @@ import json
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -53,10 +53,12 @@ class Surveyed:
     """For each sample the byte after its row, the line end not counted."""
     lines: Integers
     """For each sample its line."""
+    scratch: object = None
+    """What keeps a temporary file from being removed."""
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """What of a table a query needs."""
 
     samples: Integers
@@ -87,21 +89,21 @@ def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
     return frame.select(pl.arg_where(pl.all_horizontal(mine))).to_series().to_numpy().astype(np.int64)
 
 
-def _batches(surveyed: Surveyed, wanted: _Wanted) -> Iterator[Integers]:
-    """The samples needed, in runs that take bounded memory."""
-    sizes = (surveyed.stop - surveyed.start)[wanted.samples]
-    most = max(1, _BATCH_NUMBERS // max(1, len(wanted.lanes) * max(1, len(wanted.counters))))
+def batches(surveyed: Surveyed, samples: Integers, numbers: int) -> Iterator[Integers]:
+    """The samples in runs that take bounded memory, where each gives so many numbers."""
+    sizes = (surveyed.stop - surveyed.start)[samples]
+    most = max(1, _BATCH_NUMBERS // max(1, numbers))
     begin = size = 0
     for place, length in enumerate(sizes.tolist()):
         if place > begin and (size + length > BATCH_BYTES or place - begin >= most):
-            yield wanted.samples[begin:place]
+            yield samples[begin:place]
             begin, size = place, 0
         size += length
-    if begin < len(wanted.samples):
-        yield wanted.samples[begin:]
+    if begin < len(samples):
+        yield samples[begin:]
 
 
-def _bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
+def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     """The rows of these samples, each with a line end; neighbours are read together."""
     start, stop = surveyed.start[samples], surveyed.stop[samples]
     # Lines between two samples are none: blank ones, damaged ones.
@@ -114,28 +116,31 @@ def _bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     return b"\n".join(runs)
 
 
-def _numbers(surveyed: Surveyed, place: int, wanted: _Wanted, samples: Integers) -> NDArray[np.float64]:
-    """Counters, samples and instances; NaN where a cell has no number or an instance not the counter."""
-    layout = surveyed.layout
-    rows, lanes = len(samples), len(wanted.lanes)
-    out = np.full(len(wanted.counters) * rows * lanes, np.nan)
+def places(layout: Layout, place: int, wanted: Wanted, counter_step: int, lane_step: int) -> Integers:
+    """For each cell of a row that is needed, and those before the last such, where its number goes; -1 for nowhere."""
     lane_of = np.full(len(layout.tables[place].instances), -1)
-    lane_of[wanted.lanes] = np.arange(lanes)
+    lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
     counter_of = np.full(len(layout.tables[place].columns), -1)
     counter_of[wanted.counters] = np.arange(len(wanted.counters))
     mine = np.flatnonzero(layout.table == place)
     lane, counter = lane_of[layout.lane[mine]], counter_of[layout.column[mine]]
     needed = (lane >= 0) & (counter >= 0)
     first = np.full(len(layout.table) + 1, -1, dtype=np.int64)
-    first[mine[needed] + 1] = counter[needed] * rows * lanes + lane[needed]
-    last = int(np.flatnonzero(first >= 0).max(initial=0)) + 1
-    step = np.full(last, lanes, dtype=np.int64)
-    scan(_bytes_of(surveyed, samples), first[:last], step, out, 0, False)
+    first[mine[needed] + 1] = counter[needed] * counter_step + lane[needed] * lane_step
+    return first[: int(np.flatnonzero(first >= 0).max(initial=0)) + 1]
+
+
+def _numbers(surveyed: Surveyed, place: int, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
+    """Counters, samples and instances; NaN where a cell has no number or an instance not the counter."""
+    rows, lanes = len(samples), len(wanted.lanes)
+    out = np.full(len(wanted.counters) * rows * lanes, np.nan)
+    first = places(surveyed.layout, place, wanted, rows * lanes, 1)
+    scan(bytes_of(surveyed, samples), first, np.full(len(first), lanes, dtype=np.int64), out, 0, False)
     return out.reshape(len(wanted.counters), rows, lanes)
 
 
 @dataclass(frozen=True)
-class _Table:
+class Table:
     """One table of a surveyed capture, as polars asks for it."""
 
     surveyed: Surveyed
@@ -154,8 +159,13 @@ class _Table:
                 schema[self.texts[column]] = pl.String
         return schema
 
-    def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> _Wanted:
-        return _Wanted(
+    def scan(self) -> pl.LazyFrame:
+        """The table as a frame that reads what a query needs."""
+        return register_io_source(self.read, schema=self.schema(), validate_schema=True, is_pure=True)
+
+    def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> Wanted:
+        """What is needed for these columns, where all these conditions hold."""
+        return Wanted(
             samples=_kept(self.surveyed.times.to_frame("time"), conditions),
             lanes=_kept(self.parts, conditions),
             keys=[name for name in ("time", *self.parts.columns) if name in names],
@@ -163,7 +173,7 @@ class _Table:
             texts={column: name for column, name in self.texts.items() if name in names},
         )
 
-    def _cells(self, column: int, samples: Integers, wanted: _Wanted) -> Iterator[tuple[OddCell, int, int]]:
+    def _cells(self, column: int, samples: Integers, wanted: Wanted) -> Iterator[tuple[OddCell, int, int]]:
         """Odd cells of a column, each with its place among the samples and the instances of a batch."""
         lane_of = {int(lane): number for number, lane in enumerate(wanted.lanes)}
         sample_of = {int(sample): number for number, sample in enumerate(samples)}
@@ -171,7 +181,7 @@ class _Table:
             if cell.sample in sample_of and lane in lane_of:
                 yield cell, sample_of[cell.sample], lane_of[lane]
 
-    def numbers(self, wanted: _Wanted, samples: Integers) -> NDArray[np.float64]:
+    def numbers(self, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
         """Counters, samples and instances, without a call to polars.
 
         Polars asks for batches from its own threads and lets them wait: one that needed such a thread would never end.
@@ -180,11 +190,17 @@ class _Table:
             return np.empty(0)
         return _numbers(self.surveyed, self.place, wanted, samples)
 
-    def frame(self, wanted: _Wanted, samples: Integers, numbers: NDArray[np.float64]) -> pl.DataFrame:
-        """The rows of these samples."""
+    def frame(
+        self, wanted: Wanted, samples: Integers, numbers: NDArray[np.float64], *, by_instance: bool = False
+    ) -> pl.DataFrame:
+        """The rows of these samples, in the order of time, or instance by instance.
+
+        `numbers` are counters, samples and instances, and lie in memory in the order of the rows.
+        """
+        order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
         keys = (
             self.surveyed.times.to_frame("time")[samples]
-            .join(self.parts[wanted.lanes], how="cross", maintain_order="left_right")
+            .join(self.parts[wanted.lanes], how="cross", maintain_order=order)
             .select(wanted.keys or ["time"])
         )
         columns = []
@@ -195,13 +211,14 @@ class _Table:
                 elif cell.kind == "cut":
                     # The row is read with a line end of its own here, and a half number would look whole.
                     numbers[number, row, lane] = np.nan
-            series = pl.Series(self.shape.columns[column], numbers[number].ravel())
+            series = pl.Series(self.shape.columns[column], numbers[number].ravel(order="K"))
             holes = column in self.holes.lanes or column in self.holes.cells
             columns.append(series.fill_nan(None) if holes else series)
         for column, name in wanted.texts.items():
             texts: list[str | None] = [None] * (len(samples) * len(wanted.lanes))
             for cell, row, lane in self._cells(column, samples, wanted):
-                texts[row * len(wanted.lanes) + lane] = cell.text if cell.kind == "text" else None
+                at = lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane
+                texts[at] = cell.text if cell.kind == "text" else None
             columns.append(pl.Series(name, texts, dtype=pl.String))
         return keys.hstack(columns)
 
@@ -216,7 +233,7 @@ class _Table:
         left = n_rows
         if left is not None and predicate is None and len(wanted.lanes):
             samples = -(-left // len(wanted.lanes))
-            wanted = _Wanted(wanted.samples[:samples], wanted.lanes, wanted.keys, wanted.counters, wanted.texts)
+            wanted = Wanted(wanted.samples[:samples], wanted.lanes, wanted.keys, wanted.counters, wanted.texts)
         for frame in _ahead(self, wanted):
             kept = frame if predicate is None else frame.filter(predicate)
             kept = kept.select(names or kept.columns)
@@ -228,13 +245,14 @@ class _Table:
                 return
 
 
-def _ahead(table: _Table, wanted: _Wanted) -> Iterator[pl.DataFrame]:
+def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     """Frames of the batches in their order, each processor one ahead."""
     workers = body.threads()
     pool = ThreadPoolExecutor(workers)
     waiting: deque[tuple[Integers, Future[NDArray[np.float64]]]] = deque()
     try:
-        for batch in _batches(table.surveyed, wanted):
+        per_sample = len(wanted.lanes) * len(wanted.counters)
+        for batch in batches(table.surveyed, wanted.samples, per_sample):
             waiting.append((batch, pool.submit(table.numbers, wanted, batch)))
             if len(waiting) > workers:
                 samples, numbers = waiting.popleft()
@@ -247,10 +265,10 @@ def _ahead(table: _Table, wanted: _Wanted) -> Iterator[pl.DataFrame]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def build(surveyed: Surveyed, holes: Sequence[Gaps], instances: Mapping[str, pl.DataFrame]) -> dict[str, pl.LazyFrame]:
-    """The tables of a surveyed capture, each a scan that reads what a query needs."""
-    tables = {}
-    for place, shape in enumerate(surveyed.layout.tables):
-        table = _Table(surveyed, place, shape, instances[shape.name], holes[place], text_columns(shape, holes[place]))
-        tables[shape.name] = register_io_source(table.read, schema=table.schema(), validate_schema=True, is_pure=True)
-    return tables
+def build(surveyed: Surveyed, holes: Sequence[Gaps], instances: Mapping[str, pl.DataFrame]) -> dict[str, Table]:
+    """The tables of a surveyed capture."""
+    tables = (
+        Table(surveyed, place, shape, instances[shape.name], holes[place], text_columns(shape, holes[place]))
+        for place, shape in enumerate(surveyed.layout.tables)
+    )
+    return {table.shape.name: table for table in tables}

@@ -1,0 +1,103 @@
+"""`esxparse convert`: recordings as Parquet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from esxparse.cli.output import Progress, fail
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import argparse
+
+    from esxparse.lake import Converted
+
+_DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
+where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory as they read the
+capture, in a fraction of the time. A recording appears when it is complete; what is there already is not made again."""
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write recordings as Parquet files that open at once",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="a raw recording; - is standard input")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
+    parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
+    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
+    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
+    parser.add_argument(
+        "--every",
+        metavar="LENGTH",
+        help="keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged",
+    )
+    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
+    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
+    parser.set_defaults(run=run)
+
+
+def _megabytes(size: int | None) -> str:
+    return "?" if size is None else f"{size / 1e6:,.1f} MB"
+
+
+def _told(made: Converted) -> str:
+    if made.skipped:
+        return f"{made.folder}: there already"
+    sizes = f"{_megabytes(made.source_bytes)} to {_megabytes(made.bytes)}"
+    return f"{made.folder}: {made.tables} tables, {made.rows:,} rows, {sizes}"
+
+
+def _checked_names(options: argparse.Namespace) -> None:
+    """Refuses captures that would be written to one place.
+
+    Raises:
+        EsxparseError: Some would.
+    """
+    from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
+
+    names = [options.name or recording_name(capture) for capture in options.captures]
+    same = sorted({name for name in names if names.count(name) > 1})
+    if same:
+        hint = "--name is for one capture" if options.name else "convert them one at a time, each with a --name"
+        msg = f"several captures would be written to {options.output}/{same[0]}: {hint}"
+        raise EsxparseError(msg)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Converts each recording; goes on after one that fails."""
+    from esxparse.lake import convert  # noqa: PLC0415  polars is not for --help
+
+    try:
+        _checked_names(options)
+    except EsxparseError as error:
+        fail(error)
+        return 1
+    code = 0
+    for number, capture in enumerate(options.captures, 1):
+        progress = Progress(f"{number} of {len(options.captures)}", quiet=options.quiet)
+        try:
+            made = convert(
+                capture,
+                options.output,
+                name=options.name,
+                start=options.start,
+                end=options.end,
+                every=options.every,
+                segment=options.segment,
+                date_order=options.date_order,
+                progress=progress,
+            )
+        except EsxparseError as error:
+            progress.clear()
+            fail(error)
+            code = 1
+        else:
+            progress.clear()
+            if not options.quiet:
+                print(printable(_told(made)))
+    return code

@@ -1,0 +1,13 @@
+"""Recordings as Parquet: `convert` writes them, `esxparse.open` reads them back.
+
+    DIR/<recording>/<table>.parquet    one file per table, zstd, the rows of one instance together and in time order
+    DIR/<recording>/recording.json     provenance, facts and notes (`esxparse.formats.manifest`)
+
+A counter's column has its `unit`, esxtop's name (`counter`) and the name on the screen (`screen`) in its metadata.
+"""
+
+from __future__ import annotations
+
+from esxparse.lake.conversion import Converted, convert
+
+__all__ = ["Converted", "convert"]
