@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         UnreadableError,
     )
     from esxparse.lake import convert
+    from esxparse.metrics.power_join import join_power
     from esxparse.recording import Note, Recording
     from esxparse.reports import report, templates
     from esxparse.resources import datasets_dir, templates_dir
@@ -48,6 +49,7 @@ _WHERE = {
     "convert": "esxparse.lake",
     "counter": "esxparse.counters.catalogue",
     "datasets_dir": "esxparse.resources",
+    "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
     "templates": "esxparse.reports",
     "templates_dir": "esxparse.resources",
@@ -66,6 +68,7 @@ __all__ = [
     "convert",
     "counter",
     "datasets_dir",
+    "join_power",
     "metrics",
     "open",
     "report",
@@ -120,19 +123,18 @@ def open(  # noqa: A001  what people type is ex.open
         EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
     """
     # polars is imported when it is needed.
-    from esxparse.formats.esxtop.resaved import AS_WRITTEN, Dates  # noqa: PLC0415
-    from esxparse.formats.registry import open_recording  # noqa: PLC0415
+    from esxparse.formats.registry import open_recording, opening_options  # noqa: PLC0415
     from esxparse.formats.window import window  # noqa: PLC0415
 
-    options = {
-        "lazy": lazy,
-        "segment": None if segment == 1 else segment,
-        "dates": None if (dates := Dates(date_order, date)) == AS_WRITTEN else dates,
-        "time_column": time_column,
-        "value_column": value_column,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    return open_recording(path, window(start, end, every), member, format, given)
+    options = opening_options(
+        lazy=lazy,
+        segment=segment,
+        date_order=date_order,
+        date=date,
+        time_column=time_column,
+        value_column=value_column,
+    )
+    return open_recording(path, window(start, end, every), member, format, options)
 
 
 def __getattr__(name: str) -> Any:

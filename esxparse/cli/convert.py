@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from esxparse.cli import opening
 from esxparse.cli.output import Progress, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -35,8 +36,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="LENGTH",
         help="keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged",
     )
-    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
-    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+    opening.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
     parser.set_defaults(run=run)
 
@@ -88,9 +88,8 @@ def run(options: argparse.Namespace) -> int:
                 start=options.start,
                 end=options.end,
                 every=options.every,
-                segment=options.segment,
-                date_order=options.date_order,
                 progress=progress,
+                **opening.given(options),
             )
         except EsxparseError as error:
             progress.clear()

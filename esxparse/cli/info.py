@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import esxparse
+from esxparse.cli import opening
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -28,8 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
-    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
-    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+    opening.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     code = 0
     for number, file in enumerate(options.files):
         try:
-            text = describe(esxparse.open(file, segment=options.segment, date_order=options.date_order))
+            text = describe(esxparse.open(file, **opening.given(options)))
         except EsxparseError as error:
             fail(error)
             code = 1

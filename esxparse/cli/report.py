@@ -30,7 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--output",
         metavar="FILE",
         help="the HTML file, or with several captures a directory that gets NAME.html for each "
-        "(default: beside where you are, named like the capture)",
+        "(default: beside where you are, named like the capture); some templates make one report on all",
     )
     parser.add_argument(
         "-t", "--template", default="host_health", help="see `esxparse templates` (default: %(default)s)"
@@ -54,9 +54,18 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
-def _outputs(options: argparse.Namespace) -> list[Path]:
-    """Where the report on each capture goes."""
-    names = [f"{Path(capture).stem}.html" for capture in options.captures]
+def _subjects(options: argparse.Namespace) -> list[list[str]]:
+    """What each report is on: one capture, or all of them where the template takes several."""
+    from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
+
+    if any(parameter.name == "captures" for parameter in find(options.template).parameters):
+        return [options.captures]
+    return [[capture] for capture in options.captures]
+
+
+def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Path]:
+    """Where each report goes."""
+    names = [f"{Path(captures[0]).stem}.html" for captures in subjects]
     if options.output is None:
         return [Path(name) for name in names]
     output = Path(options.output)
@@ -81,16 +90,17 @@ def run(options: argparse.Namespace) -> int:
     named = {name: getattr(options, name) for name in names}
     parameters |= {name: value for name, value in named.items() if value is not None}
     try:
-        outputs = _outputs(options)
+        subjects = _subjects(options)
+        outputs = _outputs(options, subjects)
     except EsxparseError as error:
         fail(error)
         return 1
     code = 0
-    for capture, output in zip(options.captures, outputs, strict=True):
+    for captures, output in zip(subjects, outputs, strict=True):
         progress = Progress(output.name, quiet=options.quiet)
         try:
             written = report(
-                capture, template=options.template, output=output, parameters=parameters, progress=progress
+                captures, template=options.template, output=output, parameters=parameters, progress=progress
             )
         except EsxparseError as error:
             progress.clear()

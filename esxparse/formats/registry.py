@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats.source import read_up_to, resolve
@@ -16,6 +16,7 @@ from esxparse.formats.window import EVERYTHING, cut
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from datetime import date
     from types import ModuleType
 
     from esxparse.formats.source import Source
@@ -82,6 +83,30 @@ def _unknown(name: str, head: bytes) -> UnknownFormatError:
     return UnknownFormatError(
         f"{name} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
     )
+
+
+def opening_options(
+    *,
+    lazy: bool | None = None,
+    segment: int = 1,
+    date_order: Literal["mdy", "dmy", "ymd"] | None = None,
+    date: date | None = None,
+    time_column: str | None = None,
+    value_column: str | None = None,
+) -> dict[str, Any]:
+    """Options of readers as `esxparse.open` has them, those that say something."""
+    # numpy and polars are imported when they are needed.
+    from esxparse.formats.esxtop.resaved import AS_WRITTEN, Dates  # noqa: PLC0415
+
+    dates = Dates(date_order, date)
+    options = {
+        "lazy": lazy,
+        "segment": None if segment == 1 else segment,
+        "dates": None if dates == AS_WRITTEN else dates,
+        "time_column": time_column,
+        "value_column": value_column,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _reader(name: str) -> ModuleType:

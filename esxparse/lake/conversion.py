@@ -11,7 +11,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
@@ -19,7 +19,7 @@ import esxparse
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.esxtop import read_in_place, recognise
-from esxparse.formats.registry import open_source
+from esxparse.formats.registry import open_source, opening_options
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import window
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
 _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
 _HEAD: Final = 1 << 20
+_OPENING: Final = ("segment", "date_order", "time_column", "value_column")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,10 @@ def convert(
     end: str | datetime | None = None,
     every: str | timedelta | None = None,
     segment: int = 1,
-    date_order: str | None = None,
+    date_order: Literal["mdy", "dmy", "ymd"] | None = None,
+    format: str | None = None,  # noqa: A002  the word that `esxparse.open` has
+    time_column: str | None = None,
+    value_column: str | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Converted:
     """Writes a recording as Parquet files, one per table, into a directory of its own below `into`.
@@ -80,6 +84,9 @@ def convert(
         every: Keep the first sample of each period of this length.
         segment: Which capture, where a file holds several.
         date_order: Of dates that a spreadsheet saved.
+        format: Read it with the reader of this name.
+        time_column: Which column holds the time, where nothing else tells.
+        value_column: Which column holds the watts, or the results.
         progress: Called before each table is written with (tables done, tables in all, name of the table).
 
     Raises:
@@ -87,7 +94,16 @@ def convert(
     """
     lake = Path(into)
     source = resolve(capture)
-    options = {"start": start, "end": end, "every": every, "segment": segment, "date_order": date_order}
+    options = {
+        "start": start,
+        "end": end,
+        "every": every,
+        "segment": segment,
+        "date_order": date_order,
+        "format": format,
+        "time_column": time_column,
+        "value_column": value_column,
+    }
     name = name or recording_name(source.name)
     target = lake / name
     made = not lake.exists()
@@ -175,16 +191,11 @@ def _write(source: Source, part: Path, options: dict[str, Any], step: Callable[[
     bounds = window(options["start"], options["end"], options["every"])
     with source.open() as stream:
         is_esxtop = recognise(read_up_to(stream, _HEAD))
-    if is_esxtop and (found := read_in_place(source, bounds, segment=options["segment"])):
+    if is_esxtop and not options["format"] and (found := read_in_place(source, bounds, segment=options["segment"])):
         rec, tables = found
         write_in_place(tables, part, step)
         return rec
-    given = {"segment": None if options["segment"] == 1 else options["segment"]}
-    if options["date_order"]:
-        from esxparse.formats.esxtop.resaved import Dates  # noqa: PLC0415  only esxtop captures have them
-
-        given["dates"] = Dates(options["date_order"], None)
-    rec = open_source(source, bounds, options={name: value for name, value in given.items() if value is not None})
+    rec = open_source(source, bounds, options["format"], opening_options(**{name: options[name] for name in _OPENING}))
     write_tables(rec.tables, part, rec.format, step)
     return rec
 

@@ -3,14 +3,21 @@
 Every function takes polars LazyFrames and gives a LazyFrame; nothing is read or computed until the caller collects.
 A counter that a capture lacks is an absent column there and a column of nulls here.
 
-inventory   which VMs there are, how many vCPUs each has, what kind of world a world is
-scheduling  ready, co-stop and the rest of a VM per vCPU; milliseconds of vCenter charts against percent
-host_cpu    physical CPUs: used against util, and how evenly they are loaded
-ranking     the top n of anything by mean, 95th percentile or maximum
-storage     device latency split into its parts, weighted by commands
-network     switch ports: traffic and drops, weighted by packets
-memory      the host's memory and that of each VM
-power       what the host draws
+inventory        which VMs there are, how many vCPUs each has, what kind of world a world is
+scheduling       ready, co-stop and the rest of a VM per vCPU; milliseconds of vCenter charts against percent
+host_cpu         physical CPUs: used against util, and how evenly they are loaded
+ranking          the top n of anything by mean, 95th percentile or maximum
+storage          device latency split into its parts, weighted by commands
+network          switch ports: traffic and drops, weighted by packets
+memory           the host's memory and that of each VM
+power            what the host draws, as esxtop says
+energy           joules and kWh of power readings
+power_join       esxtop and power readings on one time line
+workload         what fio, Iometer and DiskSpd reported, in one vocabulary; esxtop's view of the same I/O
+workers          the median of Iometer's workers
+io_profile       sizes, reads, sequential share and alignment of a virtual disk, from vscsiStats
+alignment        where NFS and iSCSI requests begin, and how long they take, from packet traces
+hardware_events  rates of perf and vmkperf events, per instruction, one recording against another
 
 The submodules load when first touched: `import esxparse.metrics` alone costs nothing.
 """
@@ -23,9 +30,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from . import host_cpu, inventory, memory, network, power, ranking, scheduling, storage
+    from . import (
+        alignment,
+        energy,
+        hardware_events,
+        host_cpu,
+        inventory,
+        io_profile,
+        memory,
+        network,
+        power,
+        power_join,
+        ranking,
+        scheduling,
+        storage,
+        workers,
+        workload,
+    )
 
-__all__ = ["host_cpu", "inventory", "memory", "network", "power", "ranking", "scheduling", "storage"]
+__all__ = [
+    "alignment",
+    "energy",
+    "hardware_events",
+    "host_cpu",
+    "inventory",
+    "io_profile",
+    "memory",
+    "network",
+    "power",
+    "power_join",
+    "ranking",
+    "scheduling",
+    "storage",
+    "workers",
+    "workload",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

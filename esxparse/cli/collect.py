@@ -1,0 +1,85 @@
+"""`esxparse collect`: asks other machines while a capture runs."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from esxparse.cli.output import fail
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from types import FrameType
+
+_DESCRIPTION = """Polls a BMC (iLO, iDRAC, XCC, OpenBMC) by Redfish for its power readings, and writes each answer as
+one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
+file, or asked for; it is never an argument. Requests that fail are written down and tried again; Ctrl-C ends it. The
+file opens like any other recording: esxparse info FILE."""
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    about = "ask a BMC for its power readings while a capture runs"
+    parser = subparsers.add_parser("collect", help=about, description=f"{about[:1].upper()}{about[1:]}.")
+    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    power = kinds.add_parser("power", help="power readings of a BMC, by Redfish", description=_DESCRIPTION)
+    power.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
+    power.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; - is standard output")
+    power.add_argument("--append", action="store_true", help="add to a file that is there")
+    power.add_argument("--username", metavar="NAME", help="the account; that of the netrc file without")
+    power.add_argument("--interval", metavar="LENGTH", default="10s", help="from poll to poll (10s, 1m); 10s without")
+    power.add_argument("--duration", metavar="LENGTH", help="how long to go on (30m, 1h); until Ctrl-C without")
+    power.add_argument("--ca", metavar="FILE", help="trust this CA, or this certificate of the BMC itself")
+    power.add_argument("--insecure", action="store_true", help="do not verify the BMC's certificate")
+    power.add_argument(
+        "--auth", choices=["auto", "session", "basic"], default="auto", help="a session where the BMC has them without"
+    )
+    power.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=10.0, help="to wait for a whole answer; 10 without"
+    )
+    power.add_argument("-q", "--quiet", action="store_true", help="no summary; gaps are told all the same")
+    power.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Collects until the end or a signal; tells on stderr what went wrong, and sums up."""
+    from esxparse import collect  # noqa: PLC0415  not for --help
+
+    stop = threading.Event()
+
+    def end(number: int, _: FrameType | None) -> None:
+        # A second signal ends at once: every line written so far is whole.
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        collected = collect.power(
+            options.redfish,
+            options.output,
+            username=options.username,
+            interval=options.interval,
+            duration=options.duration,
+            append=options.append,
+            ca=options.ca,
+            insecure=options.insecure,
+            auth=options.auth,
+            timeout=options.timeout,
+            stop=stop,
+            say=lambda text: print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True),
+        )
+    except EsxparseError as error:
+        fail(error)
+        return 1
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if not options.quiet:
+        failed = f", {collected.gaps:,} requests failed" if collected.gaps else ""
+        name = "standard output" if options.output == "-" else options.output
+        print(f"{printable(name)}: {collected.documents:,} documents{failed}", file=sys.stderr)
+    return 0

@@ -1,0 +1,353 @@
+"""A Redfish service as a client sees it: log in, fetch a document, find those with power readings.
+
+The transport is sushy's: TLS, sessions that are renewed when the BMC has forgotten them. Its retries are turned off,
+since what fails here is written down and tried again by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urljoin, urlsplit
+
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from esxparse.collect.credentials import Account
+
+Auth = Literal["auto", "session", "basic"]
+
+ROOT = "/redfish/v1/"
+
+_LARGEST = 16 << 20
+_PIECE = 1 << 16
+_REDIRECTS = 3
+_REDIRECTED = frozenset({301, 302, 303, 307, 308})
+_NO_SESSIONS = frozenset({400, 404, 405, 406, 501})
+_UNAUTHORIZED = 401
+_METERS = ("FastPowerMeter", "PowerMeter", "SlowPowerMeter")
+_MOST_CHASSIS = 64
+_MOST_SUPPLIES = 16
+
+
+class RefusedError(EsxparseError):
+    """The BMC refuses the account: trying again could lock it."""
+
+
+class UntrustedError(EsxparseError):
+    """The certificate of the BMC cannot be verified."""
+
+
+class NoAnswerError(EsxparseError):
+    """A request that failed; the next may not."""
+
+
+class ForbiddenError(EsxparseError):
+    """The account may not read one document."""
+
+
+class MissingError(EsxparseError):
+    """There is no such document."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A document, and when it was fetched."""
+
+    uri: str
+    document: dict[str, Any]
+    time: datetime
+    """The collector's clock, in the middle between request and answer."""
+    round_trip_s: float
+    bmc_time: datetime | None
+    """The HTTP `Date` of the answer: the BMC's clock, in whole seconds."""
+
+
+class Bmc:
+    """A Redfish service that has been logged in to."""
+
+    def __init__(self, url: str, account: Account | None, verify: bool | str, auth: Auth, timeout: float) -> None:
+        sushy = _sushy()
+        self._sushy = sushy
+        self.url = url
+        self._timeout = timeout
+        self._connector = sushy.connector.Connector(
+            url,
+            verify=verify,
+            # One try: sushy counts its tries by this number, and sleeps between them.
+            server_side_retries=1,
+            default_request_timeout=timeout,
+            connect_timeout=timeout,
+        )
+        # A netrc file is looked into by `credentials` alone; a proxy is for the way out, not to a BMC.
+        self._connector._session.trust_env = False  # noqa: SLF001  requests has no other way to say it
+        self._session: Any = None
+        if account is not None:
+            self._log_in(account, auth)
+
+    def _log_in(self, account: Account, auth: Auth) -> None:
+        if auth != "basic" and (auth == "session" or self._has_sessions()):
+            session = self._sushy.auth.SessionAuth(username=account.username, password=account.password)
+            try:
+                with _errors_of(self._sushy, self.url + ROOT):
+                    self._session = session
+                    self._service = self._sushy.Sushy(self.url, auth=session, connector=self._connector)
+            except NoAnswerError as error:
+                status = getattr(error.__cause__, "status_code", None)
+                if auth == "session" or status not in _NO_SESSIONS:
+                    raise
+                self._session = None
+            else:
+                return
+        self._connector.set_http_basic_auth(account.username, account.password)
+
+    def _has_sessions(self) -> bool:
+        """Whether the service names a place for sessions; its root needs no account."""
+        try:
+            root = self.get(ROOT).document
+        except (RefusedError, ForbiddenError):
+            return False
+        return bool(_link(root.get("SessionService")) or _link(_dict(root.get("Links")).get("Sessions")))
+
+    def get(self, uri: str) -> Answer:
+        """Fetches a document.
+
+        Raises:
+            RefusedError: The account is refused.
+            UntrustedError: The certificate cannot be verified.
+            ForbiddenError: The account may not read this document.
+            MissingError: There is none.
+            NoAnswerError: Anything else: no connection, an error of the server, an answer that is cut or too slow.
+        """
+        where = uri
+        for _ in range(_REDIRECTS):
+            sent, started = datetime.now(UTC), time.monotonic()
+            with _errors_of(self._sushy, uri):
+                response = self._connector.get(
+                    where,
+                    timeout=self._timeout,
+                    server_side_retries_left=0,
+                    stream=True,
+                    # Followed below, to this BMC only: sessions' tokens would go along anywhere.
+                    allow_redirects=False,
+                )
+                with closing(response):
+                    if response.status_code not in _REDIRECTED:
+                        content = _body(response, self._timeout - (time.monotonic() - started), uri)
+                        took = time.monotonic() - started
+                        return Answer(
+                            uri, _object(content, uri), sent + (datetime.now(UTC) - sent) / 2, took, _date(response)
+                        )
+            where = _same_place(self.url, where, response.headers.get("Location", ""))
+        msg = f"{uri}: redirected again and again"
+        raise NoAnswerError(msg)
+
+    def close(self) -> None:
+        """Logs out of a session; that it fails is of no matter."""
+        if self._session is not None:
+            with suppress(Exception):
+                self._session.close()
+        self._connector.close()
+
+
+def _sushy() -> Any:
+    try:
+        import sushy  # noqa: PLC0415  an extra
+        import sushy.auth  # noqa: PLC0415
+        import sushy.connector  # noqa: PLC0415
+    except ImportError:
+        msg = 'asking a BMC needs sushy: pip install "esxparse[collect]"'
+        raise EsxparseError(msg) from None
+    # What it warns of is said by the caller in words of its own.
+    logger = logging.getLogger("sushy")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    return sushy
+
+
+@contextmanager
+def _errors_of(sushy: Any, what: str) -> Iterator[None]:
+    """Turns what sushy and requests raise into errors of this module, with one line each."""
+    try:
+        yield
+    except EsxparseError:
+        raise
+    except Exception as error:
+        # sushy itself stumbles over answers of odd shape.
+        raise _translated(sushy, what, error) from error
+
+
+def _translated(sushy: Any, what: str, error: Exception) -> EsxparseError:
+    status = getattr(error, "status_code", None)
+    if isinstance(error, sushy.exceptions.AccessError):
+        if status == _UNAUTHORIZED:
+            return RefusedError("the BMC refuses the account (401): check the user name and the password")
+        return ForbiddenError(f"{what}: the account may not read it ({status})")
+    if isinstance(error, sushy.exceptions.ResourceNotFoundError):
+        return MissingError(f"{what}: there is no such document (404)")
+    if status is not None:
+        return NoAnswerError(f"{what}: the BMC answers with {status}")
+    chain = " ".join(str(one) for one in _chain(error))
+    if "CERTIFICATE_VERIFY_FAILED" in chain or "certificate verify failed" in chain:
+        return UntrustedError("its certificate cannot be verified: name its CA with --ca FILE, or give --insecure")
+    return NoAnswerError(f"{what}: {_reason(chain)}")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+_REASONS = (
+    ("timed out", "no answer in time"),
+    ("Connection refused", "connection refused"),
+    ("Name or service not known", "no such host"),
+    ("getaddrinfo failed", "no such host"),
+    ("name resolution", "no such host"),
+    ("No route to host", "no route to the host"),
+    ("unreachable", "the network is unreachable"),
+    ("Connection reset", "the connection was cut"),
+    ("Connection aborted", "the connection was cut"),
+    ("without response", "the connection was cut"),
+    ("Connection broken", "the answer is cut"),
+    ("IncompleteRead", "the answer is cut"),
+    ("SSL", "TLS failed"),
+)
+
+
+def _reason(chain: str) -> str:
+    return next((reason for sign, reason in _REASONS if sign in chain), "the request failed")
+
+
+def _body(response: Any, seconds: float, uri: str) -> bytes:
+    """The body of an answer; the time limit is for all of it, not for each piece."""
+    until = time.monotonic() + seconds
+    pieces: list[bytes] = []
+    size = 0
+    # What has come, when it comes: to wait for a full piece would let a BMC that drips go on for ever.
+    while piece := response.raw.read1(_PIECE, decode_content=True):
+        pieces.append(piece)
+        size += len(piece)
+        if time.monotonic() > until:
+            msg = f"{uri}: no whole answer in time"
+            raise NoAnswerError(msg)
+        if size > _LARGEST:
+            msg = f"{uri}: an answer of more than {_LARGEST >> 20} MiB"
+            raise NoAnswerError(msg)
+    return b"".join(pieces)
+
+
+def _object(content: bytes, uri: str) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        msg = f"{uri}: the answer is cut, or no JSON ({len(content):,} bytes)"
+        raise NoAnswerError(msg) from None
+    if not isinstance(document, dict):
+        msg = f"{uri}: the answer is no JSON object"
+        raise NoAnswerError(msg)
+    return document
+
+
+def _date(response: Any) -> datetime | None:
+    try:
+        return parsedate_to_datetime(response.headers.get("Date", "")).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _same_place(url: str, where: str, location: str) -> str:
+    target = urlsplit(urljoin(urljoin(url, where), location))
+    here = urlsplit(url)
+    if (target.scheme, target.netloc) != (here.scheme, here.netloc):
+        msg = f"{where}: redirected to {target.netloc}, which is not followed"
+        raise NoAnswerError(msg)
+    return target.path
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _link(value: Any) -> str:
+    """The address a link leads to, `@odata.id` or the `href` of iLO 4; none where it leads to another host."""
+    uri = _dict(value).get("@odata.id") or _dict(value).get("href")
+    return uri if isinstance(uri, str) and uri.startswith("/") and not uri.startswith("//") else ""
+
+
+def _members(document: dict[str, Any], most: int) -> list[str]:
+    listed = document.get("Members") or _dict(document.get("links")).get("Member")
+    return [uri for one in (listed if isinstance(listed, list) else []) if (uri := _link(one))][:most]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a BMC has its power readings."""
+
+    now: tuple[str, ...]
+    """Documents with the readings of now: to be polled."""
+    histories: tuple[str, ...]
+    """Documents with samples of the last minutes and hours: to be fetched at times."""
+    once: tuple[str, ...]
+    """Documents that do not change: capacities."""
+
+
+def _tried(bmc: Bmc, uri: str) -> dict[str, Any]:
+    try:
+        return bmc.get(uri).document if uri else {}
+    except (MissingError, ForbiddenError):
+        return {}
+
+
+def find(bmc: Bmc) -> Places:
+    """Follows the links from the root to every document with power readings.
+
+    Raises:
+        EsxparseError: The BMC does not answer, or has none.
+    """
+    root = bmc.get(ROOT).document
+    collection = _link(root.get("Chassis")) or _link(_dict(root.get("links")).get("Chassis"))
+    now: dict[str, None] = {}
+    histories: dict[str, None] = {}
+    once: dict[str, None] = {}
+    for uri in _members(_tried(bmc, collection), _MOST_CHASSIS):
+        chassis = _tried(bmc, uri)
+        links = _dict(chassis.get("links"))
+        power = _link(chassis.get("Power")) or _link(links.get("PowerMetrics"))
+        if document := _tried(bmc, power):
+            now[power] = None
+            oem = _dict(document.get("Oem"))
+            vendor = _dict(oem.get("Hpe")) or _dict(oem.get("Hp"))
+            own = _dict(vendor.get("Links")) or _dict(vendor.get("links"))
+            histories |= dict.fromkeys(place for name in _METERS if (place := _link(own.get(name))))
+        environment = _link(chassis.get("EnvironmentMetrics"))
+        if _dict(_tried(bmc, environment).get("PowerWatts")):
+            now[environment] = None
+        subsystem = _link(chassis.get("PowerSubsystem"))
+        if document := _tried(bmc, subsystem):
+            once[subsystem] = None
+            now |= dict.fromkeys(_supplies(bmc, document))
+    if not now and not histories:
+        msg = "no chassis of this BMC has power readings that this account may read (Power, EnvironmentMetrics ...)"
+        raise EsxparseError(msg)
+    return Places(tuple(now), tuple(histories), tuple(once))
+
+
+def _supplies(bmc: Bmc, subsystem: dict[str, Any]) -> Iterator[str]:
+    """Where the metrics of each power supply are, for those that have any reading."""
+    collection = _link(subsystem.get("PowerSupplies"))
+    for uri in _members(_tried(bmc, collection), _MOST_SUPPLIES):
+        metrics = _link(_tried(bmc, uri).get("Metrics"))
+        document = _tried(bmc, metrics)
+        if any("Reading" in _dict(document.get(name)) for name in ("InputPowerWatts", "OutputPowerWatts")):
+            yield metrics

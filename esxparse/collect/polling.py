@@ -1,0 +1,268 @@
+"""Polls a BMC for its power readings while a capture runs, into a file of JSON lines.
+
+Lines
+-----
+first       {"time", "collector", "version", "url", "interval_s"}
+documents   {"time", "uri", "round_trip_s", "bmc_time", "document"}; `time` is the collector's clock (UTC), in the
+            middle between request and answer; `bmc_time` the BMC's (the HTTP `Date`), where it sends one
+gaps        {"time", "uri", "error"}: a request that failed
+
+`esxparse.open` reads the file as `redfish`. No line has a user name or a password.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import esxparse
+from esxparse.collect.bmc import (
+    Auth,
+    Bmc,
+    ForbiddenError,
+    MissingError,
+    NoAnswerError,
+    Places,
+    RefusedError,
+    UntrustedError,
+    find,
+)
+from esxparse.collect.credentials import account as find_account
+from esxparse.collect.lines import Lines
+from esxparse.errors import EsxparseError
+from esxparse.formats.window import period
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from esxparse.collect.bmc import Answer
+    from esxparse.collect.credentials import Account
+
+COLLECTOR = "esxparse collect power"
+
+_HISTORY_EVERY_S = 900.0
+"""FastPowerMeter holds 20 minutes."""
+_LONGEST_PAUSE_S = 60.0
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was collected."""
+
+    documents: int
+    gaps: int
+    """Requests that failed."""
+    seconds: float
+
+
+@dataclass
+class _Run:
+    """What goes on: where lines go, who hears of it, when to end."""
+
+    bmc: Bmc
+    lines: Lines
+    say: Callable[[str], None]
+    stop: threading.Event
+    documents: int = 0
+    gaps: int = 0
+    failed_since: float | None = None
+    failures: int = 0
+    forbidden: set[str] = field(default_factory=set)
+    """Documents the account may not read: to ask again and again would look like an attack."""
+
+    def document(self, answer: Answer) -> None:
+        line: dict[str, Any] = {
+            "time": _iso(answer.time),
+            "uri": answer.uri,
+            "round_trip_s": round(answer.round_trip_s, 4),
+        }
+        if answer.bmc_time is not None:
+            line["bmc_time"] = _iso(answer.bmc_time, "seconds")
+        self.lines.write(line | {"document": answer.document})
+        self.documents += 1
+
+    def gap(self, uri: str, error: EsxparseError) -> None:
+        self.lines.write({"time": _iso(datetime.now(UTC)), "uri": uri, "error": str(error)})
+        self.gaps += 1
+
+
+def _iso(moment: datetime, precision: str = "milliseconds") -> str:
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def address(url: str, *, account: bool, insecure: bool) -> str:
+    """The scheme and host of a BMC, `https` where none is named.
+
+    Raises:
+        EsxparseError: It is no address, holds a password, or would have one sent in clear.
+    """
+    text = url if "://" in url else f"https://{url}"
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if not host or parts.scheme not in {"http", "https"}:
+        shown = url.rpartition("@")[2]
+        msg = f"{shown!r} is no address of a BMC: write it as https://bmc.example.com"
+        raise EsxparseError(msg)
+    if parts.username is not None or parts.password is not None:
+        msg = "a password in an address is seen by everybody: leave it out, and set ESXPARSE_BMC_PASSWORD"
+        raise EsxparseError(msg)
+    if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
+        msg = f"http://{host} would send the password in clear: use https, or give --insecure"
+        raise EsxparseError(msg)
+    return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+
+
+def _fetch(run: _Run, uri: str) -> bool:
+    """Fetches one document into the file; whether the BMC answered at all."""
+    try:
+        run.document(run.bmc.get(uri))
+    except (ForbiddenError, MissingError) as error:
+        run.gap(uri, error)
+        if isinstance(error, ForbiddenError):
+            run.forbidden.add(uri)
+            run.say(f"{error}; not asked for again")
+        return True
+    except NoAnswerError as error:
+        run.gap(uri, error)
+        if run.failed_since is None:
+            run.failed_since = time.monotonic()
+            run.say(f"{error}; trying again")
+        run.failures += 1
+        return False
+    if run.failed_since is not None:
+        run.say(f"answers again, after {time.monotonic() - run.failed_since:.0f} s")
+        run.failed_since = None
+    run.failures = 0
+    return True
+
+
+def _poll(run: _Run, uris: tuple[str, ...]) -> bool:
+    """Fetches documents; after the first that is not answered the others are not asked for."""
+    return all(run.stop.is_set() or uri in run.forbidden or _fetch(run, uri) for uri in uris)
+
+
+def _pause(run: _Run, interval: float, started: float) -> float:
+    """Seconds to wait: to the next full interval; longer and longer, up to a minute, while nothing answers."""
+    if run.failures:
+        first = min(interval, 1.0)
+        return float(min(first * 2 ** min(run.failures - 1, 10), max(interval, 1.0), _LONGEST_PAUSE_S))
+    return interval - (time.monotonic() - started) % interval
+
+
+def _loop(run: _Run, places: Places, interval: float, duration: float | None) -> None:
+    started = time.monotonic()
+    until = None if duration is None else started + duration
+    _poll(run, (*places.once, *places.histories))
+    fetched = time.monotonic()
+    while not run.stop.is_set():
+        answered = _poll(run, places.now)
+        if places.now and run.forbidden.issuperset(places.now):
+            msg = f"{places.now[0]}: the account may not read it any more"
+            raise ForbiddenError(msg)
+        if answered and time.monotonic() - fetched >= _HISTORY_EVERY_S:
+            _poll(run, places.histories)
+            fetched = time.monotonic()
+        pause = _pause(run, interval, started)
+        if until is not None and time.monotonic() + pause > until:
+            run.stop.wait(max(0.0, until - time.monotonic()))
+            break
+        run.stop.wait(pause)
+    if not run.stop.is_set() and not run.failures:
+        _poll(run, places.histories)
+
+
+def _verify(ca: str | os.PathLike[str] | None, *, insecure: bool) -> bool | str:
+    if ca is None:
+        return not insecure
+    if insecure:
+        msg = "a CA and --insecure exclude each other: leave one out"
+        raise EsxparseError(msg)
+    if not os.path.exists(ca):  # noqa: PTH110  a file or a directory, as requests takes it
+        msg = f"{os.fspath(ca)} does not exist: name the file with the CA's certificate"
+        raise EsxparseError(msg)
+    return os.fspath(ca)
+
+
+def _seconds(length: str | float | timedelta, name: str) -> float:
+    found = period(timedelta(seconds=length) if isinstance(length, (int, float)) else length, name)
+    return found.total_seconds() if found else 0.0
+
+
+def power(
+    redfish: str,
+    output: str | os.PathLike[str],
+    *,
+    username: str | None = None,
+    account: Account | None = None,
+    interval: str | float | timedelta = "10s",
+    duration: str | float | timedelta | None = None,
+    append: bool = False,
+    ca: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+    auth: Auth = "auto",
+    timeout: float = 10.0,
+    stop: threading.Event | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Collected:
+    """Polls a BMC for its power readings until the duration is over, or `stop` is set.
+
+    Args:
+        redfish: The address of the BMC: `https://bmc.example.com`.
+        output: The file to write, JSON lines; `-` is standard output.
+        username: The account; its password comes from `ESXPARSE_BMC_PASSWORD`, a netrc file or a prompt.
+        account: The account with its password, where the caller has both.
+        interval: Time from poll to poll.
+        duration: How long to go on; for ever without.
+        append: Add to a file that is there.
+        ca: File with the certificate of the CA (or of the BMC itself) to trust.
+        insecure: Do not verify the BMC's certificate.
+        auth: `session`, `basic`, or a session where the BMC has them.
+        timeout: Seconds to wait for a whole answer.
+        stop: Ends the collection when it is set.
+        say: Is given one line when the BMC stops answering, and when it answers again.
+
+    Returns:
+        How many documents were written, and how many requests failed.
+
+    Raises:
+        EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the account,
+            it has no power readings, or the file cannot be written. What was collected before stays.
+    """
+    step = _seconds(interval, "interval")
+    length = None if duration is None else _seconds(duration, "duration")
+    url = address(redfish, account=False, insecure=insecure)
+    known = account or find_account(url, username)
+    url = address(redfish, account=known is not None, insecure=insecure)
+    verify = _verify(ca, insecure=insecure)
+    begun = time.monotonic()
+    host = urlsplit(url).netloc
+    try:
+        bmc = Bmc(url, known, verify, auth, timeout)
+        with closing(bmc):
+            places = find(bmc)
+            with closing(Lines(output, append=append)) as lines:
+                run = _Run(bmc, lines, lambda text: say(f"{host}: {text}"), stop or threading.Event())
+                lines.write(
+                    {
+                        "time": _iso(datetime.now(UTC)),
+                        "collector": COLLECTOR,
+                        "version": esxparse.__version__,
+                        "url": url,
+                        "interval_s": step,
+                    }
+                )
+                _loop(run, places, step, length)
+    except (RefusedError, UntrustedError, NoAnswerError, ForbiddenError, MissingError) as error:
+        msg = f"{host}: {error}"
+        raise EsxparseError(msg) from None
+    return Collected(run.documents, run.gaps, time.monotonic() - begun)

@@ -1,0 +1,259 @@
+"""The JSON documents of iperf3, whole or cut, one or many in a file, and its stream of events."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, excerpt, integer, number
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DECODER = json.JSONDecoder()
+_NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
+_OPENING = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
+_PART = re.compile(r'"(?P<name>start|intervals|end|error)"\s*:\s*(?=[\[{"])')
+_LAST_SECOND = 1 << 33
+_LONGEST = 1e9
+
+
+@dataclass
+class Test:
+    """One test: its row of the common table, and what else was measured."""
+
+    run: Run
+    line: int
+    intervals: list[Fields] = field(default_factory=list)
+    streams: list[Fields] = field(default_factory=list)
+    error: str | None = None
+    start: datetime | None = None
+    release: str | None = None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _decoded(text: str, at: int) -> tuple[Any, int] | None:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _salvaged(text: str, at: int, end: int) -> dict[str, Any]:
+    """What is whole of a document that is not."""
+    document: dict[str, Any] = {}
+    place = at
+    while match := _PART.search(text, place, end):
+        name, place = match["name"], match.end()
+        if name == "intervals" and text[place] == "[":
+            place += 1
+            found = document.setdefault("intervals", [])
+            while (begin := text.find("{", place, end)) >= 0 and not text[place:begin].strip(" \t\n,"):
+                whole = _decoded(text, begin)
+                if not whole:
+                    break
+                found.append(whole[0])
+                place = whole[1]
+        elif (whole := _decoded(text, place)) and name not in document and isinstance(whole[0], dict | str):
+            document[name], place = whole
+    return document
+
+
+def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], list[tuple[int, str]]]:
+    """The documents of a text with the line each begins at, mended where it can be; notes; lines between them."""
+    mended, many = _NOT_A_NUMBER.subn("null", text)
+    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    found: list[tuple[int, dict[str, Any]]] = []
+    between = []
+    place = 0
+    while opening := _OPENING.search(mended, place):
+        between.append((place, mended[place : opening.start()]))
+        begin = opening.end() - 1
+        line = mended.count("\n", 0, begin) + 1
+        if (whole := _decoded(mended, begin)) and isinstance(whole[0], dict):
+            found.append((line, whole[0]))
+            place = whole[1]
+            continue
+        following = re.compile(r"^\{", re.MULTILINE).search(mended, begin + 1)
+        place = following.start() if following else len(mended)
+        document = _salvaged(mended, begin, place)
+        if document:
+            found.append((line, document))
+        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+    between.append((place, mended[place:]))
+    rest = [
+        (mended.count("\n", 0, begin) + 1 + offset, line)
+        for begin, piece in between
+        for offset, line in enumerate(piece.split("\n"))
+        if line.strip()
+    ]
+    return found, notes, rest
+
+
+def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, dict[str, Any]]], list[Note]]:
+    """Documents with the events of `--json-stream` put together, each test as one document."""
+    whole: list[tuple[int, dict[str, Any]]] = []
+    notes = []
+    stream: dict[str, Any] | None = None
+    for line, document in found:
+        event, data = document.get("event"), document.get("data")
+        if not isinstance(event, str):
+            whole.append((line, document))
+            stream = None
+            continue
+        if stream is None or event == "start" or "end" in stream:
+            stream = {}
+            whole.append((line, stream))
+        if event == "interval":
+            stream.setdefault("intervals", []).append(data)
+        elif event in {"start", "end", "error"}:
+            stream[event] = data
+        else:
+            notes.append(Note(f"an event {excerpt(event)!r} is not read", line))
+    return whole, notes
+
+
+def _row(part: Mapping[str, Any], direction: str) -> Fields:
+    return {
+        "direction": direction,
+        "bytes": integer(part.get("bytes")),
+        "bits_per_s": number(part.get("bits_per_second")),
+        "retransmits": integer(part.get("retransmits")),
+        "jitter_ms": number(part.get("jitter_ms")),
+        "lost_packets": integer(part.get("lost_packets")),
+        "packets": integer(part.get("packets")),
+    }
+
+
+def _direction(part: Mapping[str, Any], forward: bool | None) -> str:
+    return "reverse" if forward is not None and part.get("sender") is (not forward) else "forward"
+
+
+def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: datetime | None) -> list[Fields]:
+    """The intervals of a test: one row for each stream, and one for their sum in each direction."""
+    rows = []
+    for interval in map(_mapping, _list(document.get("intervals"))):
+        parts = [(str(part.get("socket")), part) for part in map(_mapping, _list(interval.get("streams")))]
+        parts += [("sum", _mapping(interval.get(name))) for name in ("sum", "sum_bidir_reverse") if name in interval]
+        for stream, part in parts:
+            elapsed = number(part.get("end"))
+            if elapsed is None:
+                continue
+            moment = start + timedelta(seconds=elapsed) if start and abs(elapsed) < _LONGEST else None
+            rows.append(
+                {
+                    **_row(part, _direction(part, forward)),
+                    "time": moment,
+                    "start_s": number(part.get("start")),
+                    "elapsed_s": elapsed,
+                    "stream": stream,
+                    "cwnd_bytes": integer(part.get("snd_cwnd")),
+                    "rtt_us": number(part.get("rtt")),
+                    "omitted": part.get("omitted") if isinstance(part.get("omitted"), bool) else None,
+                }
+            )
+    return rows
+
+
+def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields]:
+    """The streams at the end of a test, each side's own account of them."""
+    rows = []
+    for stream in map(_mapping, _list(end.get("streams"))):
+        for side in ("sender", "receiver", "udp"):
+            part = _mapping(stream.get(side))
+            if part:
+                name = "sender" if side == "udp" else side
+                rows.append(
+                    {
+                        **_row(part, _direction(part, forward)),
+                        "stream": str(part.get("socket")),
+                        "side": name,
+                        "mean_rtt_us": number(part.get("mean_rtt")),
+                        "max_cwnd_bytes": integer(part.get("max_snd_cwnd")),
+                    }
+                )
+    return rows
+
+
+def _rate(metric: str, part: Mapping[str, Any]) -> Figure:
+    value = number(part.get("bits_per_second"))
+    return Figure(metric, None if value is None else value / 1e6, "Mbit/s", higher_is_better=True)
+
+
+def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """The summary of a test."""
+    figures = []
+    for suffix in ("", "_bidir_reverse"):
+        tail = "_reverse" if suffix else ""
+        sent, received = _mapping(end.get(f"sum_sent{suffix}")), _mapping(end.get(f"sum_received{suffix}"))
+        total = _mapping(end.get(f"sum{suffix}"))
+        if sent or received:
+            figures += [_rate(f"throughput_sent{tail}", sent), _rate(f"throughput_received{tail}", received)]
+        elif total:
+            figures.append(_rate(f"throughput{tail}", total))
+        figures.append(Figure(f"retransmits{tail}", number(sent.get("retransmits")), "1", higher_is_better=False))
+        # The receiver knows what was lost; old releases have its account in the sum.
+        lossy = received if "lost_percent" in received else total
+        figures.append(Figure(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms", higher_is_better=False))
+        figures.append(Figure(f"lost{tail}", number(lossy.get("lost_percent")), "%", higher_is_better=False))
+    cpu = _mapping(end.get("cpu_utilization_percent"))
+    figures += [
+        Figure(f"cpu_{side}", number(cpu.get(f"{name}_total")), "%", higher_is_better=False)
+        for side, name in (("local", "host"), ("remote", "remote"))
+    ]
+    return tuple(figure for figure in figures if figure.value is not None)
+
+
+def settled(start: Mapping[str, Any]) -> str:
+    """The settings of a test, as text."""
+    test = _mapping(start.get("test_start"))
+    rate = number(test.get("target_bitrate", start.get("target_bitrate")))
+    parts = [
+        f"{test['num_streams']} streams" if "num_streams" in test else "",
+        f"{test['duration']} s" if test.get("duration") else "",
+        f"{test['blksize']} bytes" if "blksize" in test else "",
+        f"{rate / 1e6:g} Mbit/s asked for" if rate else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def read_test(line: int, document: Mapping[str, Any]) -> Test:
+    """One document."""
+    start, end = _mapping(document.get("start")), _mapping(document.get("end"))
+    about = _mapping(start.get("test_start"))
+    names = (str(about.get("protocol") or "tcp").lower(), "_reverse" if about.get("reverse") in (1, True) else "")
+    parts = [part for part in map(_mapping, _list(document.get("intervals"))) if part]
+    bidir = about.get("bidir") in (1, True) or any("bidir_reverse" in name for part in (end, *parts) for name in part)
+    seconds = number(_mapping(start.get("timestamp")).get("timesecs"))
+    began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
+    # In a test both ways, the client's own sending is forward; a server sees it from the other side.
+    forward = ("accepted_connection" not in start) if bidir else None
+    error = document.get("error")
+    release = start.get("version")
+    return Test(
+        run=Run(names[0] + ("_bidir" if bidir else names[1]), settled(start), read_figures(end)),
+        line=line,
+        intervals=read_intervals(document, forward=forward, start=began),
+        streams=read_streams(end, forward=forward),
+        error=None if error is None else excerpt(str(error)),
+        start=began,
+        release=excerpt(release) if isinstance(release, str) else None,
+    )
+
+
+def read(text: str) -> tuple[list[Test], list[Note], list[tuple[int, str]]]:
+    """The tests of a text that holds iperf3's JSON; none where it holds no JSON."""
+    found, notes, rest = documents(text)
+    whole, more = gathered(found)
+    return [read_test(line, document) for line, document in whole], [*notes, *more], rest

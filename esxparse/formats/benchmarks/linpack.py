@@ -1,0 +1,265 @@
+"""LINPACK: Intel MKL's shared memory benchmark (xlinpack, runme), and HPL (netlib 1.0 to 2.3, Intel, NVIDIA, AMD).
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: metrics `performance` (GFlop/s), `time` (s)
+solves              one row per solved system
+    benchmark       str   `linpack` (MKL) or `hpl`
+    repetition      i64   from 1, of equal settings
+    size            i64   order of the matrix, N
+    lda             i64   leading dimension (MKL)
+    align_kib       i64   data alignment, KiB (MKL)
+    nb, p, q        i64   block size, process rows and columns (HPL)
+    variant         str   encoded variant, `WR11C2R4` (HPL)
+    time_s          f64   seconds
+    gflops          f64   10**9 floating point operations per second
+    residual, residual_norm  f64   as printed; HPL prints scaled residuals: the largest is `residual_norm`
+    passed          bool  the program's residual check; null where the file does not tell
+    started, ended  datetime  HPL_pdgesv() start and end on the host's own clock, whose zone is not printed
+summary             one row per size (MKL "Performance Summary"): size, lda, align_kib, mean_gflops, max_gflops
+progress            one row per progress line (Intel HPL): host, column, fraction (of the matrix), kernel_mflops, mflops
+
+A file that ends before its result keeps its `progress`, and has no `benchmark_results`; a note says so.
+Source: HPL testing/ptest/HPL_pdtest.c; MKL's lin_* sample outputs; progress lines from real captures.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    integer,
+    left_over,
+    nothing,
+    number,
+    repetitions,
+    tables,
+)
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "linpack"
+TITLE = "LINPACK (Intel MKL) and HPL output"
+OPTIONS: frozenset[str] = frozenset()
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+_MKL_TITLES = re.compile(r"^\s*Size\s+LDA\s+Align\.?\s+(?P<rest>\S.*)$")
+_MKL_SOLVE = re.compile(
+    rf"^\s*(\d+)\s+(\d+)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+({_NUMBER})\s+({_NUMBER}))?(?:\s+([A-Za-z]+))?\s*$"
+)
+_MKL_SIGNS = ("Timing linear equation system solver", "Optimized LINPACK Benchmark data", "LINPACK data")
+_HPL_TITLES = re.compile(r"^\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
+_HPL_SOLVE = re.compile(
+    rf"^\s*([WHP][RC]\w*)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})(?:\s*\(.*\))?\s*$"
+)
+_HPL_BANNER = re.compile(r"^\s*(?:HPLinpack|HPL-\S+|HPL)\s+(\d[\d.]*\w*)\s+--\s")
+_HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*(?P<value>\S+)\s+\.{3,}\s*(?P<verdict>PASSED|FAILED)")
+_HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S.*?)\s*$")
+_HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
+_ROW = re.compile(r"^\s*(?:W[RC]\w+\s+\d+\s+\d+\s|\d+\s+\d+\s+\d\s+\d+\.\d)")
+_PROGRESS = re.compile(
+    r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
+    r"(?:Kernel=\s*(?P<kernel>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"
+)
+_FACTS = {
+    "cpus": re.compile(r"^\s*Number of CPUs:\s*(\d+)"),
+    "cores": re.compile(r"^\s*Number of cores:\s*(\d+)"),
+    "threads": re.compile(r"^\s*Number of threads:\s*(\d+)"),
+}
+_MKL_VERDICT = re.compile(r"^\s*Residual checks\s+(\w+)")
+_ERROR = re.compile(r"^\s*(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
+
+_SOLVES = {
+    "benchmark": pl.String,
+    "repetition": pl.Int64,
+    **dict.fromkeys(("size", "lda", "align_kib", "nb", "p", "q"), pl.Int64),
+    "variant": pl.String,
+    **dict.fromkeys(("time_s", "gflops", "residual", "residual_norm"), pl.Float64),
+    "passed": pl.Boolean,
+    "started": pl.Datetime("us"),
+    "ended": pl.Datetime("us"),
+}
+_SUMMARY = {
+    **dict.fromkeys(("size", "lda", "align_kib"), pl.Int64),
+    **dict.fromkeys(("mean_gflops", "max_gflops"), pl.Float64),
+}
+_PROGRESS_SCHEMA = {
+    "host": pl.String,
+    "column": pl.Int64,
+    **dict.fromkeys(("fraction", "kernel_mflops", "mflops"), pl.Float64),
+}
+
+
+def recognise(head: bytes) -> bool:
+    """By the titles of its tables, HPL's banner, or its progress lines."""
+    text = beginning(head)
+    if any(sign in text for sign in _MKL_SIGNS):
+        return True
+    return any(
+        _HPL_TITLES.match(line) or _HPL_BANNER.match(line) or _PROGRESS.match(line) or _is_mkl_titles(line)
+        for line in text.split("\n")
+    )
+
+
+def _is_mkl_titles(line: str) -> bool:
+    match = _MKL_TITLES.match(line)
+    return bool(match) and bool(re.match(r"Time\(s\)\s+GFlops|Average\s+Maximal", match["rest"] if match else ""))
+
+
+def _clock(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(" ".join(text.split()), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007  no zone is printed
+    except ValueError:
+        return None
+
+
+def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Note]]:
+    """The solves and the summary of MKL's benchmark, and what its checks say."""
+    solves: list[Fields] = []
+    summary: list[Fields] = []
+    notes = []
+    facts: Fields = {}
+    table: list[Fields] | None = None
+    for place, line in enumerate(lines, 1):
+        if _is_mkl_titles(line):
+            table = summary if "Maximal" in line else solves
+        elif table is not None and (match := _MKL_SOLVE.match(line)):
+            size, lda, align, *numbers = match.groups()
+            row: Fields = {"size": integer(size), "lda": integer(lda), "align_kib": integer(align), "line": place}
+            values = [number(text) for text in numbers[:4]]
+            if table is summary:
+                summary.append({**row, "mean_gflops": values[0], "max_gflops": values[1]})
+                continue
+            row |= dict(zip(("time_s", "gflops", "residual", "residual_norm"), values, strict=True))
+            passed = None if numbers[4] is None else numbers[4].lower() == "pass"
+            solves.append({"benchmark": "linpack", **row, **facts, "passed": passed})
+        elif verdict := _MKL_VERDICT.match(line):
+            if verdict[1].upper() != "PASSED":
+                notes.append(Note(f"residual checks {verdict[1]}: its results are wrong", place, severity="warning"))
+            table = None
+        else:
+            facts |= {name: integer(match[1]) for name, pattern in _FACTS.items() if (match := pattern.match(line))}
+    return solves, summary, notes
+
+
+def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
+    """The solves of HPL, and what its summary says."""
+    solves: list[Fields] = []
+    notes = []
+    for place, line in enumerate(lines, 1):
+        if match := _HPL_SOLVE.match(line):
+            variant, *sizes = match.groups()[:5]
+            row: Fields = dict(zip(("size", "nb", "p", "q"), map(integer, sizes), strict=True))
+            row |= {"time_s": number(match[6]), "gflops": number(match[7]), "variant": variant, "line": place}
+            solves.append({"benchmark": "hpl", **row, "passed": None})
+        elif solves and (check := _HPL_CHECK.match(line)):
+            before = solves[-1]
+            worst = [value for value in (before.get("residual_norm"), number(check["value"])) if value is not None]
+            passed = check["verdict"] == "PASSED" and before["passed"] is not False
+            before |= {"residual_norm": max(worst, default=None), "passed": passed}
+        elif solves and (clock := _HPL_TIME.match(line)):
+            solves[-1]["started" if clock["which"] == "start" else "ended"] = _clock(clock["time"])
+        elif (count := _HPL_COUNT.match(line)) and count["count"].strip("0"):
+            notes.append(Note(f"HPL says: {' '.join(line.split())}", place, severity="warning"))
+    return solves, notes
+
+
+def read_progress(lines: Sequence[str]) -> list[Fields]:
+    """The lines that Intel's HPL prints while it runs."""
+    return [
+        {
+            "host": match["host"],
+            "column": integer(match["column"]),
+            "fraction": number(match["fraction"]),
+            "kernel_mflops": number(match["kernel"]),
+            "mflops": number(match["mflops"]),
+        }
+        for line in lines
+        if (match := _PROGRESS.match(line))
+    ]
+
+
+def is_damaged(line: str) -> bool:
+    """Whether a line begins as a row of a table does, and is none."""
+    return bool(_ROW.match(line)) and not (_MKL_SOLVE.match(line) or _HPL_SOLVE.match(line))
+
+
+def run_of(solve: Fields) -> Run:
+    """One solve as the common table has it."""
+    names = ("lda", "align_kib", "threads") if solve["benchmark"] == "linpack" else ("nb", "p", "q", "variant")
+    settings = ", ".join(f"{name} {solve[name]}" for name in names if solve.get(name) is not None)
+    figures = (
+        Figure("performance", solve["gflops"], "GFlop/s", higher_is_better=True),
+        Figure("time", solve["time_s"], "s", higher_is_better=False),
+    )
+    return Run(f"n {solve['size']}", settings, figures, solve["passed"])
+
+
+def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
+    """What is odd about the solves."""
+    notes = [
+        Note(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"], severity="warning")
+        for solve in solves
+        if solve["passed"] is False
+    ]
+    notes += [
+        Note(f"size {solve['size']}: no number for time or GFlops", solve["line"], severity="warning")
+        for solve in solves
+        if solve["time_s"] is None or solve["gflops"] is None
+    ]
+    unchecked = [solve for solve in solves if solve["passed"] is None]
+    if unchecked:
+        many = f"{len(unchecked)} of {len(solves)} solves have no residual check beside them"
+        notes.append(Note(many, unchecked[0]["line"]))
+    if progress and not solves:
+        done = progress[-1]["fraction"]
+        share = "" if done is None else f", at {done:.1%} of the matrix"
+        message = f"the run ended before its result{share}: only its progress is here"
+        notes.append(Note(message, len(lines), severity="warning"))
+    said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
+    notes += left_over([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
+    return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
+
+
+def read(source: Source) -> Recording:
+    """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
+    text = read_text(source)
+    lines = text.lines()
+    mkl, summary, said = read_mkl(lines)
+    hpl, more = read_hpl(lines)
+    progress = read_progress(lines)
+    notes = [*text.notes, *said, *more, *about([*mkl, *hpl], progress, lines)]
+    if not (mkl or hpl or progress or summary):
+        raise nothing(notes, "LINPACK")
+    if summary and not mkl:
+        notes.append(Note("the summary is here, the solves are not", summary[0]["line"], severity="warning"))
+    solves = [
+        {**solve, "repetition": repetition}
+        for part in (mkl, hpl)
+        for solve, repetition in zip(part, repetitions(map(run_of, part)), strict=True)
+    ]
+    details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
+        "solves": (solves, _SOLVES),
+        "summary": (summary, _SUMMARY),
+        "progress": (progress, _PROGRESS_SCHEMA),
+    }
+    found = tables("hpl" if hpl else "linpack", [run_of(solve) for solve in solves], details)
+    if mkl and hpl and "benchmark_results" in found:
+        both = [tables(name, list(map(run_of, part)), {}) for name, part in (("linpack", mkl), ("hpl", hpl))]
+        found["benchmark_results"] = pl.concat([one["benchmark_results"] for one in both if one])
+    banner = next((match[1] for line in lines if (match := _HPL_BANNER.match(line))), None)
+    meta = {"release": f"HPL {banner}"} if banner else {}
+    meta |= {"host": hosts.pop()} if len(hosts := {row["host"] for row in progress if row["host"]}) == 1 else {}
+    return Recording(FORMAT, source.name, found, {**meta, "samples": len(solves)}, tuple(notes))

@@ -1,0 +1,264 @@
+"""memtier_benchmark (1.2 to 2.x): the text report, and the document of `--json-out-file`.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: for each kind of command (`sets`, `gets`, `waits`,
+                    `totals` ...) metrics `throughput`, `hits`, `misses` (per second), `bandwidth` (KiB/s as memtier's
+                    `KB/sec`), `latency_mean`, `latency_min`, `latency_max`, `latency_p50`, `latency_p99` ... (ms).
+                    Best, worst and averaged runs have that in `configuration`; `RUN #n` are repetitions
+percentiles         one row per percentile (JSON): test, section, percentile (99.9 is 99.9 %), latency_ms
+distribution        one row per step of the cumulative distribution: test, section, to_ms, cumulative_pct
+series              one row per second and figure (JSON "Time-Serie"): section, test, elapsed_s, metric, value, unit;
+                    metrics are those of benchmark_results, and `requests` of that second
+
+Source: run_stats.cpp (print_*_column, print_json); `KB/sec` divides bytes by 1024.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, left_over, nothing, number, tables
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from esxparse.formats.source import Source
+
+FORMAT = "memtier"
+TITLE = "memtier_benchmark output (text, JSON)"
+OPTIONS: frozenset[str] = frozenset()
+
+_SECTION = re.compile(
+    r"^\s*(?P<name>ALL STATS|BEST RUN RESULTS|WORST RUN RESULTS|AGGREGATED AVERAGE RESULTS(?: \(\d+ runs\))?|"
+    r"RUN #\d+ RESULTS)\s*$"
+)
+_TITLES = re.compile(r"^\s*Type\s+Ops/sec\s+\S")
+_DISTRIBUTION = re.compile(r"^\s*Type\s+<= msec\s+Percent")
+_STEP = re.compile(r"^\s*(?P<test>\S.*?)\s+(?P<ms>\d+(?:\.\d+)?)\s+(?P<share>\d+(?:\.\d+)?)\s*$")
+_SETTING = re.compile(
+    r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per client|Requests per thread|Seconds)\s*$"
+)
+_ORDINARY = re.compile(
+    r"^\s*(?:[-=]{3,}$|\[RUN #|Writing results to|Request Latency Distribution|Json file|Warning: |Random|Sleep)"
+)
+_ERROR = re.compile(
+    r"^\s*(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
+)
+_JSON_SECTION = re.compile(r'"(?:ALL STATS|RUN #\d+ RESULTS|AGGREGATED AVERAGE RESULTS[^"]*)"\s*:')
+_NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
+
+_METRICS: Mapping[str, tuple[str, str, bool | None]] = {
+    "ops/sec": ("throughput", "requests/s", True),
+    "hits/sec": ("hits", "1/s", True),
+    "misses/sec": ("misses", "1/s", False),
+    "moved/sec": ("moved", "1/s", False),
+    "ask/sec": ("ask", "1/s", False),
+    "connection errors/sec": ("connection_errors", "1/s", False),
+    "kb/sec": ("bandwidth", "KiB/s", True),
+    "kb/sec rx": ("bandwidth_received", "KiB/s", True),
+    "kb/sec tx": ("bandwidth_sent", "KiB/s", True),
+    "kb/sec rx/tx": ("bandwidth", "KiB/s", True),
+    "latency": ("latency_mean", "ms", False),
+    "avg. latency": ("latency_mean", "ms", False),
+    "average latency": ("latency_mean", "ms", False),
+    "min latency": ("latency_min", "ms", False),
+    "max latency": ("latency_max", "ms", False),
+    "min. latency": ("latency_min", "ms", False),
+    "max. latency": ("latency_max", "ms", False),
+    "count": ("requests", "1", None),
+}
+_PERCENTILE = re.compile(r"^p(?P<percentile>\d+(?:\.\d+)?)(?: latency)?$", re.IGNORECASE)
+_NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
+
+_STEPS = {"section": pl.String, "test": pl.String, "to_ms": pl.Float64, "cumulative_pct": pl.Float64}
+_PERCENTILES = {"section": pl.String, "test": pl.String, "percentile": pl.Float64, "latency_ms": pl.Float64}
+_SERIES = {
+    "section": pl.String,
+    "test": pl.String,
+    "elapsed_s": pl.Float64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "unit": pl.String,
+}
+
+
+def recognise(head: bytes) -> bool:
+    """By the titles of its table, or by the sections of its JSON document."""
+    text = beginning(head)
+    if any(_TITLES.match(line) for line in text.split("\n")):
+        return True
+    return text.lstrip().startswith("{") and ("Ops/sec" in text and bool(_JSON_SECTION.search(text)))
+
+
+def figure(name: str, value: Any) -> Figure | None:
+    """A number under its printed name, as the common table has it; none where the name says nothing."""
+    if match := _PERCENTILE.match(name.strip()):
+        return Figure(f"latency_p{float(match['percentile']):g}", number(value), "ms", higher_is_better=False)
+    if name.strip().lower() not in _METRICS:
+        return None
+    metric, unit, better = _METRICS[name.strip().lower()]
+    return Figure(metric, number(value), unit, better)
+
+
+def configured(settings: Mapping[str, Any], section: str) -> str:
+    """The settings as text, and which run of several it is."""
+    parts = [f"{count} {what}" for what, count in settings.items() if count is not None]
+    name = section.upper()
+    if "RUN RESULTS" in name or "AVERAGE" in name:
+        parts.append(section.lower().replace(" results", ""))
+    return ", ".join(parts)
+
+
+def read_row(cells: list[str], titles: list[str]) -> tuple[str, tuple[Figure, ...]]:
+    """A row of the table: the kind of command, and its figures; none where it has dashes only."""
+    numbers = cells[1 - len(titles) :]
+    figures = [one for title, cell in zip(titles[1:], numbers, strict=True) if (one := figure(title, cell))]
+    measured = any(one.value for one in figures) or all(one.value is not None for one in figures)
+    # The program prints zero and dashes for what it did not run.
+    return " ".join(cells[: 1 - len(titles)]).lower(), tuple(figures) if measured else ()
+
+
+def read_report(lines: list[str]) -> Fields:
+    """The text report: runs, steps of distributions, what went wrong, what nobody reads."""
+    found: Fields = {"runs": [], "distribution": [], "wrong": [], "rest": []}
+    settings: dict[str, Any] = {}
+    section, titles, steps = "ALL STATS", [""], False
+    for place, line in enumerate(lines, 1):
+        cells = line.split()
+        if match := _SECTION.match(line):
+            section, titles, steps = match["name"], [""], False
+        elif setting := _SETTING.match(line):
+            settings[setting["what"].lower()] = setting["count"]
+        elif _TITLES.match(line) or _DISTRIBUTION.match(line):
+            steps = bool(_DISTRIBUTION.match(line))
+            titles = [""] if steps else re.split(r"\s{2,}", line.strip())
+        elif steps and (step := _STEP.match(line)):
+            row = {"to_ms": number(step["ms"]), "cumulative_pct": number(step["share"])}
+            found["distribution"].append({"section": section, "test": step["test"].lower(), **row})
+        elif len(titles) > 1 and len(cells) >= len(titles) and not _ORDINARY.match(line):
+            test, figures = read_row(cells, titles)
+            found["runs"] += [Run(test, configured(settings, section), figures)] if figures else []
+        elif cells and not _ORDINARY.match(line):
+            found["wrong" if _ERROR.match(line) else "rest"].append((place, line))
+    return found
+
+
+def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
+    """One kind of command in a section of the document: figures, percentiles, seconds."""
+    figures = [
+        one for name, value in kind.items() if not isinstance(value, dict | list) and (one := figure(name, value))
+    ]
+    shared = {"section": section, "test": test}
+    percentiles = [
+        {**shared, "percentile": number(match["percentile"]), "latency_ms": number(value)}
+        for name, value in _mapping(kind.get("Percentile Latencies")).items()
+        if (match := _PERCENTILE.match(name)) and None not in (number(match["percentile"]), number(value))
+    ]
+    metrics = {one.metric for one in figures}
+    figures += [
+        Figure(f"latency_p{row['percentile']:g}", number(row["latency_ms"]), "ms", higher_is_better=False)
+        for row in percentiles
+        if f"latency_p{row['percentile']:g}" not in metrics
+    ]
+    series = [
+        {**shared, "elapsed_s": number(second), "metric": one.metric, "value": one.value, "unit": one.unit}
+        for second, values in _mapping(kind.get("Time-Serie")).items()
+        for name, value in _mapping(values).items()
+        if not isinstance(value, dict | list) and (one := figure(name, value)) and one.value is not None
+    ]
+    # "Latency" and "Average Latency" are the same number.
+    return {
+        "figures": tuple({one.metric: one for one in figures}.values()),
+        "percentiles": percentiles,
+        "series": series,
+    }
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def read_document(document: Mapping[str, Any]) -> Fields:
+    """The JSON document: runs, percentiles, distributions, series, facts."""
+    found: Fields = {"runs": [], "distribution": [], "percentiles": [], "series": [], "meta": {}}
+    about = {name.lower(): value for name, value in _mapping(document.get("run information")).items()}
+    settings = {name: about[name] for name in about if isinstance(about[name], int | float)}
+    for section, content in document.items():
+        if section in _NOT_TESTS or not isinstance(content, dict):
+            continue
+        for name, kind in content.items():
+            if isinstance(kind, list):
+                found["distribution"] += [
+                    {"section": section, "test": name.lower(), "to_ms": to, "cumulative_pct": number(step["percent"])}
+                    for step in kind
+                    if isinstance(step, dict) and (to := number(step.get("<=msec"))) is not None and "percent" in step
+                ]
+            elif name not in _NOT_TESTS and isinstance(kind, dict):
+                parts = read_kind(name.lower(), section, kind)
+                if any(one.value is not None for one in parts["figures"]):
+                    found["runs"].append(Run(name.lower(), configured(settings, section), parts["figures"]))
+                found["percentiles"] += parts["percentiles"]
+                found["series"] += parts["series"]
+        runtime = _mapping(content.get("Runtime"))
+        for key, name in (("start", "Start time"), ("end", "Finish time")):
+            if (moment := number(runtime.get(name))) and 0 < moment < 1e14:  # noqa: PLR2004  the year 5138, in ms
+                found["meta"].setdefault(key, datetime.fromtimestamp(moment / 1e3, UTC))
+    return found
+
+
+def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
+    """The document, mended where memtier prints what is no JSON (`nan`), or where the file was cut."""
+    mended, many = _NOT_A_NUMBER.subn("null", text[text.index("{") :])
+    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    try:
+        return _mapping(json.JSONDecoder().raw_decode(mended)[0]), notes
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+    document: dict[str, Any] = {}
+    for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
+        # Sections first, each kind of command by itself where a section is not whole.
+        try:
+            value = json.JSONDecoder().raw_decode(mended, match.end())[0]
+        except (ValueError, RecursionError):
+            continue
+        if _SECTION.match(match["name"]) or match["name"] in _NOT_TESTS:
+            document.setdefault(match["name"], value)
+        elif isinstance(value, dict) and "Ops/sec" in value and not document.keys() - _NOT_TESTS - {"ALL STATS"}:
+            document.setdefault("ALL STATS", {}).setdefault(match["name"], value)
+    return document, notes
+
+
+def read(source: Source) -> Recording:
+    """Reads memtier_benchmark's report, or its JSON document."""
+    text = read_text(source)
+    notes = list(text.notes)
+    if text.text.lstrip().startswith("{"):
+        document, more = parse(text.text)
+        found = {"wrong": [], "rest": [], **read_document(document)}
+        notes += more
+    else:
+        found = {"percentiles": [], "series": [], "meta": {}, **read_report(text.lines())}
+        notes += errors(found["wrong"], "memtier_benchmark")
+    if not found["runs"]:
+        raise nothing(notes, "memtier_benchmark")
+    details = {
+        "percentiles": (found["percentiles"], _PERCENTILES),
+        "distribution": (found["distribution"], _STEPS),
+        "series": (found["series"], _SERIES),
+    }
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables=tables("memtier", found["runs"], details),
+        meta={**found["meta"], "samples": len(found["runs"])},
+        notes=(*notes, *left_over(found["rest"])),
+    )

@@ -1,0 +1,101 @@
+r"""netperf 2.x: classic text (TCP_STREAM, TCP_MAERTS, UDP_STREAM, TCP_RR, TCP_CRR ...), omni CSV, text, key=value.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: `throughput` (Mbit/s, or transactions/s of the RR tests),
+                    UDP_STREAM also `throughput_received`; `cpu_local`, `cpu_remote` (%), `service_demand_local`,
+                    `service_demand_remote` (us/KB or us/transaction), omni's latencies (us)
+settings            one row per classic result: run (from 1, in file order), test, destination, socket and
+                    message sizes (bytes), elapsed_s, messages sent and received (UDP), errors
+fields              one row per field of an omni result: run, field (as printed), text, value (where it is a number)
+intervals           one row per interim result (`-D`): time (UTC), seconds, throughput, unit
+histogram           one row per bin of "Histogram of request/response times": run, from_ms, to_ms (null: open), count
+
+`configuration` holds destination and message sizes. Throughputs are all turned into Mbit/s: from `10^3bits`,
+`10^6bits`, `10^9bits`, and `KBytes`, `MBytes`, `GBytes`, which are 2**10, 2**20, 2**30 bytes (netlib.c, calc_thruput).
+CPU figures below zero mean "not measured" and are left out. Results without titles (`-P 0`) are told by their
+shape: their protocol and unit are not in the file, and netperf's default, 10^6bits/s, is taken.
+Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.4 and 2.7; real captures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.benchmarks import netperf_lines
+from esxparse.formats.benchmarks import netperf_omni as omni
+from esxparse.formats.benchmarks import netperf_text as text
+from esxparse.formats.benchmarks.table import Fields, Run, errors, left_over, nothing, tables
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.window import TIME
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from esxparse.formats.source import Source
+
+FORMAT = "netperf"
+TITLE = "netperf output (classic text, omni CSV, text and key=value)"
+OPTIONS: frozenset[str] = frozenset()
+
+_SETTINGS = {
+    "run": pl.Int64,
+    "test": pl.String,
+    "destination": pl.String,
+    **dict.fromkeys(
+        (
+            "local_send_socket_bytes",
+            "local_recv_socket_bytes",
+            "remote_send_socket_bytes",
+            "remote_recv_socket_bytes",
+            "message_bytes",
+            "request_bytes",
+            "response_bytes",
+            "messages_sent",
+            "messages_received",
+            "errors",
+        ),
+        pl.Int64,
+    ),
+    "elapsed_s": pl.Float64,
+}
+_FIELDS = {"run": pl.Int64, "field": pl.String, "text": pl.String, "value": pl.Float64}
+_INTERVALS = {"time": TIME, "seconds": pl.Float64, "throughput": pl.Float64, "unit": pl.String}
+_HISTOGRAM = {"run": pl.Int64, "from_ms": pl.Float64, "to_ms": pl.Float64, "count": pl.Int64}
+
+
+def recognise(head: bytes) -> bool:
+    """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
+    lines = [line for line in beginning(head).split("\n") if line.strip()]
+    return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
+        omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare(lines)
+    )
+
+
+def read(source: Source) -> Recording:
+    """Reads one or many results of netperf, whatever the mix of their forms."""
+    content = read_text(source)
+    found = netperf_lines.split(content.lines())
+    notes = [*content.notes, *errors(found.wrong, "netperf"), *found.notes]
+    runs: list[Run] = []
+    settings: list[Fields] = []
+    fields: list[Fields] = []
+    histogram: list[Fields] = []
+    for place, result in enumerate(found.results, 1):
+        runs.append(result.run)
+        settings += [{"run": place, **result.settings}] if result.settings else []
+        fields += [{"run": place, **field} for field in result.fields]
+        histogram += [{"run": place, **row} for row in result.histogram]
+    details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
+        "settings": (settings, _SETTINGS),
+        "fields": (fields, _FIELDS),
+        "intervals": (found.intervals, _INTERVALS),
+        "histogram": (histogram, _HISTOGRAM),
+    }
+    tabled = tables("netperf", runs, details)
+    if not tabled:
+        raise nothing(notes, "netperf")
+    if "benchmark_results" not in tabled:
+        notes.append(Note("no result: the run ended before its time, or failed", severity="warning"))
+    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_over(found.rest)))

@@ -1,0 +1,173 @@
+"""The forms of netperf's omni tests: CSV (`-o`), text in columns (`-O`) and key=value (`-k`).
+
+A result is a mapping of names, as printed, to texts; `figures` says which of them the common table has.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING
+
+from esxparse.formats.benchmarks.table import Figure, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")
+_DEMAND_FIELDS = ("SD_UNITS", "Service Demand Units")
+_FIGURES: tuple[tuple[str, tuple[str, ...], str, bool | None], ...] = (
+    ("transaction_rate", ("TRANSACTION_RATE", "Transaction Rate Tran/s"), "transactions/s", True),
+    ("latency_round_trip", ("RT_LATENCY", "Round Trip Latency usec/tran"), "us", False),
+    ("latency_mean", ("MEAN_LATENCY", "Mean Latency Microseconds"), "us", False),
+    ("latency_stddev", ("STDDEV_LATENCY", "Stddev Latency Microseconds"), "us", False),
+    ("latency_min", ("MIN_LATENCY", "Minimum Latency Microseconds"), "us", False),
+    ("latency_max", ("MAX_LATENCY", "Maximum Latency Microseconds"), "us", False),
+    ("latency_p50", ("P50_LATENCY", "50th Percentile Latency Microseconds"), "us", False),
+    ("latency_p90", ("P90_LATENCY", "90th Percentile Latency Microseconds"), "us", False),
+    ("latency_p99", ("P99_LATENCY", "99th Percentile Latency Microseconds"), "us", False),
+    ("cpu_local", ("LOCAL_CPU_UTIL", "Local CPU Util %"), "%", False),
+    ("cpu_remote", ("REMOTE_CPU_UTIL", "Remote CPU Util %"), "%", False),
+    ("service_demand_local", ("LOCAL_SD", "Local Service Demand"), "us", False),
+    ("service_demand_remote", ("REMOTE_SD", "Remote Service Demand"), "us", False),
+    (
+        "retransmissions",
+        ("LOCAL_TRANSPORT_RETRANS", "Local Transport Retransmissions"),
+        "1",
+        False,
+    ),
+    ("elapsed", ("ELAPSED_TIME", "Elapsed Time (sec)"), "s", None),
+)
+_OTHER_THROUGHPUTS = (
+    ("throughput_sent_local", ("LOCAL_SEND_THROUGHPUT", "Local Send Throughput")),
+    ("throughput_received_local", ("LOCAL_RECV_THROUGHPUT", "Local Recv Throughput")),
+    ("throughput_sent_remote", ("REMOTE_SEND_THROUGHPUT", "Remote Send Throughput")),
+    ("throughput_received_remote", ("REMOTE_RECV_THROUGHPUT", "Remote Recv Throughput")),
+)
+_CONFIGURATION = (
+    ("protocol", ("PROTOCOL", "Protocol")),
+    ("direction", ("DIRECTION", "Direction")),
+    ("request", ("REQUEST_SIZE", "Request Size Bytes")),
+    ("response", ("RESPONSE_SIZE", "Response Size Bytes")),
+    ("message", ("LOCAL_SEND_SIZE", "Local Send Size")),
+)
+_KEY = re.compile(r"^(?P<key>[A-Z][A-Z0-9_]{1,40})=(?P<value>.*)$")
+_OWN_KEYS = re.compile(r"^(?:THROUGHPUT_UNITS|(?:P\d\d|MEAN|MIN|MAX|STDDEV|RT)_LATENCY|LOCAL_CPU_UTIL|ELAPSED_TIME)=")
+_INTERIM = re.compile(r"^NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=")
+_LABEL = re.compile(
+    r"(?:Throughput|Percentile|Latency|Microseconds|Elapsed Time|(?:Local|Remote) (?:CPU|Send|Recv|Service|Socket)|"
+    r"Confidence|Transaction|Socket Size|Protocol$|Direction$|Request|Response)"
+)
+_FACTORS = {"10^3bits": 1e-3, "10^6bits": 1.0, "10^9bits": 1e3, "bits": 1e-6}
+_FACTORS |= {f"{prefix}Bytes": 2**power * 8 / 1e6 for prefix, power in (("", 0), ("K", 10), ("M", 20), ("G", 30))}
+_UNIT = re.compile(
+    r"(?P<size>10\^[369]bits|[KMG]?Bytes|bits)\s*/\s*s(?:ec)?|(?P<trans>Trans(?:actions)?\s*/\s*s(?:ec)?)"
+)
+
+
+def unit_of(text: str) -> tuple[float, str] | None:
+    """Factor and unit of a throughput whose printed unit (or titles) say so: Mbit/s or transactions/s."""
+    match = _UNIT.search(text)
+    if not match:
+        return None
+    return (1.0, "transactions/s") if match["trans"] else (_FACTORS[match["size"]], "Mbit/s")
+
+
+def is_key_value(lines: Sequence[str]) -> bool:
+    """Whether there are key=value lines that netperf alone prints."""
+    keys = sum(bool(_OWN_KEYS.match(line)) for line in lines)
+    rate = any(re.match(r"THROUGHPUT=-?[\d.]", line) for line in lines)
+    return any(_INTERIM.match(line) for line in lines) or (keys > 0 and (rate or keys > 1))
+
+
+def is_csv(lines: Sequence[str]) -> bool:
+    """Whether the first line is omni's CSV titles."""
+    return bool(lines) and is_csv_titles(lines[0])
+
+
+def is_csv_titles(line: str) -> bool:
+    """Whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
+    cells = [cell.strip() for cell in line.strip().strip(",").split(",")]
+    known = sum(bool(_LABEL.search(cell)) for cell in cells)
+    return (
+        len(cells) > 1
+        and known * 2 >= len(cells)
+        and all(cell and number(cell) is None and len(cell) < 80 for cell in cells)  # noqa: PLR2004  no title is longer
+        and any(cell.startswith(("Throughput", "Elapsed Time", "Local", "Minimum Latency", "50th")) for cell in cells)
+    )
+
+
+def key_value(line: str) -> tuple[str, str] | None:
+    """Key and value of a line `KEY=value`."""
+    match = _KEY.match(line.strip())
+    return (match["key"], match["value"].strip().strip('"')) if match else None
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a CSV line."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
+
+
+def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
+    """The results of a CSV block (titles, then one line per result), and the lines that fit no titles.
+
+    Mail programs wrap both: lines are joined until there are as many cells as titles, the last of which is whole.
+    """
+    titles: list[str] = []
+    results: list[dict[str, str]] = []
+    left: list[str] = []
+    pending = ""
+    for line in block:
+        cells = cells_of(line)
+        has_number = any(number(cell) is not None for cell in cells)
+        if not has_number and not pending and (not results or is_csv_titles(line)):
+            titles = cells_of(f"{','.join(titles)} {line.strip()}") if titles and not results else cells
+            continue
+        pending = f"{pending} {line.strip()}".strip()
+        values = cells_of(pending)
+        if len(values) == len(titles):
+            results.append(dict(zip(titles, values, strict=True)))
+            pending = ""
+        elif len(values) > len(titles):
+            left.append(line)
+            pending = ""
+    return results, [*left, *([pending] if pending else [])]
+
+
+def read_columns(titles: Sequence[str], values: str) -> dict[str, str]:
+    """A result in columns: titles of several lines stand above their values, which begin where their titles do."""
+    starts = [match.start() for match in re.finditer(r"\S+", values)]
+    ends = [*starts[1:], None]
+    names = [
+        " ".join(part for line in titles if (part := line[begin:end].strip()))
+        for begin, end in zip(starts, ends, strict=True)
+    ]
+    return dict(zip(names, values.split(), strict=True))
+
+
+def _first(fields: Mapping[str, str], names: Sequence[str]) -> str | None:
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
+    """What the common table has of a result; `unit` holds where the result does not say it."""
+    factor, name = unit_of(_first(fields, _UNITS_FIELDS) or "") or unit
+    found = []
+    for metric, titles in (("throughput", ("THROUGHPUT", "Throughput")), *_OTHER_THROUGHPUTS):
+        if (value := number(_first(fields, titles))) is not None:
+            found.append(Figure(metric, value * factor, name, higher_is_better=True))
+    for metric, names, printed, better in _FIGURES:
+        value = number(_first(fields, names))
+        # -1 stands for what was not measured.
+        if value is not None and value >= 0:
+            demand = _first(fields, _DEMAND_FIELDS) if metric.startswith("service_demand") else None
+            found.append(Figure(metric, value, demand or printed, better))
+    return found
+
+
+def configuration(fields: Mapping[str, str]) -> str:
+    """The settings of a result, as text."""
+    return ", ".join(f"{name} {value}" for name, names in _CONFIGURATION if (value := _first(fields, names)))

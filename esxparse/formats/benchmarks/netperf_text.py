@@ -1,0 +1,232 @@
+"""The lines of netperf output, told apart: banners, titles, results by their shape, interim results, histograms."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from esxparse.formats.benchmarks import netperf_omni as omni
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, integer, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BANNER = re.compile(
+    r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*(?P<to>\S+)?(?P<rest>.*)$"
+)
+_TESTS = {
+    "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
+    "TCP CONNECT/REQUEST/RESPONSE": "TCP_CRR",
+    "TCP CONNECT/CLOSE": "TCP_CC",
+}
+_I, _F = r"(\d+)", r"(-?(?:\d+\.\d+|nan|inf))"
+_SHAPES = {
+    name: re.compile(r"^\s*" + r"\s+".join(cells) + r"\s*$")
+    for name, cells in {
+        "stream": (_I, _I, _I, _F, _F),
+        "stream_cpu": (_I, _I, _I, _F, _F, _F, _F, _F, _F),
+        "rr": (_I, _I, _I, _I, _F, _F),
+        "rr_cpu": (_I, _I, _I, _I, _F, _F, _F, _F, _F, _F),
+        "udp": (_I, _I, _F, _I, _I, _F),
+        "udp_cpu": (_I, _I, _F, _I, _I, _F, _F, _F),
+    }.items()
+}
+RR_REMOTE = re.compile(rf"^\s*{_I}\s+{_I}\s*$")
+UDP_RECEIVED = re.compile(rf"^\s*{_I}\s+{_F}\s+{_I}\s+{_F}(?:\s+{_F}\s+{_F})?\s*$")
+FAMILY_NAMES = {"stream": "STREAM", "rr": "RR", "udp": "UDP_STREAM"}
+TITLES = re.compile(
+    r"^\s*(?:Recv\s+Send\s+Send\b|Socket\s+Socket\s+Message\s+Elapsed|Size\s+Size\s+Size\s+Time|"
+    r"bytes\s+bytes\s+bytes\s+secs|Local\s+/Remote|Socket\s+Size\s+Request\s+Resp|Send\s+Recv\s+Size\s+Size|"
+    r"bytes\s+bytes\s+bytes\s+bytes\s+secs|Socket\s+Message\s+Elapsed\s+Messages|Size\s+Size\s+Time\s+Okay|"
+    r"bytes\s+bytes\s+secs)",
+    re.IGNORECASE,
+)
+_OWN_TITLES = re.compile(
+    r"^\s*(?:Recv\s+Send\s+Send\s*(?:Utilization.*)?$|Socket\s+Message\s+Elapsed\s+Messages|"
+    r"Socket\s+Size\s+Request\s+Resp\.?\s+Elapsed)"
+)
+INTERIM = re.compile(
+    r"Interim result:\s+(?P<value>\S+)\s+(?P<unit>\S+)\s+over\s+(?P<seconds>\S+)\s+seconds"
+    r"(?:\s+ending at\s+(?P<end>\S+))?"
+)
+INTERIM_CSV = re.compile(r"^(?P<value>[\d.]+),(?P<unit>[\w^]+/s),(?P<seconds>[\d.]+),(?P<end>\d{9,}\.\d+)\s*$")
+CONFIDENCE = re.compile(
+    r"^\s*!!!\s+(?:Confidence intervals: )?(?P<what>Throughput|(?:Local|Remote) CPU util)\s*:\s*(?P<pct>\S+)"
+)
+WARNING = re.compile(r"^\s*!!!")
+_HISTOGRAM = re.compile(r"^\s*(?P<row>(?:UNIT|TEN|HUNDRED)_(?:[NUM]?SEC))\s*:(?P<counts>[\s\d:]+)$")
+_ROW_MS = {"NSEC": 1e-6, "USEC": 1e-3, "MSEC": 1.0, "SEC": 1e3}
+_ROW_TIMES = {"UNIT": 1, "TEN": 10, "HUNDRED": 100}
+_OVER = re.compile(r"^\s*>(?P<seconds>\d+)_SECS:\s*(?P<count>\d+)")
+TOTAL = re.compile(r"^\s*HIST_TOTAL:\s*(?P<count>\d+)")
+ERROR = re.compile(
+    r"^\s*(?:netperf:|netserver:|establish control|could not|recv_response|send_request|send_\w+:|recv_\w+:|\w+_send:|"
+    r"udp_\w+:|.*(?:[Cc]onnection refused|[Cc]onnection reset|[Nn]o route to host|remote error|Message too long)|"
+    r"Sorry,|catcher|shutdown_control|calibrate|resolve_\w+|getaddrinfo|WARNING)"
+)
+ORDINARY = re.compile(r"^\s*(?:Histogram of |Alignment\s+Offset|netperf |\$ |# |root@|Starting netserver)")
+ALONE = re.compile(rf"^\s*{_F}\s*$")
+_DEFAULT_UNIT = (1.0, "Mbit/s")
+_TRANSACTIONS = (1.0, "transactions/s")
+_SIZES = {
+    "stream": ("remote_recv_socket_bytes", "local_send_socket_bytes", "message_bytes"),
+    "maerts": ("local_recv_socket_bytes", "remote_send_socket_bytes", "message_bytes"),
+    "rr": ("local_send_socket_bytes", "local_recv_socket_bytes", "request_bytes", "response_bytes"),
+    "udp": ("local_send_socket_bytes", "message_bytes"),
+}
+
+
+@dataclass(frozen=True)
+class Banner:
+    """What a banner says of the result to come."""
+
+    test: str
+    destination: str | None = None
+
+
+@dataclass
+class Result:
+    """One result: its row of the common table and what else was printed of it."""
+
+    run: Run
+    settings: Fields = field(default_factory=dict)
+    fields: list[Fields] = field(default_factory=list)
+    histogram: list[Fields] = field(default_factory=list)
+
+
+def is_titles(line: str) -> bool:
+    """Whether a line is the first or second of the titles of a classic result."""
+    return bool(_OWN_TITLES.match(line))
+
+
+def is_bare(lines: Sequence[str]) -> bool:
+    """Whether all lines are results or parts of one (`-P 0`)."""
+    shaped = [shape_of(line) for line in lines]
+    parts = (RR_REMOTE, UDP_RECEIVED)
+    return any(shaped) and all(
+        shape or any(part.match(line) for part in parts) for line, shape in zip(lines, shaped, strict=True)
+    )
+
+
+def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:
+    """Which kind of result a line of numbers is, and its numbers."""
+    for name, pattern in _SHAPES.items():
+        if match := pattern.match(line):
+            return name.removesuffix("_cpu"), match.groups()
+    return None
+
+
+def test_name(banner: str) -> str:
+    """What `-t` calls the test of a banner."""
+    name = " ".join(banner.upper().split())
+    if name in _TESTS:
+        return _TESTS[name]
+    if name.startswith("OMNI"):
+        return "OMNI"
+    return name.replace("CONNECT/REQUEST/RESPONSE", "CRR").replace("REQUEST/RESPONSE", "RR").replace(" ", "_")
+
+
+def fits(banner: Banner, family: str) -> bool:
+    """Whether a result of this kind can be the test that a banner announced."""
+    ends = {"udp": ("UDP_STREAM",), "rr": ("RR", "CC")}.get(family)
+    if ends:
+        return banner.test.endswith(ends)
+    return not banner.test.endswith(("RR", "CC", "UDP_STREAM"))
+
+
+def take(waiting: list[Banner], used: Banner | None, family: str) -> Banner:
+    """The banner of a result: the oldest that waits for one, as parallel runs print theirs one after another."""
+    while waiting:
+        banner = waiting.pop(0)
+        if fits(banner, family) or banner.test == "OMNI":
+            return banner
+    return used if used and fits(used, family) else Banner(FAMILY_NAMES[family])
+
+
+def _settled(banner: Banner, sizes: Mapping[str, int | None]) -> str:
+    parts = [f"to {banner.destination}" if banner.destination else ""]
+    parts += [
+        f"{name.removesuffix('_bytes')} {sizes[name]}"
+        for name in ("message_bytes", "request_bytes", "response_bytes")
+        if sizes.get(name) is not None
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _used(names: Sequence[str], values: Sequence[str | None], unit: str) -> list[Figure]:
+    """CPU utilisation and service demand; below zero is what was not measured."""
+    return [
+        Figure(name, value, "%" if name.startswith("cpu") else unit, higher_is_better=False)
+        for name, text in zip(names, values, strict=False)
+        if (value := number(text)) is not None and value >= 0
+    ]
+
+
+def read_classic(family: str, cells: Sequence[str], banner: Banner, unit: tuple[float, str] | None) -> Result:
+    """A classic result from its first line of numbers."""
+    names = _SIZES["maerts" if banner.test.endswith("MAERTS") else family]
+    settings: Fields = {"test": banner.test, "destination": banner.destination}
+    settings |= {name: integer(cell) for name, cell in zip(names, cells, strict=False)}
+    rest = list(cells[len(names) :])
+    settings["elapsed_s"] = number(rest.pop(0))
+    if family == "udp":
+        settings |= {"messages_sent": integer(rest.pop(0)), "errors": integer(rest.pop(0))}
+    factor, name = unit or (_TRANSACTIONS if family == "rr" else _DEFAULT_UNIT)
+    rate = number(rest.pop(0))
+    figures = [Figure("throughput", None if rate is None else rate * factor, name, higher_is_better=True)]
+    if family == "udp":
+        figures += _used(("cpu_local", "service_demand_local"), rest, "us/KB")
+    else:
+        uses = ("cpu_local", "cpu_remote", "service_demand_local", "service_demand_remote")
+        figures += _used(uses, rest, "us/transaction" if family == "rr" else "us/KB")
+    return Result(Run(banner.test, _settled(banner, settings), tuple(figures)), settings)
+
+
+def read_received(result: Result, cells: Sequence[str | None], unit: tuple[float, str] | None) -> None:
+    """Adds the second line of UDP_STREAM, what the other side received, to its result."""
+    socket, _, messages, rate, *used = cells
+    factor, name = unit or _DEFAULT_UNIT
+    value = number(rate)
+    figures = [Figure("throughput_received", None if value is None else value * factor, name, higher_is_better=True)]
+    figures += _used(("cpu_remote", "service_demand_remote"), used, "us/KB")
+    result.settings |= {"remote_recv_socket_bytes": integer(socket), "messages_received": integer(messages)}
+    result.run = replace(result.run, figures=(*result.run.figures, *figures))
+
+
+def read_omni(fields: Mapping[str, str], banner: Banner) -> Result:
+    """An omni result from its fields."""
+    unit = _TRANSACTIONS if banner.test.endswith(("RR", "CC")) else _DEFAULT_UNIT
+    settings = ", ".join(part for part in (_settled(banner, {}), omni.configuration(fields)) if part)
+    rows: list[Fields] = [{"field": name, "text": text, "value": number(text)} for name, text in fields.items()]
+    return Result(Run(banner.test, settings, tuple(omni.figures(fields, unit))), {}, rows)
+
+
+def read_interim(value: str, unit: str, seconds: str, end: str | None) -> Fields | None:
+    """An interim result, where it says when it ended."""
+    factor, name = omni.unit_of(unit) or _DEFAULT_UNIT
+    rate, moment = number(value), number(end)
+    if rate is None or moment is None or not 0 < moment < 1 << 33:
+        return None
+    time = datetime.fromtimestamp(moment, UTC)
+    return {"time": time, "seconds": number(seconds), "throughput": rate * factor, "unit": name}
+
+
+def read_bins(line: str) -> list[Fields]:
+    """The bins of one line of a histogram."""
+    if over := _OVER.match(line):
+        start = number(over["seconds"])
+        return [{"from_ms": None if start is None else start * 1e3, "to_ms": None, "count": integer(over["count"])}]
+    match = _HISTOGRAM.match(line)
+    if not match:
+        return []
+    times, unit = match["row"].split("_")
+    width = _ROW_TIMES[times] * _ROW_MS[unit]
+    counts = [integer(text) for text in match["counts"].split(":")]
+    # What is below ten of a unit is counted in the bins of the line above: the first bin of this one is always zero.
+    return [
+        {"from_ms": place * width, "to_ms": (place + 1) * width, "count": count}
+        for place, count in enumerate(counts)
+        if count is not None and (place or count or match["row"] == "UNIT_USEC")
+    ]

@@ -1,0 +1,261 @@
+r"""redis-benchmark and valkey-benchmark: text (2.x to 8.x, with `\r` progress or without), `-q`, `--csv` old and new.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: metrics `throughput` (requests/s) and, where printed,
+                    `latency_mean`, `latency_min`, `latency_p50`, `latency_p95`, `latency_p99`, `latency_max` (ms)
+tests               one row per test and run: test, repetition, requests, duration_s, clients, payload_bytes,
+                    keep_alive, threads (those of text output)
+percentiles         one row per printed percentile: test, repetition, percentile (99.9 is 99.9 %), latency_ms, count
+                    (requests up to there)
+distribution        one row per step of the cumulative distribution: test, repetition, to_ms, cumulative_pct,
+                    cumulative_count (null before Redis 6.2); old output has whole milliseconds
+
+Source: redis-benchmark.c, showLatencyReport, of 2.8, 5.0, 6.2 and 7.0; CSV latencies are milliseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    errors,
+    integer,
+    left_over,
+    nothing,
+    number,
+    repetitions,
+    tables,
+)
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "redis_benchmark"
+TITLE = "redis-benchmark output (text, -q, --csv)"
+OPTIONS: frozenset[str] = frozenset()
+
+_LATENCIES = {"avg": "latency_mean", **{name: f"latency_{name}" for name in ("min", "p50", "p95", "p99", "max")}}
+_TITLE = re.compile(r"^\s*=+ (?P<title>.+?) =+\s*$")
+_CSV_TITLES = re.compile(r'^\s*"?test"?,"?rps"?(?:,|\s*$)', re.IGNORECASE)
+_CSV_ROW = re.compile(r'^\s*"(?:[^"]|"")+"(?:,"[^"]*")+\s*$')
+_CSV_TEST = re.compile(
+    r'^\s*"(?:PING_INLINE|PING_BULK|PING_MBULK|PING|SET|GET|INCR|[LR]PUSH|[LR]POP|SADD|HSET|SPOP|ZADD|ZPOPMIN|'
+    r'LRANGE_\d+|MSET|MGET|XADD|FUNCTION|LPUSH)(?: \([^"]*\))?","[\d.]+"\s*$',
+    re.MULTILINE,
+)
+_QUIET = re.compile(
+    r"^\s*(?P<title>\S.*?): (?P<rps>[\d.]+|-?nan|inf) requests per second(?:, p50=(?P<p50>\S+) msec)?\s*$"
+)
+_PROGRESS = re.compile(r"^\s*.*: (?:rps=\S+ \(overall|-?[\d.]+$|-?nan$)|^\s*\S.*: -?[\d.]+\s*$")
+_PLAIN_RATE = re.compile(r"^\s*(?:throughput summary: )?(?P<rps>[\d.]+|-?nan|inf) requests per second\s*$")
+_PERCENT = re.compile(
+    r"^\s*(?P<share>[\d.]+)% <= (?P<ms>[\d.]+) milliseconds(?: \(cumulative count (?P<count>\d+)\))?\s*$"
+)
+_BY_PERCENTILE = "Latency by percentile distribution:"
+_SUMMARY = re.compile(r"^\s*avg\s+min\s+p50\s+p95\s+p99\s+max\s*$")
+_SETTINGS = {
+    "requests": re.compile(r"^\s*(\d+) requests completed in [\d.]+ seconds"),
+    "duration_s": re.compile(r"^\s*\d+ requests completed in ([\d.]+) seconds"),
+    "clients": re.compile(r"^\s*(\d+) parallel clients"),
+    "payload_bytes": re.compile(r"^\s*(\d+) bytes payload"),
+    "keep_alive": re.compile(r"^\s*keep alive: (\d+)"),
+    "threads": re.compile(r"^\s*threads: (\d+)"),
+}
+_ORDINARY = re.compile(
+    r"^\s*(?:host configuration|multi-thread|cluster mode|node \[|Cumulative distribution|Latency by percentile|"
+    r"Summary:|latency summary|All clients disconnected|\d+ requests completed)"
+)
+_ERROR = re.compile(
+    r"^\s*(?:Could not connect|Error\b|ERROR\b|WARNING|Writing to socket|Server closed|\(error\)|Invalid|Timeout|"
+    r"Cluster .*(?:fail|error))",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(r"^\s*Could not connect to (?:Redis|Valkey|server) at ", re.MULTILINE)
+
+_SHARED = {"test": pl.String, "repetition": pl.Int64}
+_TESTS = {
+    **_SHARED,
+    "requests": pl.Int64,
+    "duration_s": pl.Float64,
+    **dict.fromkeys(("clients", "payload_bytes", "keep_alive", "threads"), pl.Int64),
+}
+_PERCENTILES = {**_SHARED, "percentile": pl.Float64, "latency_ms": pl.Float64, "count": pl.Int64}
+_DISTRIBUTION = {**_SHARED, "to_ms": pl.Float64, "cumulative_pct": pl.Float64, "cumulative_count": pl.Int64}
+
+
+def recognise(head: bytes) -> bool:
+    """By what each of its outputs has alone: CSV titles or test names, `-q` lines, the parts of a text report."""
+    text = beginning(head)
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if _CSV_TITLES.match(first):
+        return True
+    if "requests per second" in text and (
+        any(_QUIET.match(line) and not _PLAIN_RATE.match(line) for line in text.split("\n"))
+        or ("requests completed in" in text and "parallel clients" in text)
+    ):
+        return True
+    if re.search(r"requests completed in [\d.]+ seconds\n\s*\d+ parallel clients", text):
+        return True
+    return bool(_REFUSED.match(text.lstrip()) or _CSV_TEST.match(first))
+
+
+def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
+    """One row of `--csv`: the test, its rate and its latencies."""
+    cells = next(csv.reader([line]), [])
+    named = dict(zip(titles or ("test", "rps"), cells, strict=False))
+    rate = number(named.get("rps"))
+    if rate is None or "test" not in named:
+        return None
+    latencies = {f"{name}_latency_ms": metric for name, metric in _LATENCIES.items()}
+    values = {metric: number(named[name]) for name, metric in latencies.items() if name in named}
+    return {"test": named["test"], "throughput": rate, **values}
+
+
+def read_setting(line: str) -> Fields:
+    """The settings a line of a text report tells."""
+    found: Fields = {}
+    for name, pattern in _SETTINGS.items():
+        if match := pattern.match(line):
+            found[name] = number(match[1]) if name == "duration_s" else integer(match[1])
+    return found
+
+
+def read_percent(line: str, *, by_percentile: bool) -> Fields | None:
+    """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
+    match = _PERCENT.match(line)
+    if not match:
+        return None
+    share, latency, count = number(match["share"]), number(match["ms"]), integer(match["count"])
+    if by_percentile:
+        return {"percentile": share, "latency_ms": latency, "count": count}
+    return {"to_ms": latency, "cumulative_pct": share, "cumulative_count": count}
+
+
+def _started(test: str, place: int) -> Fields:
+    return {"test": test, "line": place, "percentiles": [], "distribution": []}
+
+
+@dataclass
+class Found:
+    """What the lines of a file hold."""
+
+    tests: list[Fields] = field(default_factory=list)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+    rest: list[tuple[int, str]] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    """Of the latest CSV."""
+
+
+def begin(line: str, place: int, found: Found) -> bool:
+    """Whether a line begins a test, or is one whole."""
+    if _CSV_TITLES.match(line):
+        found.titles = [cell.strip(' "').lower() for cell in line.split(",")]
+    elif _CSV_ROW.match(line) and (row := read_csv(line, found.titles)):
+        found.tests.append({**_started("", place), **row})
+    elif match := _TITLE.match(line):
+        found.tests.append(_started(match["title"], place))
+    elif not _PLAIN_RATE.match(line) and (quiet := _QUIET.match(line)):
+        rates = {"throughput": number(quiet["rps"]), "latency_p50": number(quiet["p50"])}
+        found.tests.append({**_started(quiet["title"], place), **rates})
+    else:
+        return False
+    return True
+
+
+def go_on(line: str, before: str, test: Fields) -> bool:
+    """Whether a line tells more of a test; `before` is the heading it stands under."""
+    if setting := read_setting(line):
+        test |= setting
+    elif percent := read_percent(line, by_percentile=before == _BY_PERCENTILE):
+        test["percentiles" if before == _BY_PERCENTILE else "distribution"].append(percent)
+    elif rate := _PLAIN_RATE.match(line):
+        test["throughput"] = number(rate["rps"])
+    elif _SUMMARY.match(before) and len(cells := line.split()) == len(_LATENCIES):
+        test |= dict(zip(_LATENCIES.values(), map(number, cells), strict=True))
+    else:
+        return False
+    return True
+
+
+def split(lines: Iterable[str]) -> Found:
+    """The tests of a file; lines that say what went wrong; lines nobody reads."""
+    found = Found()
+    heading = ""
+    for place, line in enumerate(lines, 1):
+        if not line.strip() or begin(line, place, found):
+            continue
+        if found.tests and go_on(line, heading, found.tests[-1]):
+            heading = heading if _PERCENT.match(line) else ""
+            continue
+        heading = line.strip()
+        if _ERROR.match(line):
+            found.wrong.append((place, line))
+        elif not (_ORDINARY.match(line) or _PROGRESS.match(line) or _SUMMARY.match(line)):
+            found.rest.append((place, line))
+    return found
+
+
+def run_of(found: Fields) -> Run:
+    """One test as the common table has it."""
+    settings = {
+        "clients": "{} clients",
+        "payload_bytes": "{} bytes",
+        "keep_alive": "keep alive {}",
+        "requests": "{} requests",
+        "threads": "{} threads",
+    }
+    text = ", ".join(shown.format(found[name]) for name, shown in settings.items() if found.get(name) is not None)
+    figures = [Figure("throughput", found.get("throughput"), "requests/s", higher_is_better=True)]
+    figures += [Figure(name, found.get(name), "ms", higher_is_better=False) for name in _LATENCIES.values()]
+    return Run(found["test"], text, tuple(figures))
+
+
+def read(source: Source) -> Recording:
+    """Reads one or many runs of redis-benchmark."""
+    text = read_text(source)
+    found = split(text.lines())
+    notes = [*text.notes, *errors(found.wrong, "redis-benchmark")]
+    whole = [test for test in found.tests if test.get("throughput") is not None]
+    notes += [
+        Note(f"{test['test']} has no rate: the run ended before its time", line=test["line"], severity="warning")
+        for test in found.tests
+        if test.get("throughput") is None
+    ]
+    if not whole:
+        raise nothing(notes, "redis-benchmark")
+    runs = [run_of(test) for test in whole]
+    numbered = list(zip(whole, repetitions(runs), strict=True))
+    rows: dict[str, list[Fields]] = {
+        name: [
+            {"test": test["test"], "repetition": repetition, **row}
+            for test, repetition in numbered
+            for row in test[name]
+        ]
+        for name in ("percentiles", "distribution")
+    }
+    settings = [{**test, "repetition": repetition} for test, repetition in numbered if test.get("requests") is not None]
+    details = {
+        "tests": (settings, _TESTS),
+        "percentiles": (rows["percentiles"], _PERCENTILES),
+        "distribution": (rows["distribution"], _DISTRIBUTION),
+    }
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables=tables("redis-benchmark", runs, details),
+        meta={"samples": len(whole)},
+        notes=(*notes, *left_over(found.rest)),
+    )

@@ -1,0 +1,269 @@
+"""Results in a table of one's own: CSV with a label and a number (orders per minute, VDImark, response times ...).
+
+Nothing in such a file tells what it is: it is read when it is asked for (`format="results_csv"`), or when its first
+line is the comment `# esxparse benchmark results`.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`; and `time` (UTC) where a time column was named
+
+Columns are told by their titles, in any case and order: `benchmark`, `test`, `configuration` (`config`), `repetition`
+(`run`, `iteration`), `metric`, `unit`, `higher_is_better`. Other columns with words in them are labels: the first is
+`test` where there is none, the rest go to `configuration` as `name=value`. Every column of numbers is a metric under
+its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
+`value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
+by tab, semicolon, comma or bar; decimal commas and thousands are understood where the separator leaves no doubt.
+Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
+no column says.
+Whether higher is better follows from the unit (times: no; rates: yes), and is null where it does not.
+Source: the format is esxparse's own. Times without a zone are taken for UTC.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.benchmarks.table import SCHEMA, Fields, excerpt, frame, integer, number
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.window import TIME
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "results_csv"
+TITLE = 'benchmark results in a CSV of one\'s own (format="results_csv")'
+OPTIONS: frozenset[str] = frozenset({"value_column", "time_column"})
+
+MARK = "# esxparse benchmark results"
+_SEPARATORS = "\t;,|"
+_NAMES = {
+    "benchmark": "benchmark",
+    "test": "test",
+    "name": "test",
+    "configuration": "configuration",
+    "config": "configuration",
+    "repetition": "repetition",
+    "run": "repetition",
+    "iteration": "repetition",
+    "rep": "repetition",
+    "metric": "metric",
+    "unit": "unit",
+    "units": "unit",
+    "higher_is_better": "higher_is_better",
+}
+_COMMENT = re.compile(
+    r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
+)
+_UNIT_IN_TITLE = re.compile(r"^(?P<name>.*\S)?\s*[\[(](?P<unit>[^\])]+)[\])]\s*$")
+_UNIT_AT_END = re.compile(
+    r"^(?P<name>.+)_(?P<unit>ns|us|ms|s|sec|min|pct|bytes|mb_per_s|mib_per_s|per_s|iops|opm|tpm|tps|ops)$"
+)
+_TIMES = frozenset({"ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "minutes", "h"})
+_RATES = re.compile(
+    r"/\s*(?:s|sec|min|h)\b|per_s|(?:^|[^a-z])(?:iops|opm|tpm|tps|ops|rps|fps|[gmk]?flops?|vdimark|score|vms?)$",
+    re.IGNORECASE,
+)
+_TRUE, _FALSE = frozenset({"true", "yes", "1", "higher"}), frozenset({"false", "no", "0", "lower"})
+_THOUSANDS = {
+    ",": re.compile(r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$"),
+    ".": re.compile(r"^[-+]?\d{1,3}(?:\.\d{3})+,\d+$"),
+}
+_DECIMAL_COMMA = re.compile(r"^[-+]?\d+,\d+(?:[eE][-+]?\d+)?$")
+_SECONDS = 1 << 33
+
+
+def recognise(head: bytes) -> bool:
+    """By its own comment in the first line; else the format is asked for."""
+    return beginning(head[:1024]).lstrip().startswith(MARK)
+
+
+def read_cell(text: str, separator: str) -> float | None:
+    """The number in a cell: with a decimal comma only where commas separate nothing.
+
+    >>> read_cell("1,5", ";"), read_cell("1.234,5", ";"), read_cell("1,234.5", ","), read_cell("fast", ";")
+    (1.5, 1234.5, 1234.5, None)
+    """
+    cell = text.strip().replace("\N{NO-BREAK SPACE}", "").replace("'", "")
+    if separator != "," and (_DECIMAL_COMMA.match(cell) or _THOUSANDS["."].match(cell)):
+        return number(cell.replace(".", "").replace(",", "."))
+    return number(cell.replace(",", "") if _THOUSANDS[","].match(cell) else cell)
+
+
+def separator_of(lines: Sequence[str]) -> str:
+    """What separates cells: the character that is as often in nearly all lines; a comma where none is in any."""
+
+    def regular(character: str) -> tuple[int, int]:
+        counts = Counter(line.count(character) for line in lines)
+        often, many = max(counts.items(), key=lambda pair: (pair[0] > 0, pair[1]))
+        return (many if often else 0, -_SEPARATORS.index(character))
+
+    return max(_SEPARATORS, key=regular) if lines else ","
+
+
+def unit_of(title: str) -> tuple[str, str]:
+    """The name and the unit that a title says.
+
+    >>> unit_of("response time [ms]"), unit_of("latency_ms"), unit_of("opm")
+    (('response time', 'ms'), ('latency', 'ms'), ('opm', ''))
+    """
+    match = _UNIT_IN_TITLE.match(title) or _UNIT_AT_END.match(title)
+    return ((match["name"] or "value").strip(), match["unit"].strip()) if match else (title, "")
+
+
+def better(metric: str, unit: str) -> bool | None:
+    """Whether higher is better, as far as the unit or the name tells."""
+    if unit.lower() in _TIMES:
+        return False
+    return True if _RATES.search(unit) or (not unit and _RATES.search(metric)) else None
+
+
+def read_time(text: str) -> datetime | None:
+    """A time: ISO 8601, or seconds (or milliseconds) since 1970."""
+    seconds = number(text)
+    if seconds is not None:
+        seconds = seconds / 1e3 if seconds > _SECONDS else seconds
+        return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _SECONDS else None
+    try:
+        time = datetime.fromisoformat(text.strip())
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
+    if not wanted:
+        return None
+    for place, title in enumerate(titles):
+        if wanted.strip().lower() in {title.lower(), unit_of(title)[0].lower(), str(place + 1)}:
+            return place
+    msg = f"there is no column {wanted!r} for the {what}: there is {', '.join(map(repr, map(excerpt, titles)))}"
+    raise EsxparseError(msg)
+
+
+def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], str, dict[str, str]]:
+    """The rows with their lines, what separates their cells, and what comments say."""
+    kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    said = {match["name"]: match["value"] for line in lines if (match := _COMMENT.match(line))}
+    separator = separator_of([line for _, line in kept])
+    rows = []
+    for place, line in kept:
+        try:
+            rows.append((place, [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]))
+        except csv.Error:
+            rows.append((place, [line]))
+    return rows, separator, said
+
+
+def _titled(rows: Sequence[tuple[int, list[str]]], separator: str) -> tuple[list[str], Sequence[tuple[int, list[str]]]]:
+    """The titles, printed or made up, and the rows below them."""
+    first = rows[0][1]
+    if not any(read_cell(cell, separator) is not None for cell in first):
+        return [title or f"column_{place}" for place, title in enumerate(first, 1)], rows[1:]
+    width = max(len(cells) for _, cells in rows)
+    made_up = [f"column_{place}" for place in range(1, width + 1)]
+    numbers = [place for place, cell in enumerate(first) if read_cell(cell, separator) is not None]
+    if len(numbers) == 1:
+        made_up[numbers[0]] = "value"
+    return made_up, rows
+
+
+def roles(
+    titles: Sequence[str], rows: Sequence[tuple[int, list[str]]], separator: str, options: Mapping[str, str | None]
+) -> Fields:
+    """Which column is what: named ones, metrics, labels."""
+    named: dict[str, int] = {}
+    for place, title in enumerate(titles):
+        named.setdefault(_NAMES.get(title.lower().replace(" ", "_"), ""), place)
+    named.pop("", None)
+    time = _column(titles, options.get("time_column"), "time")
+    value = _column(titles, options.get("value_column"), "results")
+    free = [place for place in range(len(titles)) if place not in {*named.values(), time, value}]
+    count = {
+        place: sum(read_cell(cells[place], separator) is not None for _, cells in rows if place < len(cells))
+        for place in free
+    }
+    numeric = [place for place in free if rows and count[place] * 2 > len(rows)]
+    if value is None and not numeric:
+        # A column named like a label may be the results: `run` in a file of two columns, for instance.
+        value = next((place for place in reversed(range(len(titles))) if _is_numeric(place, rows, separator)), None)
+        named = {name: place for name, place in named.items() if place != value}
+    metrics = [value] if value is not None else numeric
+    # Beside named results, other numbers are settings; words come first, as the test's name.
+    labels = sorted((place for place in free if place not in metrics), key=lambda place: place in numeric)
+    return {"named": named, "time": time, "metrics": metrics, "labels": labels}
+
+
+def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]], separator: str) -> bool:
+    return any(place < len(cells) and read_cell(cells[place], separator) is not None for _, cells in rows)
+
+
+def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: Mapping[str, str]) -> Fields:
+    def at(name: str) -> str:
+        place = role["named"].get(name)
+        return cells[place] if place is not None and place < len(cells) and cells[place] else said.get(name, "")
+
+    labels = [(titles[place], cells[place]) for place in role["labels"] if place < len(cells) and cells[place]]
+    test = at("test") or (labels.pop(0)[1] if labels else "")
+    settings = [at("configuration"), *(f"{name}={value}" for name, value in labels)]
+    return {
+        "benchmark": at("benchmark") or "results",
+        "test": test,
+        "configuration": ", ".join(part for part in settings if part),
+        "repetition": integer(at("repetition")),
+        "metric": at("metric"),
+        "unit": at("unit"),
+        "higher_is_better": at("higher_is_better").lower(),
+    }
+
+
+def _figure(label: Fields, title: str, value: float) -> Fields:
+    name, unit = unit_of(title)
+    metric, unit = label["metric"] or name, label["unit"] or unit
+    told = label["higher_is_better"]
+    higher = True if told in _TRUE else False if told in _FALSE else better(metric, unit)
+    return {**label, "metric": metric, "unit": unit, "value": value, "higher_is_better": higher}
+
+
+def read(source: Source, value_column: str | None = None, time_column: str | None = None) -> Recording:
+    """Reads a table of results."""
+    text = read_text(source)
+    every, separator, said = read_rows(text.lines())
+    if not every:
+        msg = "there is no row of results in it: write a label and a number on each line"
+        raise DamagedError(msg)
+    titles, rows = _titled(every, separator)
+    role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
+    notes = list(text.notes)
+    found: list[Fields] = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    for line, cells in rows:
+        label = _labelled(cells, titles, role, said)
+        time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
+        if role["time"] is not None and time is None:
+            notes.append(Note("no time here: the row is left out", line, role["time"] + 1, severity="warning"))
+            continue
+        for place in role["metrics"]:
+            cell = cells[place] if place < len(cells) else ""
+            value = read_cell(cell, separator)
+            if value is None:
+                message = f"no number: {excerpt(cell)!r} is left out"
+                notes.append(Note(message, line, place + 1, severity="warning"))
+                continue
+            row = _figure(label, titles[place], value)
+            key = (row["benchmark"], row["test"], row["configuration"], row["metric"])
+            seen[key] += 1
+            found.append({**row, "time": time, "repetition": label["repetition"] or seen[key]})
+    if not found:
+        msg = "there is no number in any of its rows: name the column with value_column"
+        raise DamagedError(msg)
+    schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
+    meta = {"samples": len(rows)}
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema)}, meta, tuple(notes))

@@ -1,0 +1,176 @@
+r"""STREAM memory bandwidth (C 5.6 to 5.10, Fortran, MPI, and variants that print its table, BabelStream).
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: metric `bandwidth` in MB/s for each kernel
+kernels             one row per kernel and run
+    run             i64   from 1, in the order of the file
+    kernel          str   `copy`, `scale`, `add`, `triad` ..., lower case
+    bandwidth_mb_per_s  f64  best rate; 10**6 bytes per second
+    time_mean_s, time_min_s, time_max_s  f64  seconds; the mean is a root mean square up to version 4
+    array_size      i64   elements
+    threads         i64   counted by the program (OpenMP), or as requested
+    valid           bool  "Solution Validates" or "Failed Validation"; null where the file ends before
+
+Several runs may follow each other in a file, with anything between them.
+Source: stream.c 5.10, McCalpin: `1.0E-06 * bytes[j]/mintime[j]`; BabelStream main.cpp for its column order and
+`--mibibytes`. Assumption: `GB/s`, `GBytes/sec` is 10**9 bytes per second.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, integer, left_over, nothing, number, tables
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from esxparse.formats.source import Source
+
+FORMAT = "stream"
+TITLE = "STREAM memory bandwidth output"
+OPTIONS: frozenset[str] = frozenset()
+
+_TITLES = re.compile(
+    r"^\s*Function\s+(?:Best\s+)?(?:Rate\s*\(?)?(?P<unit>[MG]i?B(?:ytes)?/s(?:ec)?)\)?\s+(?P<rest>\S.*)$", re.IGNORECASE
+)
+_TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
+_TIME_NAMES = {"avg": "mean", "average": "mean", "rms": "mean", "mean": "mean", "min": "min", "max": "max"}
+_KERNEL = re.compile(r"^\s*(?P<name>[A-Za-z][A-Za-z0-9_ ]{0,24}?):?\s+(?P<numbers>-?[\d.]\S*(?:\s+\S+)*)\s*$")
+_UNITS = {"MB": 1.0, "GB": 1e3, "MIB": 2**20 / 1e6, "GIB": 2**30 / 1e6}
+_VERSION = re.compile(r"^\s*(?:STREAM\s+version\s+(?:\$Revision:\s*)?(?P<version>[\d.]+)|BabelStream)", re.IGNORECASE)
+_FACTS = {
+    "array_size": re.compile(r"^\s*(?:Array size\s*[=:]\s*(\d+)(?!\S*\.)|Total Aggregate Array size\s*=\s*(\d+))"),
+    "requested": re.compile(r"^\s*Number of Threads requested\s*=\s*(\d+)", re.IGNORECASE),
+    "threads": re.compile(r"^\s*Number of Threads counted\s*=\s*(\d+)", re.IGNORECASE),
+    "times": re.compile(r"^\s*(?:Each kernel will be executed|Running kernels)\s+(\d+)\s+times", re.IGNORECASE),
+    "element_bytes": re.compile(r"^\s*This system uses\s+(\d+)\s+bytes per", re.IGNORECASE),
+}
+_PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECASE)
+_FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
+_COMMON = ("copy", "scale", "add", "triad")
+
+_SCHEMA = {
+    "run": pl.Int64,
+    "kernel": pl.String,
+    "bandwidth_mb_per_s": pl.Float64,
+    "time_mean_s": pl.Float64,
+    "time_min_s": pl.Float64,
+    "time_max_s": pl.Float64,
+    "array_size": pl.Int64,
+    "threads": pl.Int64,
+    "valid": pl.Boolean,
+}
+
+
+def recognise(head: bytes) -> bool:
+    """By its version line, or by the titles of its table."""
+    return any(_VERSION.match(line) or _TITLES.match(line) for line in beginning(head).split("\n"))
+
+
+def read_titles(line: str) -> tuple[float, list[str]] | None:
+    """What the titles of a table say: MB/s per unit of its rates, and which times its columns hold."""
+    match = _TITLES.match(line)
+    if not match:
+        return None
+    times = [_TIME_NAMES[word.lower()] for word in _TIME.findall(match["rest"])]
+    return _UNITS[match["unit"].upper().partition("/")[0].replace("YTES", "")], times
+
+
+def read_kernel(line: str, factor: float, times: list[str]) -> Fields | None:
+    """One line of the table: the kernel, its rate in MB/s, its times in seconds."""
+    match = _KERNEL.match(line)
+    values = [number(cell) for cell in match["numbers"].split()] if match else []
+    if not match or not values or values[0] is None:
+        return None
+    row = {f"time_{name}_s": value for name, value in zip(times, values[1:], strict=False)}
+    return {"kernel": match["name"].strip().lower(), "bandwidth_mb_per_s": values[0] * factor, **row}
+
+
+def read_fact(line: str) -> Fields:
+    """What a line says of the run to come."""
+    return {
+        name: integer(next(group for group in match.groups() if group))
+        for name, pattern in _FACTS.items()
+        if (match := pattern.match(line))
+    }
+
+
+def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
+    """The runs of a file (facts, kernels, validity, first line), and lines in their tables that are no rows."""
+    runs: list[Fields] = []
+    rest: list[tuple[int, str]] = []
+    facts: Fields = {}
+    titles = None
+    for place, line in enumerate(lines, 1):
+        if version := _VERSION.match(line):
+            facts, titles = {"line": place, "release": version["version"]}, None
+        elif found := read_titles(line):
+            titles = found
+            runs.append({"line": place, **facts, "kernels": [], "valid": None})
+        elif titles and (row := read_kernel(line, *titles)):
+            runs[-1]["kernels"].append(row)
+        elif runs and (_FAILED.search(line) or _PASSED.search(line)):
+            passed = not _FAILED.search(line) and runs[-1]["valid"] is not False
+            runs[-1] |= {"valid": passed, "checked": place}
+        else:
+            facts |= read_fact(line)
+            # A line that is no row may be a damaged one: the table goes on below it.
+            rest += [(place, line)] if titles and line.strip(" -\t") else []
+            titles = titles if line.strip(" -\t") else None
+    return runs, rest
+
+
+def about(run: Fields, place: int) -> list[Note]:
+    """What is odd about a run."""
+    notes = []
+    if run["valid"] is False:
+        message = f"run {place} failed its validation: its rates are of wrong results"
+        notes.append(Note(message, line=run["checked"], severity="warning"))
+    names = {row["kernel"] for row in run["kernels"]}
+    lost = [name for name in _COMMON if name not in names]
+    if lost and names <= set(_COMMON):
+        message = f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost"
+        notes.append(Note(message, line=run["line"], severity="warning"))
+    elif run["valid"] is None:
+        notes.append(Note(f"run {place} does not say whether its results are right", line=run["line"]))
+    return notes
+
+
+def configuration(run: Fields) -> str:
+    """The settings of a run, as text."""
+    threads = run.get("threads") or run.get("requested")
+    parts = [
+        f"{run['array_size']} elements" if run.get("array_size") else "",
+        f"{threads} threads" if threads else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def read(source: Source) -> Recording:
+    """Reads the output of one or many runs of STREAM."""
+    text = read_text(source)
+    found, rest = split(text.lines())
+    notes = [*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))]
+    runs, rows = [], []
+    for place, run in enumerate(found, 1):
+        threads = run.get("threads") or run.get("requested")
+        shared = {"run": place, "array_size": run.get("array_size"), "threads": threads, "valid": run["valid"]}
+        for row in run["kernels"]:
+            figure = Figure("bandwidth", row["bandwidth_mb_per_s"], "MB/s", higher_is_better=True)
+            runs.append(Run(row["kernel"], configuration(run), (figure,), run["valid"]))
+            rows.append({**shared, **row})
+    if not rows:
+        raise nothing(notes, "STREAM")
+    facts = {"release": next((run["release"] for run in found if run.get("release")), None), "samples": len(found)}
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables=tables("stream", runs, {"kernels": (rows, _SCHEMA)}),
+        meta={name: value for name, value in facts.items() if value is not None},
+        notes=(*notes, *left_over(rest, "warning")),
+    )

@@ -1,0 +1,309 @@
+"""sysbench text output (0.4, 0.5, 1.0, 1.1): cpu, memory, fileio, threads, mutex, oltp and other Lua tests.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: `events` (events/s), `transactions`, `queries` ... (per
+                    second), `memory_bandwidth`, `read_bandwidth` ... (MiB/s), `latency_mean`, `latency_p95` ... (ms),
+                    `total_time` (s), and amounts of work (unit `1`), which have no better direction
+intervals           one row per figure of an intermediate report (`--report-interval`): run, elapsed_s, metric, value,
+                    unit
+histogram           one row per bin of `--histogram`: run, to_ms, count (values are the bin's own, as printed)
+
+`test` is `unknown` where the output does not tell (threads and mutex of 1.0 print nothing of themselves) and the
+command is not in the file either. Checkpoint reports are runs of their own, with the time in `configuration`.
+Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `MB` and `MiB` are all 2**20 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, integer, left_over, nothing, number, tables
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from esxparse.formats.source import Source
+
+FORMAT = "sysbench"
+TITLE = "sysbench output"
+OPTIONS: frozenset[str] = frozenset()
+
+_BANNER = re.compile(r"^\s*sysbench (?P<version>\d[\w.+-]*)(?: \(|:|$)")
+_COMMAND = re.compile(
+    r"\bsysbench\b.*?(?:--test=|\s)(?:\S*/)?(?P<test>cpu|memory|fileio|threads|mutex|oltp\w*|bulk_insert|select_\w+)"
+    r"(?:\.lua)?\b.*\brun\b"
+)
+_CHECKPOINT = re.compile(r"^\s*\[\s*(?P<at>\d+)s\s*\] Checkpoint report:")
+_INTERVAL = re.compile(r"^\s*\[\s*(?P<at>\d+(?:\.\d+)?)s\s*\] (?P<rest>.*\S)\s*$")
+_BIN = re.compile(r"^\s*(?P<to>\d+\.\d+)\s+\|[* ]*\s(?P<count>\d+)\s*$")
+_TESTS: Mapping[str, re.Pattern[str]] = {
+    "cpu": re.compile(r"Prime numbers limit|Maximum prime number|CPU performance benchmark|^CPU speed:"),
+    "memory": re.compile(r"memory (?:operations )?speed test|^Memory transfer|^Total operations: |MiB transferred"),
+    "fileio": re.compile(r"^Extra file open flags|^File operations:|Requests/sec executed|\bIOPS="),
+    "threads": re.compile(r"thread subsystem performance test"),
+    "mutex": re.compile(r"mutex performance test"),
+    "oltp": re.compile(r"^(?:OLTP test|SQL) statistics:|Running .*OLTP test"),
+}
+_SETTINGS = {
+    "threads": re.compile(r"^Number of threads: (\d+)"),
+    "block": re.compile(r"^(?:\s*block size: |Block size |Memory block size: )(\S+)"),
+    "mode": re.compile(r"^Doing (.+?)(?: test)?$"),
+    "operation": re.compile(r"^\s*operation: (\w+)|^Memory operations type: (\w+)"),
+    "primes": re.compile(r"^(?:Prime numbers limit|Maximum prime number checked in CPU test): (\d+)"),
+    "rate": re.compile(r"^Target transaction rate: (\S+)"),
+    "total": re.compile(r"^\s*(\S+) total file size"),
+}
+_SHOWN = {
+    "threads": "{} threads",
+    "mode": "{}",
+    "operation": "{}",
+    "block": "block {}",
+    "total": "{} of files",
+    "primes": "primes to {}",
+    "rate": "rate {}",
+    "checkpoint": "checkpoint at {} s",
+}
+_UP, _DOWN, _NEITHER = True, False, None
+_SIZES = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
+_N = r"(-?\d+(?:\.\d+)?)"
+
+_LINES: tuple[tuple[re.Pattern[str], tuple[tuple[str, str, bool | None], ...]], ...] = tuple(
+    (re.compile(pattern), figures)
+    for pattern, figures in (
+        (rf"^\s*events per second:\s*{_N}", (("events", "events/s", _UP),)),
+        (rf"^\s*events/s \(eps\):\s*{_N}", (("events", "events/s", _UP),)),
+        (rf"^\s*(?:total time|time elapsed):\s*{_N}s", (("total_time", "s", _DOWN),)),
+        (rf"^\s*total number of events:\s*{_N}", (("event_count", "1", _NEITHER),)),
+        (rf"^\s*total time taken by event execution:\s*{_N}", (("execution_time", "s", _NEITHER),)),
+        (rf"^\s*min:\s*{_N}(?:ms)?\s*$", (("latency_min", "ms", _DOWN),)),
+        (rf"^\s*avg:\s*{_N}(?:ms)?\s*$", (("latency_mean", "ms", _DOWN),)),
+        (rf"^\s*max:\s*{_N}(?:ms)?\s*$", (("latency_max", "ms", _DOWN),)),
+        (rf"^\s*sum:\s*{_N}(?:ms)?\s*$", (("latency_sum", "ms", _NEITHER),)),
+        (
+            rf"^\s*transactions:\s*{_N}\s*\({_N} per sec",
+            (("transaction_count", "1", None), ("transactions", "1/s", _UP)),
+        ),
+        (rf"^\s*queries:\s*{_N}\s*\({_N} per sec", (("query_count", "1", None), ("queries", "1/s", _UP))),
+        (
+            rf"^\s*read/write requests:\s*{_N}\s*\({_N} per sec",
+            (("request_count", "1", None), ("requests", "1/s", _UP)),
+        ),
+        (
+            rf"^\s*other operations:\s*{_N}\s*\({_N} per",
+            (("other_count", "1", None), ("other_operations", "1/s", None)),
+        ),
+        (rf"^\s*deadlocks:\s*{_N}\s*\({_N} per sec", (("deadlock_count", "1", _DOWN), ("deadlocks", "1/s", _DOWN))),
+        (rf"^\s*ignored errors:\s*{_N}\s*\({_N} per sec", (("error_count", "1", _DOWN), ("errors", "1/s", _DOWN))),
+        (rf"^\s*reconnects:\s*{_N}\s*\({_N} per sec", (("reconnect_count", "1", _DOWN), ("reconnects", "1/s", _DOWN))),
+        (rf"^\s*reads/s:\s*{_N}", (("reads", "1/s", _UP),)),
+        (rf"^\s*writes/s:\s*{_N}", (("writes", "1/s", _UP),)),
+        (rf"^\s*fsyncs/s:\s*{_N}", (("fsyncs", "1/s", _UP),)),
+        (rf"^\s*read, MiB/s:\s*{_N}", (("read_bandwidth", "MiB/s", _UP),)),
+        (rf"^\s*written, MiB/s:\s*{_N}", (("write_bandwidth", "MiB/s", _UP),)),
+        (rf"^\s*read:\s+IOPS={_N}\s+{_N} MiB/s", (("reads", "1/s", _UP), ("read_bandwidth", "MiB/s", _UP))),
+        (rf"^\s*write:\s+IOPS={_N}\s+{_N} MiB/s", (("writes", "1/s", _UP), ("write_bandwidth", "MiB/s", _UP))),
+        (rf"^\s*fsync:\s+IOPS={_N}", (("fsyncs", "1/s", _UP),)),
+        (rf"^\s*{_N} Requests/sec executed", (("requests", "1/s", _UP),)),
+        (
+            rf"^\s*Total operations: {_N} \(\s*{_N} per second",
+            (("operation_count", "1", None), ("operations", "1/s", _UP)),
+        ),
+        (
+            rf"^\s*Operations performed: {_N} \(\s*{_N} ops/sec",
+            (("operation_count", "1", None), ("operations", "1/s", _UP)),
+        ),
+        (
+            rf"^\s*{_N} (?:MiB|MB) transferred \({_N} (?:MiB|MB)/sec",
+            (("transferred", "MiB", None), ("memory_bandwidth", "MiB/s", _UP)),
+        ),
+        (
+            rf"^\s*Operations performed:\s+{_N} (?i:reads?, {_N} writes?, {_N} other)",
+            (("read_count", "1", None), ("write_count", "1", None), ("other_count", "1", None)),
+        ),
+    )
+)
+_PERCENTILE = re.compile(rf"^\s*(?:approx\.\s+)?(?P<which>\d+(?:\.\d+)?)(?:th|st|nd|rd)? percentile:\s*{_N}(?:ms)?\s*$")
+_OLD_BANDWIDTH = re.compile(r"Total transferred \S+\s+\((?P<value>[\d.]+)(?P<size>[KMGT]?)i?[bB]/sec\)")
+_QUERIES = re.compile(rf"^\s+(?P<kind>read|write|other|total):\s+{_N}\s*$")
+_INTERVALS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
+    (re.compile(pattern), metric, unit)
+    for pattern, metric, unit in (
+        (rf"(?:thds|threads): {_N}", "threads", "1"),
+        (rf"eps: {_N}", "events", "events/s"),
+        (rf"tps: {_N}", "transactions", "1/s"),
+        (rf"qps: {_N}", "queries", "1/s"),
+        (rf"\(r/w/o: {_N}/", "reads", "1/s"),
+        (rf"\(r/w/o: [\d.]+/{_N}/", "writes", "1/s"),
+        (rf"\(r/w/o: [\d.]+/[\d.]+/{_N}\)", "other_operations", "1/s"),
+        (rf"\breads: {_N} Mi?B/s", "read_bandwidth", "MiB/s"),
+        (rf"\breads: {_N}(?!\S* Mi?B)", "reads", "1/s"),
+        (rf"writes: {_N} Mi?B/s", "write_bandwidth", "MiB/s"),
+        (rf"writes: {_N}(?!\S* Mi?B)", "writes", "1/s"),
+        (rf"fsyncs: {_N}/s", "fsyncs", "1/s"),
+        (rf"^{_N} Mi?B/sec", "memory_bandwidth", "MiB/s"),
+        (rf"(?:lat|latency) \(ms,\S+\): {_N}", "latency_percentile", "ms"),
+        (rf"response time: {_N}\s*ms", "latency_percentile", "ms"),
+        (rf"err(?:ors)?(?:/s)?: +{_N}", "errors", "1/s"),
+        (rf"reconn(?:/s|ects)?: +{_N}", "reconnects", "1/s"),
+    )
+)
+_ORDINARY = re.compile(
+    r"^\s*(?:Running the test with|Initializ|Threads? started|Done\.|General statistics|Latency|Threads fairness|"
+    r"events \(avg|execution time \(avg|CPU speed|SQL statistics|OLTP test stat|queries performed|"
+    r"Test execution summary|per-request statistics|response time|File operations|Throughput|Report |"
+    r"Random number|Time limit|value  -|"
+    r"total size|scope|\d+ files|Number of |Read/Write ratio|Periodic FSYNC|Calling fsync|Using |Extra file|Read \S+b|"
+    r"Maximum prime|Memory |\(last message|Running |No DB drivers|Skipping|Warmup|Additional request|percentile|Doing|"
+    r"WARNING: Both|Creating|.*\.\.\.$|Thread yields|Mutex)"
+)
+_ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
+
+_INTERVAL_SCHEMA = {
+    "run": pl.Int64,
+    "elapsed_s": pl.Float64,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "unit": pl.String,
+}
+_HISTOGRAM = {"run": pl.Int64, "to_ms": pl.Float64, "count": pl.Int64}
+
+
+def recognise(head: bytes) -> bool:
+    """By its version line, or by two parts of its report."""
+    lines = beginning(head).split("\n")
+    if any(_BANNER.match(line) for line in lines):
+        return True
+    parts = ("General statistics:", "Test execution summary:")
+    return any(line.strip() in parts for line in lines) and any(line.strip() == "Threads fairness:" for line in lines)
+
+
+def read_figures(line: str) -> list[Figure]:
+    """The figures that a line of a report tells."""
+    for pattern, figures in _LINES:
+        if match := pattern.match(line):
+            values = zip(figures, match.groups(), strict=True)
+            return [Figure(metric, number(text), unit, better) for (metric, unit, better), text in values]
+    if match := _PERCENTILE.match(line):
+        return [Figure(f"latency_p{float(match['which']):g}", number(match[2]), "ms", higher_is_better=False)]
+    if match := _OLD_BANDWIDTH.search(line):
+        value = number(match["value"])
+        mib = None if value is None else value * _SIZES[match["size"]]
+        return [Figure("total_bandwidth", mib, "MiB/s", higher_is_better=True)]
+    if match := _QUERIES.match(line):
+        return [Figure(f"{match['kind']}_query_count", number(match[2]), "1")]
+    return []
+
+
+def read_interval(at: str, rest: str) -> list[Fields]:
+    """The figures of one intermediate report."""
+    rows = []
+    for pattern, metric, unit in _INTERVALS:
+        if match := pattern.search(rest):
+            rows.append({"elapsed_s": number(at), "metric": metric, "value": number(match[1]), "unit": unit})
+    return rows
+
+
+def _started(place: int, **facts: str | None) -> Fields:
+    return {"line": place, "figures": [], "intervals": [], "histogram": [], "settings": {}, "test": None, **facts}
+
+
+def read_line(line: str, place: int, runs: list[Fields]) -> bool:
+    """Adds what a line tells to the latest run, or to a new one; false where it tells nothing."""
+    run = runs[-1]
+    told = next((name for name, pattern in _TESTS.items() if pattern.search(line)), None)
+    run["test"] = run["test"] or told
+    settings = _settings(line)
+    run["settings"] |= settings
+    if checkpoint := _CHECKPOINT.match(line):
+        # What follows is a report of its own, and one for the whole run comes after.
+        run["settings"]["checkpoint"] = checkpoint["at"]
+        return True
+    if interval := _INTERVAL.match(line):
+        rows = read_interval(interval["at"], interval["rest"])
+        run["intervals"] += rows
+        return bool(rows)
+    if step := _BIN.match(line):
+        run["histogram"].append({"to_ms": number(step["to"]), "count": integer(step["count"])})
+        return True
+    figures = read_figures(line)
+    if {one.metric for one in figures} & {one.metric for one in run["figures"]}:
+        again = _started(place, release=run["release"], command=run["command"], test=run["test"])
+        again["settings"] = {name: value for name, value in run["settings"].items() if name != "checkpoint"}
+        runs.append(again)
+    runs[-1]["figures"] += figures
+    return bool(figures or told or settings)
+
+
+def split(lines: Iterable[str]) -> tuple[list[Fields], list[tuple[int, str]], list[tuple[int, str]]]:
+    """The runs of a file; lines that say what went wrong; lines nobody reads."""
+    runs: list[Fields] = []
+    wrong: list[tuple[int, str]] = []
+    rest: list[tuple[int, str]] = []
+    command = None
+    for place, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if banner := _BANNER.match(line):
+            runs.append(_started(place, release=banner["version"], command=command))
+            command = None
+        elif match := _COMMAND.search(line):
+            command = match["test"]
+        elif _ERROR.match(line):
+            wrong.append((place, line))
+        else:
+            if not runs:
+                runs.append(_started(place, release=None, command=command))
+            if not read_line(line.rstrip(), place, runs) and not _ORDINARY.match(line):
+                rest.append((place, line))
+    return [run for run in runs if run["figures"] or run["intervals"] or run["release"]], wrong, rest
+
+
+def _settings(line: str) -> dict[str, str]:
+    found = {}
+    for name, pattern in _SETTINGS.items():
+        if match := pattern.match(line):
+            found[name] = next(group for group in match.groups() if group is not None)
+    return found
+
+
+def run_of(run: Fields) -> Run:
+    """One run as the common table has it."""
+    settings = [shown.format(run["settings"][name]) for name, shown in _SHOWN.items() if name in run["settings"]]
+    test = run["test"] if run["test"] and run["test"] != "oltp" else run["command"] or run["test"] or "unknown"
+    return Run(test, ", ".join(settings), tuple(run["figures"]))
+
+
+def read(source: Source) -> Recording:
+    """Reads one or many runs of sysbench."""
+    text = read_text(source)
+    found, wrong, rest = split(text.lines())
+    notes = [*text.notes, *errors(wrong, "sysbench")]
+    notes += [
+        Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
+        for run in found
+        if not run["figures"]
+    ]
+    runs = [run for run in found if run["figures"]]
+    details = {
+        name: ([{"run": place, **row} for place, run in enumerate(found, 1) for row in run[name]], schema)
+        for name, schema in (("intervals", _INTERVAL_SCHEMA), ("histogram", _HISTOGRAM))
+    }
+    if not runs and not details["intervals"][0]:
+        raise nothing(notes, "sysbench")
+    unknown = [run for run in runs if run_of(run).test == "unknown"]
+    if unknown:
+        notes.append(Note("the output does not name its test: it is called unknown", line=unknown[0]["line"]))
+    release = next((run["release"] for run in found if run["release"]), None)
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables=tables("sysbench", [run_of(run) for run in runs], details),
+        meta={"samples": len(runs), **({"release": release} if release else {})},
+        notes=(*notes, *left_over(rest)),
+    )

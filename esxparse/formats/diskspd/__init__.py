@@ -1,0 +1,151 @@
+"""DiskSpd output, 2.0 to 2.2: XML (`-Rxml`) and text.
+
+Tables
+------
+jobs         one row for each time span, direction and, of those, the whole and each thread and target
+    run              i64   number of the output in the file, from 1: several may be in one
+    timespan         i64   number of the time span in the run, from 1
+    level            str   total (all threads and targets together) or thread (one thread and target)
+    thread           i64   null in totals
+    target           str   path of the file or disk; null in totals
+    direction        str   read, write, all
+    ios, bytes       i64   while measuring
+    iops             f64   I/Os per second; text: as printed
+    bandwidth_bytes_per_s  f64   bytes / run_time_s
+    latency_mean_ms, latency_stddev_ms   f64   milliseconds; null where there was no such I/O, or no `-L`
+    latency_min_ms, latency_max_ms       f64   in totals only, from the percentiles 0 and 100
+    iops_stddev      f64   standard deviation of the IOPS of the buckets (`-D`)
+    run_time_s       f64   seconds measured
+    workers          i64   threads
+    block_size_bytes, queue_depth, read_pct, random_pct   as set; null in totals of targets that differ
+percentiles  one row for each percentile; needs `-L`
+    run, timespan, direction   as above
+    target           str   null: all targets together. Text has tables of each target where there are several
+    percentile       f64   0 is the minimum, 100 the maximum
+    latency_ms       f64
+series       one row for each bucket of time and metric (XML with `-D`)
+    run, timespan, thread, target, direction   as above; thread and target null: all together
+    elapsed_s        f64   end of the bucket, seconds from the start of the measurement
+    metric           str   iops (I/Os per second), latency_min_ms, latency_max_ms, latency_mean_ms, latency_stddev_ms
+                           (milliseconds; buckets without I/O have none)
+    value            f64
+cpu          one row for each processor, and one for their average
+    run, timespan    i64
+    socket, node, group, core, cpu   i64   null where the release prints none; all null: the average
+    cpu_pct, user_pct, kernel_pct, idle_pct   f64   kernel without idle
+targets      what was asked for, one row for each time span and target
+    run, timespan    i64
+    target           str   path, or name of a template
+    block_size_bytes i64
+    queue_depth      i64   outstanding I/Os per thread and target (`-o`); of a thread pool (`-O`) per thread
+    workers          i64   threads per target (`-t`), or of the pool (`-F`)
+    read_pct, random_pct   f64
+    stride_bytes     i64   alignment of random I/O, stride of sequential
+    duration_s, warmup_s, cooldown_s   f64
+
+`meta`: host, release (XML), start (UTC, as printed), command_line (text).
+
+Source: `ResultParser.cpp`, `XmlResultParser.cpp`, `Common.cpp` of the program (github.com/microsoft/diskspd): sizes and
+MiB/s are powers of two, times of a run are UTC, MB/s of early releases is 2**20 too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import DamagedError
+from esxparse.formats.diskspd.rows import TABLES, empty, frames
+from esxparse.formats.diskspd.text import read_run, runs
+from esxparse.formats.diskspd.xml import documents, read_document
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from esxparse.formats.diskspd.rows import Row
+    from esxparse.formats.source import Source
+    from esxparse.formats.text import Text
+
+FORMAT = "diskspd"
+TITLE = "DiskSpd output (XML, text)"
+OPTIONS: frozenset[str] = frozenset()
+
+_XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
+_TEXT = re.compile(
+    r"""^[ \t]*(?:
+        Command\ Line:[^\n]*\n\s*(?:Experiment\ Flags:[^\n]*\n\s*)?Input\ parameters:
+      | Results\ for\ timespan\ \d+:[ \t]*$
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def recognise(head: bytes) -> bool:
+    """By the beginning of the XML, or the first lines of the text."""
+    text = beginning(head)
+    return bool(_XML.search(text) or _TEXT.search(text))
+
+
+def read(source: Source) -> Recording:
+    """Reads one or several outputs.
+
+    Raises:
+        DamagedError: There is no result and no profile in it, or it declares entities.
+    """
+    text = read_text(source)
+    rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
+    if not any(rows.values()):
+        why = f": {notes[0]}" if notes else ""
+        msg = f"holds no result of DiskSpd{why}; the run may have failed, or the copy"
+        raise DamagedError(msg)
+    if not rows["jobs"]:
+        notes.append(Note("no results: only what was asked for", severity="warning"))
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables=frames(rows),
+        meta=_meta(facts),
+        notes=(*text.notes, *notes),
+    )
+
+
+def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+    rows = empty()
+    facts: list[Row] = []
+    notes: list[Note] = []
+    for line, document, between in documents(text.text):
+        if between:
+            notes.append(Note(f"text outside of the results, left out: {between[:60]!r}", line))
+        if document:
+            own, known, more = read_document(document, line, len(facts) + 1)
+            facts.append(known)
+            notes += more
+            for name in TABLES:
+                rows[name] += own[name]
+    return rows, facts, notes
+
+
+def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+    rows = empty()
+    facts: list[Row] = []
+    notes: list[Note] = []
+    lines = text.lines()
+    cut = len(lines) if lines[-1].strip() else None
+    for run, part in enumerate(runs(lines), 1):
+        own, known, more = read_run(part, run, cut=cut)
+        facts.append(known)
+        notes += more
+        for name in TABLES:
+            rows[name] += own[name]
+    return rows, facts, notes
+
+
+def _meta(facts: list[Row]) -> dict[str, Any]:
+    """What is known of the whole: names that differ between runs are listed."""
+    meta: dict[str, Any] = {}
+    for name in ("host", "release", "command_line"):
+        known = list(dict.fromkeys(fact[name] for fact in facts if fact.get(name)))
+        if known:
+            meta[name] = ", ".join(known)
+    starts = [fact["start"] for fact in facts if fact.get("start")]
+    return meta | ({"start": min(starts)} if starts else {})

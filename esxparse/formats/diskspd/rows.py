@@ -1,0 +1,131 @@
+"""What both outputs of DiskSpd are read into: rows of the tables, and the settings that belong to them."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+Row = dict[str, Any]
+Schema = dict[str, Any]
+
+TABLES = ("jobs", "percentiles", "series", "cpu", "targets")
+DIRECTIONS = ("read", "write", "all")
+SETTINGS = ("block_size_bytes", "queue_depth", "read_pct", "random_pct")
+
+_WHICH: Schema = {"run": pl.Int64, "timespan": pl.Int64}
+SCHEMAS: dict[str, Schema] = {
+    "jobs": _WHICH
+    | {"level": pl.String, "thread": pl.Int64, "target": pl.String, "direction": pl.String}
+    | dict.fromkeys(("ios", "bytes"), pl.Int64)
+    | dict.fromkeys(("iops", "bandwidth_bytes_per_s"), pl.Float64)
+    | dict.fromkeys(("latency_mean_ms", "latency_stddev_ms", "latency_min_ms", "latency_max_ms"), pl.Float64)
+    | {"iops_stddev": pl.Float64, "run_time_s": pl.Float64, "workers": pl.Int64}
+    | {"block_size_bytes": pl.Int64, "queue_depth": pl.Int64, "read_pct": pl.Float64, "random_pct": pl.Float64},
+    "percentiles": _WHICH
+    | {"target": pl.String, "direction": pl.String, "percentile": pl.Float64, "latency_ms": pl.Float64},
+    "series": _WHICH
+    | {"thread": pl.Int64, "target": pl.String, "elapsed_s": pl.Float64, "metric": pl.String}
+    | {"direction": pl.String, "value": pl.Float64},
+    "cpu": _WHICH
+    | dict.fromkeys(("socket", "node", "group", "core", "cpu"), pl.Int64)
+    | dict.fromkeys(("cpu_pct", "user_pct", "kernel_pct", "idle_pct"), pl.Float64),
+    "targets": _WHICH
+    | {"target": pl.String, "block_size_bytes": pl.Int64, "queue_depth": pl.Int64, "workers": pl.Int64}
+    | {"read_pct": pl.Float64, "random_pct": pl.Float64, "stride_bytes": pl.Int64}
+    | {"duration_s": pl.Float64, "warmup_s": pl.Float64, "cooldown_s": pl.Float64},
+}
+
+_LARGEST = (1 << 63) - 1
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UTC)?")
+_NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?")
+
+
+def number(text: str | None) -> float | None:
+    """The number in a text; none where it is none.
+
+    >>> number(" 13.51 "), number("99.95%"), number("N/A"), number("-nan(ind)"), number(None)
+    (13.51, 99.95, None, None, None)
+    """
+    stripped = (text or "").strip().removesuffix("%")
+    value = float(stripped) if _NUMBER.fullmatch(stripped) else None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def whole(text: str | None) -> int | None:
+    """The whole number in a text; none where it is none, or one too large for a count."""
+    stripped = (text or "").strip()
+    if not stripped.isascii() or not stripped.isdecimal() or len(stripped) > len(str(_LARGEST)):
+        return None
+    value = int(stripped)
+    return value if value <= _LARGEST else None
+
+
+def size(text: str | None) -> int | None:
+    """A size in bytes: the program counts in powers of two.
+
+    >>> size("64KiB"), size("65536"), size("1.5MiB"), size("10GB")
+    (65536, 65536, 1572864, 10737418240)
+    """
+    found = _SIZE.fullmatch((text or "").strip())
+    value = None if found is None else round(float(found[1]) * (1 << _UNITS[found[2].lower()]))
+    return value if value is not None and value <= _LARGEST else None
+
+
+def moment(text: str | None) -> datetime | None:
+    """The start of a run, which is printed in UTC.
+
+    >>> moment("2023/08/04 12:31:07 UTC").isoformat()
+    '2023-08-04T12:31:07+00:00'
+    """
+    found = _TIME.fullmatch((text or "").strip())
+    try:
+        return datetime(*(int(part) for part in found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None
+
+
+def common(settings: Sequence[Row], target: str | None) -> Row:
+    """The settings of a target, or of all where it is none: those that are the same in each."""
+    own = [row for row in settings if target is None or row["target"] == target] or list(settings)
+    return {name: own[0].get(name) if len({row.get(name) for row in own}) == 1 else None for name in SETTINGS}
+
+
+def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
+    """A row of `jobs`: rates from the counts and the time; what `counted` has of its own stays."""
+    ios, size_of_all = counted.get("ios"), counted.get("bytes")
+    timed = seconds or None
+    rates = {
+        "iops": ios / timed if timed and ios is not None else None,
+        "bandwidth_bytes_per_s": size_of_all / timed if timed and size_of_all is not None else None,
+    }
+    return which | {"direction": direction, "run_time_s": seconds} | rates | counted
+
+
+def empty() -> dict[str, list[Row]]:
+    """No rows for each table."""
+    return {name: [] for name in TABLES}
+
+
+def frames(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
+    """The tables that have rows."""
+    return {name: pl.DataFrame(rows[name], schema=SCHEMAS[name]).lazy() for name in TABLES if rows[name]}
+
+
+def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
+    """One note for lines that are not understood, with the first of them."""
+    there = list(lines)
+    if there:
+        line, text = there[0]
+        more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
+        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning")

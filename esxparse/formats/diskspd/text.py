@@ -1,0 +1,300 @@
+"""What DiskSpd prints for people (`-Rtext`, the default)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, number, size, strange, whole
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from esxparse.formats.diskspd.rows import Row
+
+Lines = list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """A table as printed."""
+
+    kind: str
+    header: list[str]
+    label: str
+    """The last line before it that is in no table."""
+    rows: list[tuple[int, list[str]]]
+
+
+_RUN = re.compile(r"\s*Command Line:(?P<command>.*)")
+_RESULTS = re.compile(r"\s*Results for timespan (\d{1,9}):\s*")
+_TOTALS = re.compile(r"\s*Totals:\s*")
+_SECTION = {"total io": "all", "read io": "read", "write io": "write"}
+_IO = {
+    "bytes": ("bytes", whole),
+    "i/os": ("ios", whole),
+    "i/o per s": ("iops", number),
+    "avglat": ("latency_mean_ms", number),
+    "latstddev": ("latency_stddev_ms", number),
+    "iopsstddev": ("iops_stddev", number),
+}
+_MIB = ("mib/s", "mb/s")
+"""Both are 2**20 bytes per second: the earliest releases wrote MB/s."""
+_CPU = {"usage": "cpu_pct", "user": "user_pct", "kernel": "kernel_pct", "idle": "idle_pct"}
+_PLACES = ("socket", "node", "group", "core", "cpu")
+_PERCENTILE = re.compile(r"(?P<plain>\d{1,2}(?:\.\d+)?)(?:st|nd|rd|th)|(?P<nines>\d{1,2})-nines|(?P<end>min|max)")
+_FACT = re.compile(r"\s*(?P<name>[a-z][a-z .]{2,40}):\s*(?P<value>.*)", re.IGNORECASE)
+_ETW = re.compile(r"\s*(?:ETW:|ETW Buffer Settings|Wait Statistics|Effective IO Distributions)")
+
+_SETTINGS = (
+    (re.compile(r"block size: (.+)"), lambda found: {"block_size_bytes": size(found[1])}),
+    (re.compile(r"performing read test"), lambda _: {"read_pct": 100.0}),
+    (re.compile(r"performing write test"), lambda _: {"read_pct": 0.0}),
+    (re.compile(r"performing mix test \(read/write ratio: (\d+)/\d+\)"), lambda found: {"read_pct": number(found[1])}),
+    (
+        re.compile(r"using random I/O \(alignment: (.+)\)"),
+        lambda found: {"random_pct": 100.0, "stride_bytes": size(found[1])},
+    ),
+    (
+        re.compile(r"using(?: interlocked)? sequential I/O \(stride: (.+)\)"),
+        lambda found: {"random_pct": 0.0, "stride_bytes": size(found[1])},
+    ),
+    (
+        re.compile(r"using mixed random/sequential I/O \((\d+)% random\) \(alignment/stride: (.+)\)"),
+        lambda found: {"random_pct": number(found[1]), "stride_bytes": size(found[2])},
+    ),
+    (
+        re.compile(r"number of outstanding I/O operations(?: per thread)?: (\d+)"),
+        lambda found: {"queue_depth": whole(found[1])},
+    ),
+    (re.compile(r"threads per file: (\d+)"), lambda found: {"workers": whole(found[1])}),
+    (re.compile(r"thread pool with (\d+) threads"), lambda found: {"workers": whole(found[1])}),
+    (re.compile(r"duration: (\d+)s"), lambda found: {"duration_s": number(found[1])}),
+    (re.compile(r"warm up time: (\d+)s"), lambda found: {"warmup_s": number(found[1])}),
+    (re.compile(r"cool down time: (\d+)s"), lambda found: {"cooldown_s": number(found[1])}),
+)
+"""A line of the input parameters, and what it sets."""
+
+
+def runs(lines: list[str]) -> Iterator[Lines]:
+    """The numbered lines of each run of the program: several may be in one file."""
+    current: Lines = []
+    for number_of_line, line in enumerate(lines, 1):
+        if _RUN.match(line) and any(_RESULTS.match(text) or _RUN.match(text) for _, text in current):
+            yield current
+            current = []
+        current.append((number_of_line, line))
+    yield current
+
+
+def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list[Row]], Row, list[Note]]:
+    """Rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
+    rows = empty()
+    notes: list[Note] = []
+    before, spans = _spans(lines)
+    rows["targets"], facts = _parameters(before, run)
+    for place, span in spans:
+        which = {"run": run, "timespan": place}
+        settings = [row for row in rows["targets"] if row["timespan"] == place]
+        notes += _read_span(which, span, settings, rows, cut)
+    return rows, facts, notes
+
+
+def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
+    """The lines before the results, and those of each time span."""
+    before: Lines = []
+    spans: list[tuple[int, Lines]] = []
+    for numbered in lines:
+        found = _RESULTS.fullmatch(numbered[1])
+        if found:
+            spans.append((int(found[1]), []))
+        elif _TOTALS.fullmatch(numbered[1]):
+            # Sums over the time spans, which are all in the tables.
+            break
+        else:
+            (spans[-1][1] if spans else before).append(numbered)
+    return before, spans
+
+
+def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row]:
+    """Rows of `targets`, and what is known of the run."""
+    targets: list[Row] = []
+    facts: Row = {}
+    span: Row = {"run": run, "timespan": 1}
+    for _, line in lines:
+        text = line.strip()
+        command, fact = _RUN.match(line), _FACT.fullmatch(line)
+        name, said = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
+        set_here = next((what(found) for rule, what in _SETTINGS if (found := rule.fullmatch(text))), None)
+        if command:
+            facts["command_line"] = command["command"].strip() or None
+        elif name == "timespan":
+            span = {"run": run, "timespan": whole(said) or 1}
+        elif name == "path":
+            targets.append(span | {"target": said.removeprefix("template target ").strip("'")})
+        elif name == "computer name":
+            facts["host"] = said or None
+        elif name == "start time":
+            facts["start"] = moment(said)
+        elif set_here is not None and targets and targets[-1]["timespan"] == span["timespan"]:
+            targets[-1] |= set_here
+        elif set_here is not None:
+            span |= set_here
+    return targets, facts
+
+
+def _cells(text: str) -> list[str]:
+    return [cell.strip() for cell in text.split("|")]
+
+
+def _kind(cells: list[str]) -> str | None:
+    """Which table a header line begins; none where it is no header."""
+    if {"cpu", "usage"} <= set(cells):
+        return "cpu"
+    if cells[:2] == ["thread", "bytes"]:
+        return "jobs"
+    if cells[0] == "%-ile":
+        return "percentiles"
+    return "other" if cells[0] in {"thread", "type", "size"} and len(cells) > 1 else None
+
+
+def _printed(lines: Lines) -> tuple[list[_Printed], Lines]:
+    """The tables of a time span, and the lines that are in none."""
+    tables: list[_Printed] = []
+    plain: Lines = []
+    for line, text in lines:
+        stripped = text.strip()
+        cells = _cells(stripped)
+        kind = _kind([cell.lower() for cell in cells])
+        if not stripped.strip("-*"):
+            continue
+        if kind:
+            tables.append(_Printed(kind, [cell.lower() for cell in cells], plain[-1][1].strip() if plain else "", []))
+        elif "|" in stripped and tables:
+            tables[-1].rows.append((line, cells))
+        else:
+            plain.append((line, text))
+    return tables, plain
+
+
+def _read_span(
+    which: Row, lines: Lines, settings: list[Row], rows: dict[str, list[Row]], cut: int | None
+) -> list[Note]:
+    """Adds the rows of one time span to the tables."""
+    notes: list[Note] = []
+    if cut is not None and lines and lines[-1][0] == cut:
+        notes.append(Note("the file ends in this line: left out", cut, severity="warning"))
+        lines = lines[:-1]
+    tables, plain = _printed(lines)
+    facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _FACT.fullmatch(text))}
+    unread = [(line, text) for line, text in plain if "|" in text]
+    jobs = []
+    for table in tables:
+        for line, cells in table.rows:
+            here: list[Row] = [{}] if table.kind == "other" else []
+            if table.kind == "cpu":
+                here = list(_cpu(which, table.header, cells))
+                rows["cpu"] += here
+            elif table.kind == "percentiles":
+                here = list(_percentiles(which, table.label, cells))
+                rows["percentiles"] += here
+            elif table.kind == "jobs":
+                here = _counted(table, cells)
+                jobs += [(_SECTION[table.label.lower()], named) for named in here]
+            if not here or _no_numbers(here[0]):
+                unread.append((line, " | ".join(cells)))
+    notes += [
+        Note(f"the program says: {text.strip()[:120]}", line, severity="warning")
+        for line, text in plain
+        if "interrupted before the measurements" in text
+    ]
+    if any(_ETW.match(text) for _, text in plain):
+        notes.append(Note("event tracing, wait statistics and I/O distributions are not read", lines[0][0]))
+    seconds = number(facts.get("actual test time", "").removesuffix("s"))
+    rows["jobs"] += _jobs(which, jobs, settings, seconds, whole(facts.get("thread count")), rows["percentiles"])
+    return [*notes, *strange(unread, "not understood")]
+
+
+def _no_numbers(named: Row) -> bool:
+    """Whether cells of a line of jobs hold something else than numbers."""
+    return any(
+        convert(named[title]) is None and named[title] not in {"", "N/A"}
+        for title, (_, convert) in _IO.items()
+        if title in named
+    )
+
+
+def _counted(table: _Printed, written: list[str]) -> list[Row]:
+    """The cells of a thread or of the total by the names in the header; none where the line is of neither."""
+    total = written[0].lower().startswith("total:")
+    if not (total or whole(written[0]) is not None) or table.label.lower() not in _SECTION:
+        return []
+    cells = ["", written[0].partition(":")[2], *written[1:]] if total else written
+    return [dict(zip(table.header, cells, strict=False))]
+
+
+def _jobs(
+    which: Row,
+    lines: list[tuple[str, Row]],
+    settings: list[Row],
+    seconds: float | None,
+    threads: int | None,
+    percentiles: list[Row],
+) -> Iterator[Row]:
+    for direction, named in lines:
+        total = not named["thread"]
+        counted = {own: convert(named[title]) for title, (own, convert) in _IO.items() if title in named}
+        rate = next((number(named[title]) for title in _MIB if title in named), None)
+        if not seconds and rate is not None:
+            counted["bandwidth_bytes_per_s"] = rate * (1 << 20)
+        path, size_given, _ = named.get("file", "").rpartition("(")
+        path = (path.strip() if size_given else named.get("file")) or None
+        own = which | {"level": "total" if total else "thread", "thread": whole(named["thread"]), "target": path}
+        own |= {"workers": threads if total else 1} | common(settings, path)
+        if total:
+            own |= _extremes(which, direction, percentiles)
+        if not counted.get("ios"):
+            # Without I/O the program prints 0.000: no latency was seen.
+            counted |= dict.fromkeys(("latency_mean_ms", "latency_stddev_ms"))
+        yield job(own, direction, seconds, counted)
+
+
+def _extremes(which: Row, direction: str, percentiles: list[Row]) -> Row:
+    own = which | {"target": None, "direction": direction}
+    at = {row["percentile"]: row["latency_ms"] for row in percentiles if own.items() <= row.items()}
+    return {"latency_min_ms": at.get(0.0), "latency_max_ms": at.get(100.0)}
+
+
+def _percentile(title: str) -> float | None:
+    """The percentile that a title names.
+
+    >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
+    (25.0, 99.9, 99.999, 100.0)
+    """
+    found = _PERCENTILE.fullmatch(title)
+    if not found:
+        return None
+    if found["nines"]:
+        return float("99." + "9" * (int(found["nines"]) - 2)) if int(found["nines"]) > 2 else None  # noqa: PLR2004
+    return float(found["plain"]) if found["plain"] else {"min": 0.0, "max": 100.0}[found["end"]]
+
+
+def _percentiles(which: Row, scope: str, cells: list[str]) -> Iterator[Row]:
+    percentile = _percentile(cells[0])
+    of_all = scope.lower() in {"total:", "total latency distribution:"}
+    target = None if of_all else scope.removeprefix("Latency distribution:").strip() or None
+    for direction, cell in zip(DIRECTIONS, cells[1:], strict=False):
+        latency = number(cell)
+        if percentile is not None and latency is not None:
+            yield which | {"target": target, "direction": direction, "percentile": percentile, "latency_ms": latency}
+
+
+def _cpu(which: Row, header: list[str], written: list[str]) -> Iterator[Row]:
+    average = written[0].lower().startswith("avg")
+    cells = [*[""] * (len(header) - len(written)), *written]
+    named = dict(zip(header, cells, strict=False))
+    shares = {own: number(named.get(title)) for title, own in _CPU.items()}
+    if any(share is not None for share in shares.values()):
+        yield which | {name: None if average else whole(named.get(name)) for name in _PLACES} | shares

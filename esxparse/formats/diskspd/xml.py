@@ -1,0 +1,248 @@
+"""DiskSpd's XML (`-Rxml`)."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import ParseError, iterparse
+
+from esxparse.errors import DamagedError
+from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, number, size, whole
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from xml.etree.ElementTree import Element
+
+    from esxparse.formats.diskspd.rows import Row
+
+_BEGIN = re.compile(r"<!DOCTYPE|<Results\s*>")
+_END = "</Results>"
+_LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
+_TITLES = {"read": "Read", "write": "Write", "all": ""}
+_TOTAL = {"read": "Read", "write": "Write", "all": "Total"}
+_SERIES = (("latency_min_ms", "Min"), ("latency_max_ms", "Max"), ("latency_mean_ms", "Avg"))
+_CPU = {"cpu_pct": "Usage", "user_pct": "User", "kernel_pct": "Kernel", "idle_pct": "Idle"}
+_PLACES = {"socket": "Socket", "node": "Node", "group": "Group", "core": "Core", "cpu": "Id"}
+_NUMERIC = ("Count", "Bytes", "Milliseconds", "Percent", "Percentile", "Stdev", "StdDev", "Seconds")
+_INSIDE = 2
+"""Depth at which an element is cut away where the document ends inside it."""
+
+
+def documents(text: str) -> Iterator[tuple[int, str, str | None]]:
+    """First line and text of each `<Results>`, and what stands between it and the one before."""
+    place = 0
+    while found := _BEGIN.search(text, place):
+        end = text.find(_END, found.end())
+        stop = len(text) if end < 0 else end + len(_END)
+        again = text.find("<Results>", text.find("<Results>", found.start()) + 1)
+        if 0 <= again < stop:
+            stop = again
+        between = re.sub(r"<\?xml[^>]*>", "", text[place : found.start()]).strip()
+        yield text.count("\n", 0, found.start()) + 1, text[found.start() : stop], between or None
+        place = stop
+    if text[place:].strip():
+        yield text.count("\n", 0, place) + 1, "", text[place:].strip()
+
+
+def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[Note]]:
+    """The document; the part of it that is incomplete; notes. What it ends inside of is cut away."""
+    notes = []
+    mended, loose = _LOOSE.subn("&amp;", text)
+    if loose:
+        notes.append(Note(f"{loose} '&' not written as XML asks for (paths are not): taken as they stand", line))
+    root = None
+    opened: list[Element] = []
+    try:
+        for event, element in iterparse(io.BytesIO(mended.encode()), ("start", "end"), forbid_dtd=True):
+            root = element if root is None else root
+            if event == "start":
+                opened.append(element)
+            else:
+                opened.pop()
+    except DefusedXmlException:
+        msg = f"line {line}: declares a document type or entities, which DiskSpd never does: refused, as it can do harm"
+        raise DamagedError(msg) from None
+    except ParseError as error:
+        where = line + error.position[0] - 1
+        notes.append(
+            Note(f"no XML from here on ({error.msg}): what is whole before it is read", where, severity="warning")
+        )
+        if len(opened) > _INSIDE:
+            opened[1].remove(opened[2])
+        return root, opened[1] if len(opened) > 1 else None, notes
+    return root, None, notes
+
+
+def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]], Row, list[Note]]:
+    """Rows of the tables, what is known of the run, notes, from one `<Results>`.
+
+    Raises:
+        DamagedError: It declares entities.
+    """
+    rows = empty()
+    root, incomplete, notes = _parsed(text, line)
+    if root is None:
+        return rows, {}, notes
+    notes += _no_numbers(root, line)
+    facts = {
+        "host": root.findtext("System/ComputerName"),
+        "release": root.findtext("System/Tool/Version"),
+        "start": moment(root.findtext("System/RunTime")),
+    }
+    for place, span in enumerate(root.findall("Profile/TimeSpans/TimeSpan"), 1):
+        rows["targets"] += _targets({"run": run, "timespan": place}, span)
+    for place, span in enumerate(root.findall("TimeSpan"), 1):
+        which = {"run": run, "timespan": place}
+        error = span.findtext("Error")
+        if error:
+            notes.append(Note(f"time span {place}: the program says: {error.strip()[:120]}", line, severity="warning"))
+        settings = [row for row in rows["targets"] if row["timespan"] == place]
+        if span is incomplete:
+            notes.append(Note(f"time span {place} is cut: it has no totals here", line, severity="warning"))
+        rows["jobs"] += _jobs(which, span, settings, totals=span is not incomplete)
+        rows["percentiles"] += _percentiles(which, span)
+        rows["cpu"] += _cpu(which, span)
+        rows["series"] += _series(which | {"thread": None, "target": None}, span)
+    return rows, facts, notes
+
+
+def _no_numbers(root: Element, line: int) -> Iterator[Note]:
+    """A note on elements that should hold numbers and do not."""
+    odd = [
+        f"{element.tag} {(element.text or '').strip()[:30]!r}"
+        for element in root.iter()
+        if element.tag.endswith(_NUMERIC) and len(element) == 0 and number(element.text) is None
+    ]
+    if odd:
+        more = f" ({len(odd):,} of them)" if len(odd) > 1 else ""
+        yield Note(f"{odd[0]} is no number: taken for unknown{more}", line, severity="warning")
+
+
+def _targets(which: Row, span: Element) -> Iterator[Row]:
+    pool, requests = whole(span.findtext("ThreadCount")) or 0, whole(span.findtext("RequestCount")) or 0
+    times = {
+        "duration_s": number(span.findtext("Duration")),
+        "warmup_s": number(span.findtext("Warmup")),
+        "cooldown_s": number(span.findtext("Cooldown")),
+    }
+    for target in span.findall("Targets/Target"):
+        alignment = target.findtext("Random")
+        ratio = number(target.findtext("RandomRatio"))
+        written = number(target.findtext("WriteRatio"))
+        stride = alignment if alignment is not None else target.findtext("StrideSize")
+        yield (
+            which
+            | times
+            | {
+                "target": target.findtext("Path"),
+                "block_size_bytes": size(target.findtext("BlockSize")),
+                # Of a pool of threads each has so many outstanding, over all targets.
+                "queue_depth": requests if pool and requests else whole(target.findtext("RequestCount")),
+                "workers": pool or whole(target.findtext("ThreadsPerFile")),
+                "read_pct": None if written is None else 100.0 - written,
+                "random_pct": 0.0 if alignment is None else 100.0 if ratio is None else ratio,
+                "stride_bytes": size(stride),
+            }
+        )
+
+
+def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> Iterator[Row]:
+    seconds = number(span.findtext("TestTimeSeconds"))
+    sums: dict[str, list[tuple[int | None, int | None]]] = {direction: [] for direction in DIRECTIONS}
+    for thread in span.findall("Thread"):
+        for target in thread.findall("Target"):
+            path = target.findtext("Path")
+            own = which | {"level": "thread", "thread": whole(thread.findtext("Id")), "target": path, "workers": 1}
+            own |= common(settings, path)
+            for direction in DIRECTIONS:
+                title = _TITLES[direction]
+                ios = whole(target.findtext(f"{title or 'IO'}Count"))
+                moved = whole(target.findtext(f"{title or 'Bytes'}{'Bytes' if title else 'Count'}"))
+                sums[direction].append((ios, moved))
+                counted = {
+                    "ios": ios,
+                    "bytes": moved,
+                    "latency_mean_ms": number(target.findtext(f"Average{title}LatencyMilliseconds")),
+                    "latency_stddev_ms": number(target.findtext(f"{title}LatencyStdev")),
+                    "iops_stddev": number(target.findtext(f"Iops/{title}IopsStdDev")),
+                }
+                yield job(own, direction, seconds, counted)
+    if not totals or not sums["all"]:
+        return
+    own = which | {"level": "total", "workers": whole(span.findtext("ThreadCount"))} | common(settings, None)
+    for direction in DIRECTIONS:
+        title, total = _TITLES[direction], _TOTAL[direction]
+        parts = sums[direction]
+        counted = {
+            "ios": _sum(ios for ios, _ in parts),
+            "bytes": _sum(moved for _, moved in parts),
+            "latency_mean_ms": number(span.findtext(f"Latency/Average{total}Milliseconds")),
+            "latency_stddev_ms": number(span.findtext(f"Latency/{title}LatencyStdev")),
+            "iops_stddev": number(span.findtext(f"Iops/{title}IopsStdDev")),
+        }
+        for name, percentile in (("latency_min_ms", 0.0), ("latency_max_ms", 100.0)):
+            buckets = (
+                one for one in span.findall("Latency/Bucket") if number(one.findtext("Percentile")) == percentile
+            )
+            counted[name] = next((number(one.findtext(f"{total}Milliseconds")) for one in buckets), None)
+        yield job(own, direction, seconds, counted)
+
+
+def _sum(values: Iterator[int | None]) -> int | None:
+    """The sum, none where one of them is not known."""
+    there = list(values)
+    total = sum(value for value in there if value is not None)
+    return None if None in there or total >= 1 << 63 else total
+
+
+def _percentiles(which: Row, span: Element) -> Iterator[Row]:
+    for bucket in span.findall("Latency/Bucket"):
+        percentile = number(bucket.findtext("Percentile"))
+        for direction in DIRECTIONS:
+            latency = number(bucket.findtext(f"{_TOTAL[direction]}Milliseconds"))
+            if percentile is not None and latency is not None:
+                yield which | {
+                    "target": None,
+                    "direction": direction,
+                    "percentile": percentile,
+                    "latency_ms": latency,
+                }
+
+
+def _cpu(which: Row, span: Element) -> Iterator[Row]:
+    for cpu in [*span.findall("CpuUtilization/CPU"), *span.findall("CpuUtilization/Average")]:
+        places = {name: whole(cpu.findtext(title)) for name, title in _PLACES.items()}
+        shares = {name: number(cpu.findtext(f"{title}Percent")) for name, title in _CPU.items()}
+        if any(share is not None for share in shares.values()):
+            yield which | places | shares
+
+
+def _series(which: Row, span: Element) -> Iterator[Row]:
+    yield from _buckets(which, span)
+    for thread in span.findall("Thread"):
+        for target in thread.findall("Target"):
+            own = {"thread": whole(thread.findtext("Id")), "target": target.findtext("Path")}
+            yield from _buckets(which | own, target)
+
+
+def _buckets(which: Row, element: Element) -> Iterator[Row]:
+    for bucket in element.findall("Iops/Bucket"):
+        elapsed = number(bucket.get("SampleMillisecond"))
+        if elapsed is None:
+            continue
+        own = which | {"elapsed_s": elapsed / 1000.0}
+        for direction in DIRECTIONS:
+            iops = number(bucket.get(_TOTAL[direction]))
+            if iops is None:
+                continue
+            yield own | {"metric": "iops", "direction": direction, "value": iops}
+            for metric, what in (*_SERIES, ("latency_stddev_ms", "StdDev")):
+                title = f"{_TOTAL[direction]}LatencyStdDev" if what == "StdDev" else None
+                latency = number(bucket.get(title or f"{_TOTAL[direction]}{what}LatencyMilliseconds"))
+                # Without I/O in it, a bucket shows 0.000: no latency was seen.
+                if latency is not None and iops:
+                    yield own | {"metric": metric, "direction": direction, "value": latency}

@@ -1,0 +1,298 @@
+"""The directory of a fio run: what it printed and its logs as one recording.
+
+Tables
+------
+jobs, percentiles, latency_bins, disks ...  of the run's output (see the package); where it was kept in several formats,
+                                            in files of their own, JSON is read before normal before terse output
+series                                      of all logs (see `logs`)
+latency_bins_series, percentiles_series     of all `*_clat_hist` logs (see `histogram`); `latency_bins` and
+                                            `percentiles` are theirs too where no output has them
+series_elapsed ...                          of logs whose times count from the beginning of the job, where others have
+                                            the time of day
+
+The name of a log has a number: fio counts the jobs of a run from 1, in the order of its output, where each job has a
+part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
+have one name. The output tells the release, and with it the unit of latencies.
+
+A directory is one of fio if a file in it is fio's and none belongs to another format that is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.fio import logs
+from esxparse.formats.fio.log_names import log_name
+from esxparse.formats.fio.log_units import Told
+from esxparse.formats.fio.output import is_output, parse_output
+from esxparse.formats.registry import readers
+from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats.text import read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from esxparse.formats.fio.output import Parsed
+    from esxparse.formats.source import Source
+
+_HEAD = 1 << 18
+_FILES = 2_000
+"""A directory of more files is looked through so far."""
+_LISTED = 10
+
+_BEST_FIRST = ("json", "normal", "terse")
+_COMPARED = ("iops", "bandwidth_bytes_per_s")
+_TOLERANCE = 0.03
+"""Normal output has three digits."""
+_SUM_OF_CLIENTS = "All clients"
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
+_SUMMARIES = ("latency_bins", "percentiles")
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of the directory, and what it is."""
+
+    path: Path
+    kind: str
+    """output, log, empty or other."""
+    source: Source | None = None
+    head: bytes = b""
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output that was read."""
+
+    name: str
+    form: str
+    """json, normal or terse."""
+    parsed: Parsed
+
+
+def _files(folder: Path) -> list[_File]:
+    try:
+        paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    except OSError:
+        return []
+    return [_looked_at(path) for path in paths[:_FILES]]
+
+
+def _looked_at(path: Path) -> _File:
+    try:
+        source = resolve(path)
+        with source.open() as stream:
+            head = read_up_to(stream, _HEAD)
+    except EsxparseError:
+        return _File(path, "other")
+    if not head:
+        return _File(path, "empty")
+    if is_output(head):
+        return _File(path, "output", source, head)
+    return _File(path, "log" if logs.recognise(head) else "other", source, head)
+
+
+def recognise_directory(path: Path) -> bool:
+    """Whether a directory holds output or logs of fio, and no capture of another format."""
+    files = _files(path)
+    if not any(file.kind in {"output", "log"} for file in files):
+        return False
+    others = [reader for reader in readers() if reader.FORMAT != logs.FORMAT]
+    return not any(reader.recognise(file.head) for file in files if file.kind == "other" for reader in others)
+
+
+def _of(file: str, notes: Iterable[Note]) -> list[Note]:
+    """Notes of a file of the directory, with its name."""
+    return [replace(note, message=f"{file}: {note.message}") for note in notes]
+
+
+def _refused(file: str, error: EsxparseError) -> Note:
+    message = str(error)
+    return Note(message if file in message else f"{file}: {message}", severity="warning")
+
+
+def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
+    outputs, notes = [], []
+    for file in files:
+        if file.kind != "output" or file.source is None:
+            continue
+        try:
+            parsed = parse_output(read_text(file.source), file.path.name)
+        except EsxparseError as error:
+            notes.append(_refused(file.path.name, error))
+            continue
+        form = str(parsed.tables["jobs"]["output"][0])
+        outputs.append(_Output(file.path.name, form, parsed))
+    return sorted(outputs, key=lambda one: _BEST_FIRST.index(one.form)), notes
+
+
+def _rates(output: _Output) -> pl.DataFrame:
+    jobs = output.parsed.tables["jobs"].filter((pl.col("direction") != "sync") & pl.col("iops").is_not_null())
+    return jobs.group_by("job", "direction").agg(pl.col(*_COMPARED).sum())
+
+
+def _differences(best: _Output, other: _Output) -> list[str] | None:
+    """Where two outputs of one run do not agree; none if they are of different jobs."""
+    first, second = _rates(best), _rates(other)
+    both = first.join(second, on=["job", "direction"], suffix="_other")
+    if not both.height or both.height < second.height:
+        return None
+    found = []
+    for row in both.iter_rows(named=True):
+        for column in _COMPARED:
+            one, two = row[column], row[f"{column}_other"]
+            if one and two and abs(one - two) > _TOLERANCE * max(abs(one), abs(two)) + 1:
+                found.append(f"{column} of {row['job']} {row['direction']}: {one:,.0f} and {two:,.0f}")
+    return found
+
+
+def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
+    """The outputs that are no repetition of one read before, in another format."""
+    kept: list[_Output] = []
+    notes = []
+    for output in outputs:
+        compared = ((best, _differences(best, output)) for best in kept if best.form != output.form)
+        same = next(((best, found) for best, found in compared if found is not None), None)
+        if same is None:
+            kept.append(output)
+            continue
+        best, found = same
+        if found:
+            message = f"{output.name}: does not agree with {best.name}, which is read: {found[0]}"
+            notes.append(Note(message, severity="warning"))
+        else:
+            notes.append(Note(f"{output.name}: {output.form} output of what {best.name} has: they agree, that is read"))
+    return kept, notes
+
+
+def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.DataFrame]:
+    """The tables of all outputs; documents are numbered on."""
+    tables: dict[str, list[pl.DataFrame]] = {}
+    before = 0
+    for output in outputs:
+        for name, frame in output.parsed.tables.items():
+            tables.setdefault(name, []).append(frame.with_columns(pl.col("document") + before))
+        before += int(output.parsed.meta.get("documents") or 1)
+    return {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in tables.items()}
+
+
+def _release(outputs: Sequence[_Output]) -> Told | None:
+    """The release of all outputs; none if they do not agree."""
+    found: dict[tuple[int, int], str] = {}
+    for one in outputs:
+        match = _RELEASE.search(str(one.parsed.meta.get("release") or ""))
+        if match:
+            found.setdefault((int(match[1]), int(match[2])), one.name)
+    return Told(*next(iter(found.items()))) if len(found) == 1 else None
+
+
+def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
+    """Which job each number of a log stands for, where that is known, and the names of all jobs."""
+    if len(outputs) != 1:
+        return {}, []
+    jobs = outputs[0].parsed.tables["jobs"].filter(pl.col("job") != _SUM_OF_CLIENTS)
+    jobs = jobs.select("document", "job_number", "job").unique(maintain_order=True)
+    names = jobs["job"].unique(maintain_order=True).to_list()
+    if jobs["document"].n_unique() != 1 or jobs.height < max(numbers, default=0):
+        return {}, names
+    return dict(zip(jobs["job_number"].to_list(), jobs["job"].to_list(), strict=True)), names
+
+
+def _resolved(base: str, number: int | None, by_number: dict[int, str], names: Sequence[str]) -> str:
+    """The job of a log of that name and number."""
+    if base in names:
+        return base
+    if number is not None and number in by_number:
+        return by_number[number]
+    return names[0] if len(names) == 1 else base
+
+
+def _read_logs(files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list[Recording], list[Note]]:
+    found = [file for file in files if file.kind == "log"]
+    logged = [log_name(file.path.name) for file in found]
+    by_number, names = _job_names(outputs, [one.number for one in logged if one.number is not None])
+    told = _release(outputs)
+    recordings: list[Recording] = []
+    notes = []
+    for file, name in zip(found, logged, strict=True):
+        if file.source is None:
+            continue
+        try:
+            rec = logs.read(file.source, told=told)
+        except EsxparseError as error:
+            notes.append(_refused(file.path.name, error))
+            continue
+        job = _resolved(name.base, name.number, by_number, names)
+        if names and job not in names:
+            notes.append(Note(f"{file.path.name}: the output does not tell which job it is of: it is called {job}"))
+        tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
+        recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
+        notes += _of(file.path.name, rec.notes)
+    return recordings, notes
+
+
+def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
+    """The tables of all logs; where some have the time of day, those of the others are named `_elapsed`."""
+    frames: dict[str, list[pl.LazyFrame]] = {}
+    dated = any("start" in rec.meta for rec in recordings)
+    for rec in recordings:
+        for name, frame in rec.tables.items():
+            apart = dated and "start" not in rec.meta and name not in _SUMMARIES
+            frames.setdefault(f"{name}_elapsed" if apart else name, []).append(frame)
+    return {name: pl.concat(found, how="diagonal") for name, found in frames.items()}
+
+
+def _left_over(files: Sequence[_File]) -> list[Note]:
+    notes = []
+    for kind, said in (("empty", "empty"), ("other", "not fio's, not read")):
+        names = [file.path.name for file in files if file.kind == kind]
+        if names:
+            more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            notes.append(Note(f"{said}: {', '.join(names[:_LISTED])}{more}"))
+    return notes
+
+
+def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[str, Any]:
+    meta: dict[str, Any] = dict(outputs[0].parsed.meta) if outputs else {}
+    starts = [one.parsed.meta["start"] for one in outputs if one.parsed.meta.get("start")]
+    ends = [one.parsed.meta["end"] for one in outputs if one.parsed.meta.get("end")]
+    starts += [rec.meta["start"] for rec in recordings if rec.meta.get("start")]
+    ends += [rec.meta["end"] for rec in recordings if rec.meta.get("end")]
+    units = {rec.source: rec.meta["unit"] for rec in recordings}
+    releases = sorted({str(one.parsed.meta["release"]) for one in outputs if one.parsed.meta.get("release")})
+    named = {
+        "release": ", ".join(releases) or None,
+        "outputs": [one.name for one in outputs],
+        "logs": len(recordings),
+        "units": units,
+    }
+    return {**meta, **named, "start": min(starts, default=None), "end": max(ends, default=None)}
+
+
+def read_directory(path: Path) -> Recording:
+    """Reads the directory of a run.
+
+    Raises:
+        DamagedError: It holds nothing of fio that can be used.
+    """
+    files = _files(path)
+    read, unread = _read_outputs(files)
+    outputs, repeated = _of_one_run(read)
+    recordings, of_logs = _read_logs(files, outputs)
+    if not outputs and not recordings:
+        why = f": {unread[0].message}" if unread else ""
+        msg = f"{path}: no output and no log of fio in it can be used{why}"
+        raise DamagedError(msg)
+    from_logs = _together(recordings)
+    from_outputs = {name: frame.lazy() for name, frame in _tables_of(outputs).items()}
+    of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
+    several = [Note(f"{len(outputs)} outputs of different runs: {', '.join(one.name for one in outputs)}")]
+    notes = [*unread, *of_outputs, *repeated, *(several if len(outputs) > 1 else []), *of_logs, *_left_over(files)]
+    return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

@@ -1,0 +1,206 @@
+"""JSON documents in a text that holds other things too: found, walked piece by piece, salvaged where damaged.
+
+fio writes its errors, its progress, and in client mode the text of its servers beside the JSON, and a capture may end
+anywhere. Documents are therefore not parsed as a whole: the jobs of one are decoded one after the other, so that the
+jobs before and after a damaged place are kept, and no more than one job is held as Python objects.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCUMENT = re.compile(r'\{\s*"fio version"\s*:')
+"""Where a document begins: `fio version` is the first thing every fio writes."""
+
+LISTS = ("jobs", "client_stats", "disk_util")
+_RESUME = re.compile(
+    r'(?P<job>\{\s*"jobname"\s*:)|"(?P<list>jobs|client_stats|disk_util)"\s*:\s*\[|' + DOCUMENT.pattern
+)
+_SKIP = re.compile(r"[ \t\n\r]*(?:(?<=\n)(?:fio: |<\S+> )[^\n]*(?:\n[ \t\n\r]*|$))*")
+_DECODER = json.JSONDecoder(strict=False)
+
+# Of the same length each, so that places stay what they are.
+_NOT_A_NUMBER = re.compile(
+    r"(?<=[:\s\[,])-?(?:nan|inf(?:inity)?|1\.#(?:QNAN|SNAN|INF|IND)\d*)(?=[\s,\]}])", re.IGNORECASE
+)
+_DECIMAL_COMMA = re.compile(r"(?<=: )(-?\d+),(?=\d)")
+_CHATTER = re.compile(r"^(?:fio: |<\S+> |Jobs: )[^\n]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a document: a member of its top level, or one element of one of its lists."""
+
+    kind: str
+    """The member's name, `damage` with a message, or `end`."""
+    value: Any
+    at: int
+    """Where it begins in the text; where a document goes on after it for `end`."""
+
+
+def mended(text: str) -> str:
+    """JSON that programs write with printf, as JSON: `-nan`, `1.#INF`, `0,5`, lines of other output in between."""
+    text = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), text)
+    text = _DECIMAL_COMMA.sub(r"\1.", text)
+    return _CHATTER.sub(lambda match: " " * len(match[0]), text)
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SKIP.match(text, at)
+    return match.end() if match else at
+
+
+def _failed(error: Exception, at: int) -> json.JSONDecodeError:
+    if isinstance(error, json.JSONDecodeError):
+        return error
+    reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return json.JSONDecodeError(reason, "", at)
+
+
+def decode(text: str, at: int) -> tuple[Any, int]:
+    """The JSON value at a place and where it ends; mended where it is only JSON when mended.
+
+    Raises:
+        json.JSONDecodeError: There is none; its `pos` is the place in `text`.
+    """
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError) as error:
+        first = _failed(error, at)
+    following = _RESUME.search(text, at + 1)
+    rest = text[at : following.start() if following else len(text)]
+    again = mended(rest)
+    if again != rest:
+        try:
+            value, length = _DECODER.raw_decode(again)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return value, at + length
+    raise first
+
+
+def _expect(text: str, at: int, wanted: str) -> str:
+    if text[at : at + 1] in wanted and at < len(text):
+        return text[at]
+    reason = "the text ends" if at >= len(text) else f"expected one of {' '.join(wanted)}"
+    raise json.JSONDecodeError(reason, "", at)
+
+
+def _elements(text: str, at: int, kind: str) -> Iterator[Piece]:
+    """The elements of a list, from after its bracket or from one of its elements; then `end`."""
+    at = _skip(text, at)
+    while text[at : at + 1] != "]":
+        begin = at
+        value, at = decode(text, at)
+        yield Piece(kind, value, begin)
+        at = _skip(text, at)
+        if _expect(text, at, ",]") == ",":
+            at = _skip(text, at + 1)
+    yield Piece("end", None, at + 1)
+
+
+def _members(text: str, at: int, kind: str | None) -> Iterator[Piece]:
+    """The members of a document from one of them on (from an element of `kind` where that is given); then `end`."""
+    while True:
+        if kind is None:
+            if _expect(text, at, '"}') == "}":
+                yield Piece("end", None, at + 1)
+                return
+            begin = at
+            name, at = decode(text, at)
+            at = _skip(text, at)
+            _expect(text, at, ":")
+            at = _skip(text, at + 1)
+            if name in LISTS and text[at : at + 1] == "[":
+                kind, at = name, at + 1
+        if kind is None:
+            value, at = decode(text, at)
+            yield Piece(name, value, begin)
+        else:
+            for piece in _elements(text, at, kind):
+                if piece.kind == "end":
+                    at = piece.at
+                else:
+                    yield piece
+        kind = None
+        at = _skip(text, at)
+        if _expect(text, at, ",}") == ",":
+            at = _skip(text, at + 1)
+
+
+def walk(text: str, start: int) -> Iterator[Piece]:
+    """The pieces of the document that begins at `start`, in their order; after damage, from where it is whole again."""
+    at, kind, jobs = _skip(text, start + 1), None, "jobs"
+    while True:
+        last = at
+        try:
+            for piece in _members(text, at, kind):
+                last = max(last, piece.at)
+                jobs = piece.kind if piece.kind in LISTS[:2] else jobs
+                yield piece
+                if piece.kind == "end":
+                    return
+        except json.JSONDecodeError as error:
+            yield Piece("damage", error.msg, min(error.pos, len(text)))
+            place = max(error.pos, last + 1)
+        following = _RESUME.search(text, place)
+        if following is None:
+            yield Piece("end", None, len(text))
+            return
+        at = following.start()
+        if following["job"]:
+            kind = jobs
+        elif following["list"]:
+            kind = None
+        else:
+            yield Piece("end", None, at)
+            return
+
+
+_ANY_JSON = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
+_DEEPEST = 5
+
+
+def _results(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Documents of fio in JSON that something else wrote, from the outside in; jobs alone are a document."""
+    if isinstance(value, dict):
+        if any(isinstance(value.get(name), list) for name in LISTS[:2]):
+            yield value
+        elif "jobname" in value:
+            yield {"jobs": [value]}
+        elif depth < _DEEPEST:
+            for inner in value.values():
+                yield from _results(inner, depth + 1)
+    elif isinstance(value, list) and depth < _DEEPEST:
+        if value and all(isinstance(one, dict) and "jobname" in one for one in value):
+            yield {"jobs": value}
+            return
+        for inner in value:
+            yield from _results(inner, depth + 1)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def rewritten(text: str) -> Iterator[tuple[int, list[Piece]]]:
+    """Documents of JSON that was written anew (keys sorted, wrapped, jobs alone): start and pieces of each."""
+    at = 0
+    while match := _ANY_JSON.search(text, at):
+        start = match.end()
+        try:
+            value, at = decode(text, start)
+        except json.JSONDecodeError as error:
+            yield start, [Piece("damage", error.msg, min(error.pos, len(text))), Piece("end", None, len(text))]
+            return
+        for document in _results(value):
+            pieces = [Piece(name, inner, start) for name, inner in document.items() if name not in LISTS]
+            pieces += [Piece(name, inner, start) for name in LISTS for inner in _list(document.get(name))]
+            yield start, [*pieces, Piece("end", None, at)]

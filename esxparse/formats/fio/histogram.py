@@ -1,0 +1,248 @@
+"""fio `*_clat_hist` logs: counts of completion latencies in bins, for each interval (`log_hist_msec`).
+
+Tables
+------
+latency_bins_series   one row per interval, direction and bin that counted an I/O
+    time or elapsed_s      when the interval ended, as in `series`
+    job, job_number        as in `series`
+    direction         enum  read, write, trim
+    block_size_bytes  i64   of the I/O that ended the interval
+    from_ms, to_ms    f64   the bin: from_ms <= latency < to_ms; to_ms is null for the last, which has no end
+    ios               i64   I/Os of this interval
+percentiles_series    one row per interval, direction and percentile that fio itself prints (1 to 99.99)
+    ..., percentile   f64   99.9 is 99.9 %
+    latency_ms        f64   the middle of the bin it falls into, as fio prints it
+latency_bins, percentiles
+    the same for the log as a whole: job, job_number, direction, `latency` (clat), ... without time.
+
+fio writes an interval when an I/O completes after its end, so what came after the last one is in no line: the log has
+fewer I/Os than the run.
+
+Bins: a power of two is divided into 64. Below 128 a bin is one unit wide, then two, four ... fio 3 has 29 such groups
+of 64 in nanoseconds, fio 2 has 19 in microseconds, which is how they are told apart; `log_hist_coarseness=N` adds each
+2**N of them. Of 24 groups (fiologparser_hist.py knows them) microseconds are assumed.
+
+Source: `plat_val_to_idx` and `plat_idx_to_val` in fio's stat.c, stat.h, `flush_hist_samples` in iolog.c,
+tools/hist/fio-histo-log-pctiles.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from esxparse.errors import DamagedError
+from esxparse.formats.fio.log_lines import damage, read_entries
+from esxparse.formats.fio.log_times import DIRECTION, clock, of_clock, since_1970, span, whose
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from polars._typing import PolarsDataType
+
+    from esxparse.formats.fio.log_names import LogName
+    from esxparse.formats.source import Source
+
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+"""Those that fio prints unless told otherwise."""
+
+_BITS = 6
+_GROUP = 1 << _BITS
+_COARSEST = 6
+_GROUPS = {29: "ns", 19: "us", 24: "us"}
+"""Groups of bins to their unit."""
+_UNITS = {"ns": 1e-6, "us": 1e-3}
+"""Milliseconds in a unit."""
+_LEADING = ("time", "direction", "size")
+"""What stands before the bins."""
+
+_LINES = 200
+"""More lines of a beginning are not looked at."""
+
+_MOST = 1 << 40
+"""More I/Os than that in a bin of an interval are none."""
+
+_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}){19,1856}\r?")
+_CUT_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}+){200,}+[, \d]*+")
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of a log."""
+
+    unit: str
+    coarseness: int
+    edges: NDArray[np.float64]
+    """Milliseconds: bin `i` goes from `edges[i]` to `edges[i + 1]`."""
+    middles: NDArray[np.float64]
+    """Milliseconds: what fio prints for a latency of the bin."""
+
+
+def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The smallest latency of each bin of full fineness, in the log's unit.
+
+    >>> lower_edge(np.array([5, 127, 128, 129, 192])).tolist()
+    [5.0, 127.0, 128.0, 130.0, 256.0]
+    """
+    shift = np.maximum((index >> _BITS) - 1, 0)
+    inside = np.where(index < 2 * _GROUP, index, _GROUP + index % _GROUP)
+    lower: NDArray[np.float64] = inside.astype(np.float64) * np.exp2(shift)
+    return lower
+
+
+def bins_of(number: int) -> Bins | None:
+    """The bins of a log that has so many of them; none where no fio does."""
+    for groups, unit in _GROUPS.items():
+        for coarseness in range(_COARSEST + 1):
+            if number << coarseness == groups * _GROUP:
+                index = np.arange(0, groups * _GROUP + 1, 1 << coarseness, dtype=np.int64)
+                edges = lower_edge(index)
+                middles = (edges[:-1] + edges[1:]) / 2
+                if coarseness == 0:
+                    # fio prints a bin that is one unit wide as that unit.
+                    middles[: 2 * _GROUP] = edges[: 2 * _GROUP]
+                return Bins(unit, coarseness, edges * _UNITS[unit], middles * _UNITS[unit])
+    return None
+
+
+def first_line(text: str) -> list[int] | None:
+    """The numbers of the first whole line; none where there is none."""
+    line = next((line for line in text.split("\n") if _LINE.fullmatch(line)), None)
+    return [int(cell) for cell in line.split(", ")] if line else None
+
+
+def recognise(text: str) -> bool:
+    """Whether a text begins as a histogram log does."""
+    lines = text.split("\n", _LINES)
+    if len(lines) == 1:
+        whole = _LINE.fullmatch(lines[0])
+        known = whole and bins_of(lines[0].count(",") + 1 - len(_LEADING))
+        return bool(known or _CUT_LINE.fullmatch(lines[0]))
+    numbers = [
+        line.count(",") + 1 - len(_LEADING) if _LINE.fullmatch(line) else 0 for line in lines[:-1] if line.strip()
+    ]
+    good = [number for number in numbers if number and bins_of(number)]
+    return bool(good) and len(good) * 10 >= len(numbers) * 9 and len(set(good)) == 1
+
+
+def _sparse(rows: pl.DataFrame) -> pl.DataFrame:
+    """The bins that counted something: time, direction, size, bin, ios, whether counts of the line are none."""
+    counts = rows.drop(_LEADING).to_numpy()
+    line, place = np.nonzero(counts)
+    return rows.select(_LEADING)[line.astype(np.uint32)].with_columns(
+        pl.Series("bin", place.astype(np.int64)),
+        pl.Series("ios", counts[line, place].astype(np.int64)),
+        pl.Series("wild", (counts.max(axis=1, initial=0) > _MOST)[line]),
+    )
+
+
+def percentiles(counted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """The percentiles of each group of rows with the same `keys`: columns `percentile`, `latency_ms`.
+
+    `counted` has `bin`, `ios` and `middle`. As fio does it: the first bin up to which there are that many I/Os.
+    """
+    bins = counted.group_by([*keys, "bin", "middle"]).agg(pl.col("ios").sum()).sort([*keys, "bin"])
+    so_far = bins.with_columns(
+        pl.col("ios").cum_sum().over(keys).alias("so_far"), pl.col("ios").sum().over(keys).alias("all")
+    )
+    wanted = [
+        so_far.filter(pl.col("so_far") >= percentile / 100 * pl.col("all"))
+        .group_by(keys, maintain_order=True)
+        .agg(pl.lit(float(percentile)).alias("percentile"), pl.col("middle").first().alias("latency_ms"))
+        for percentile in PERCENTILES
+    ]
+    return pl.concat(wanted).sort([*keys, "percentile"])
+
+
+def _schema(number: int) -> dict[str, PolarsDataType]:
+    leading = {"time": pl.Int64, "direction": pl.UInt8, "size": pl.Int64}
+    return {**leading, **{f"bin_{place}": pl.Int64 for place in range(number)}}
+
+
+def _tables(rows: pl.DataFrame, name: LogName, *, absolute: bool) -> dict[str, pl.LazyFrame]:
+    owner = whose(name)
+    what = [pl.col("direction"), pl.lit("clat").alias("latency")]
+    edges = [pl.col("from_ms"), pl.col("to_ms"), pl.col("ios")]
+    value = [pl.col("percentile"), pl.col("latency_ms")]
+    sound = rows.filter(~pl.col("wild"))
+    summed = sound.group_by("direction", "bin", "from_ms", "to_ms", "middle").agg(pl.col("ios").sum())
+    each = percentiles(sound, ["time", "direction"])
+    size = pl.col("size").alias("block_size_bytes")
+    tables = {
+        "latency_bins": summed.sort("direction", "bin").select(*owner, *what, *edges),
+        "percentiles": percentiles(summed, ["direction"]).select(*owner, *what, *value),
+        "latency_bins_series": rows.select(clock(rows, absolute=absolute), *owner, *what, size, *edges),
+        "percentiles_series": each.select(clock(each, absolute=absolute), *owner, *what, *value),
+    }
+    return {table: frame.lazy() for table, frame in tables.items() if frame.height}
+
+
+def _wild(rows: pl.DataFrame) -> list[Note]:
+    """A note on intervals with counts that are none."""
+    wild = rows.filter("wild")
+    if not wild.height:
+        return []
+    times = wild["time"].unique().sort().to_list()
+    most = int(wild["ios"].to_numpy().max())
+    plural = "s" if len(times) > 1 else ""
+    return [
+        Note(
+            f"up to {most:,} I/Os in a bin of {len(times):,} interval{plural}, the first at {times[0]:,} ms, which no "
+            "run does (fio in client mode may write what is not its own): kept in latency_bins_series as they are, "
+            "left out of the other tables",
+            severity="warning",
+        )
+    ]
+
+
+def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
+    """Reads a histogram log; `first` are the numbers of its first whole line.
+
+    Raises:
+        DamagedError: No line of it can be used.
+    """
+    number = len(first) - len(_LEADING)
+    absolute = since_1970(first[:1])
+    bins = bins_of(number)
+    if bins is None:
+        msg = f"{source.name}: {number:,} bins are of no fio histogram log (fio 3 writes 1,856, fio 2 1,216)"
+        raise DamagedError(msg)
+    sound = of_clock(absolute=absolute) & (pl.col("direction") < len(DIRECTION.categories)) & (pl.col("size") >= 0)
+    sound &= pl.all_horizontal(pl.col("^bin_.*$") >= 0)
+    entries = read_entries(source, _schema(number), sound, _sparse)
+    rows = pl.concat(entries.frames, how="vertical_relaxed") if entries.frames else pl.DataFrame()
+    if not rows.height:
+        msg = f"{source.name}: no line of this fio histogram log counts an I/O: nothing to read"
+        raise DamagedError(msg)
+    told = pl.DataFrame(
+        {
+            "bin": np.arange(number),
+            "from_ms": bins.edges[:-1],
+            "to_ms": pl.Series([*bins.edges[1:-1].tolist(), None]),
+            "middle": bins.middles,
+        }
+    )
+    rows = rows.join(told, on="bin", how="left", maintain_order="left").with_columns(
+        pl.col("direction").cat.to(DIRECTION)
+    )
+    meta = {
+        "metric": "clat_hist",
+        "unit": bins.unit,
+        "unit_evidence": f"{number << bins.coarseness:,} bins",
+        "coarseness": bins.coarseness,
+        "job": name.base,
+        "job_number": name.number,
+        "host": name.host,
+        "samples": entries.lines - len(entries.bad),
+    }
+    tables = _tables(rows, name, absolute=absolute)
+    meta |= span(tables["latency_bins_series"].select(cs.by_name("time", require_all=False)).collect())
+    notes = [*damage(entries, f"{number + len(_LEADING):,} numbers"), *_wild(rows)]
+    return Recording("fio", source.name, tables, meta, tuple(notes))

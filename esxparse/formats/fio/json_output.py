@@ -1,0 +1,319 @@
+"""fio's JSON and JSON+ (2.0 to 3.4x): a document's pieces to rows.
+
+fio 2 has latencies in microseconds (`lat`, `clat`, `slat`), fio 3 in nanoseconds (`lat_ns` ...); `bw` and its minimum,
+maximum, mean and deviation are KiB/s in both, `bw_bytes` is there since fio 3. `io_bytes` is KiB in fio 2 and bytes in
+fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of fio's stat.c, several releases).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.fio.documents import DOCUMENT, Piece, rewritten, walk
+from esxparse.formats.fio.numbers import number, scaled
+from esxparse.formats.fio.options import asked, effective, size, sizes
+from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution, read_bins
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+KIB = 1024
+UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))
+"""Endings of the names of latencies, with their unit in ms: fio 3, fio 2, and what others wrote of them."""
+
+_DIRECTIONS = {"read": "read", "write": "write", "trim": "trim", "mixed": "all", "sync": "sync"}
+_SHARES = (("latency_ns", 1e-6, 0.0), ("latency_us", 1e-3, 1e-3), ("latency_ms", 1.0, 1.0))
+_DEPTHS = {"iodepth_level": "in_flight", "iodepth_submit": "submit", "iodepth_complete": "complete"}
+_DISK = {
+    "read_ios": "read_ios",
+    "write_ios": "write_ios",
+    "read_sectors": "read_sectors",
+    "write_sectors": "write_sectors",
+    "read_merges": "read_merges",
+    "write_merges": "write_merges",
+    "read_ticks": "read_ticks_ms",
+    "write_ticks": "write_ticks_ms",
+    "in_queue": "in_queue_ms",
+    "util": "util_pct",
+}
+_ALL_CLIENTS = "All clients"
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float]:
+    """The object of one latency and its unit in ms."""
+    return next(((_dict(stats[name + end]), unit) for end, unit in UNITS if name + end in stats), ({}, 1.0))
+
+
+def _measured(found: Mapping[str, Any]) -> bool:
+    """Whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
+    samples = number(found.get("N"))
+    return bool(samples) if samples is not None else any(number(found.get(name)) for name in ("max", "mean"))
+
+
+def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
+    if not _measured(found):
+        return {}
+    return {f"{prefix}_{name}_ms": scaled(found.get(name), unit) for name in ("mean", "stddev", "min", "max")}
+
+
+def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
+    if not _measured(found):
+        return []
+    spelt = [(number(name), value) for name, value in _dict(found.get("percentile")).items()]
+    # fio 2 fills its list of percentiles up with zeros.
+    return [(float(name), scaled(value, unit)) for name, value in spelt if name]
+
+
+def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
+    """Mean, deviation, minimum, maximum of samples over time, where there were any."""
+    taken = number(stats.get(samples))
+    if taken == 0 or (taken is None and not any(number(stats.get(name)) for name in names)):
+        return {}
+    return {column: scaled(stats.get(name), factor) for name, column in names.items()}
+
+
+_IOPS = {"iops_mean": "iops_mean", "iops_stddev": "iops_stddev", "iops_min": "iops_min", "iops_max": "iops_max"}
+_BANDWIDTH = {
+    "bw_mean": "bandwidth_mean_bytes_per_s",
+    "bw_dev": "bandwidth_stddev_bytes_per_s",
+    "bw_min": "bandwidth_min_bytes_per_s",
+    "bw_max": "bandwidth_max_bytes_per_s",
+}
+
+
+def _total_bytes(stats: Mapping[str, Any]) -> Any:
+    total = number(stats.get("io_bytes"))
+    if total is None or "io_kbytes" in stats:
+        return total if total is not None else scaled(stats.get("io_kbytes"), KIB)
+    expected = (number(stats.get("bw")) or 0) * KIB * (number(stats.get("runtime")) or 0) / 1000
+    # KiB in fio 2; told by what bandwidth and time make of it, should a fio between the two have written bytes.
+    return total if expected and abs(total - expected) < abs(total * KIB - expected) else scaled(total, KIB)
+
+
+def _traffic(stats: Mapping[str, Any]) -> Row:
+    bandwidth = number(stats.get("bw_bytes"))
+    return {
+        "ios": stats.get("total_ios"),
+        "total_bytes": _total_bytes(stats),
+        "short_ios": stats.get("short_ios"),
+        "dropped_ios": stats.get("drop_ios"),
+        "runtime_s": scaled(stats.get("runtime"), 1e-3),
+        "iops": stats.get("iops"),
+        "bandwidth_bytes_per_s": bandwidth if bandwidth is not None else scaled(stats.get("bw"), KIB),
+        **_sampled(stats, _IOPS, 1, "iops_samples"),
+        **_sampled(stats, _BANDWIDTH, KIB, "bw_samples"),
+    }
+
+
+def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], float]]:
+    """Priority, latency, its object and unit, where a direction was measured by priority."""
+    for one in stats["prios"] if isinstance(stats.get("prios"), list) else ():
+        prio = _dict(one)
+        name = "/".join(str(prio[key]) for key in ("prioclass", "prio", "priohint") if key in prio)
+        for kind in ("clat", "lat"):
+            found, unit = _latency(prio, kind)
+            if found:
+                yield name, kind, found, unit
+    for kind in ("clat", "lat"):
+        for name in ("high", "low"):
+            found, unit = _latency(stats, f"{kind}_{name}_prio")
+            if found:
+                yield name, kind, found, unit
+
+
+def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
+    """Percentiles and bins of one latency, into their tables."""
+    percentiles = _percentiles(found, unit)
+    document.rows["percentiles"] += [
+        {**whose, "percentile": percentile, "latency_ms": value} for percentile, value in percentiles
+    ]
+    bins = _dict(found.get("bins"))
+    if bins:
+        read = read_bins(whose, bins, unit)
+        document.bins.append(read)
+        if len(read.ios) < len(bins):
+            message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are no numbers: left out"
+            document.notes.append(Note(message, document.line, severity="warning"))
+    return percentiles
+
+
+def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, Any]) -> Row:
+    """The row of one direction; its percentiles and bins go into their tables."""
+    row: Row = {"direction": _DIRECTIONS[name], **_traffic(stats)}
+    here = {**whose, "direction": row["direction"]}
+    convenient: dict[str, list[tuple[float, Any]]] = {}
+    for kind, prefix in (("slat", "slat"), ("clat", "clat"), ("lat", "latency")):
+        found, unit = _latency(stats, kind)
+        row |= _moments(found, unit, prefix)
+        convenient[kind] = _spread(document, {**here, "latency": kind}, found, unit)
+    of_completion = convenient["clat"] or convenient["lat"]
+    row |= {
+        column: next((value for percentile, value in of_completion if percentile == wanted), None)
+        for column, wanted in CONVENIENT.items()
+    }
+    for priority, kind, found, unit in _priorities(stats):
+        labelled = {**here, "latency": kind, "priority": priority}
+        if _measured(found):
+            moments = _moments(found, unit, "latency")
+            document.rows["priorities"].append({**labelled, "ios": found.get("N"), **moments})
+        _spread(document, labelled, found, unit)
+    return row
+
+
+def _did_io(stats: Mapping[str, Any]) -> bool:
+    return any(number(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
+
+
+def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
+    """The rows of one job: a row for each direction that did I/O or was asked for."""
+    wanted = asked(given.get("rw")) if given else ()
+    there = {name: _dict(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
+    kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
+    if not kept:
+        kept = {"mixed": there.get("mixed", {})}
+    block_sizes = sizes(given) if given else {}
+    steady = number(_dict(job.get("steadystate")).get("attained"))
+    common = {
+        **whose,
+        "error": job.get("error"),
+        **({"rw": given["rw"], "ioengine": given.get("ioengine")} if given else {}),
+        "queue_depth": size(given["iodepth"]) if given else None,
+        "workers": size(given["numjobs"]) if given else None,
+        "usr_cpu_pct": job.get("usr_cpu"),
+        "sys_cpu_pct": job.get("sys_cpu"),
+        "context_switches": job.get("ctx"),
+        "major_faults": job.get("majf"),
+        "minor_faults": job.get("minf"),
+        "errors": job.get("total_err"),
+        "steadystate": None if steady is None else bool(steady),
+        "start": _moment(job.get("job_start"), 1e-3),
+    }
+    rows = [_direction(document, whose, name, stats) for name, stats in kept.items()]
+    return [{**common, **row, "block_size_bytes": block_sizes.get(row["direction"])} for row in rows]
+
+
+def _moment(value: Any, unit: float) -> datetime | None:
+    seconds = scaled(value, unit)
+    try:
+        return datetime.fromtimestamp(float(seconds), UTC) if seconds else None
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(name): inner if isinstance(inner, str) else str(inner) for name, inner in _dict(value).items()}
+
+
+def _common_options(value: Any, hostname: Any) -> dict[str, str]:
+    """The global options: one object, or one for each client."""
+    if isinstance(value, list):
+        clients = [_dict(one) for one in value]
+        value = next((one for one in clients if one.get("hostname") == hostname), clients[0] if clients else {})
+    return {name: text for name, text in _texts(value).items() if name not in ("hostname", "port")}
+
+
+def _with_options(document: Document, whose: Row, job: Mapping[str, Any], common: Any) -> dict[str, str] | None:
+    """The effective options of a job, where the document has any; both kinds go into their table."""
+    globally, own = _common_options(common, whose["hostname"]), _texts(job.get("job options"))
+    document.rows["options"] += [
+        {**whose, "option": name, "value": text, "given": "global"}
+        for name, text in globally.items()
+        if name not in own
+    ] + [{**whose, "option": name, "value": text, "given": "job"} for name, text in own.items()]
+    if (not globally and not own) or whose["job"] == _ALL_CLIENTS:
+        return None
+    return effective(globally, own)
+
+
+def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: Any) -> list[Row]:
+    whose: Row = {
+        "job_number": place,
+        "job": job.get("jobname"),
+        "hostname": None if job.get("jobname") == _ALL_CLIENTS else job.get("hostname"),
+        "group": job.get("groupid"),
+    }
+    given = _with_options(document, whose, job, common)
+    for name, unit, below in _SHARES:
+        # fio 2 has no nanoseconds: its first bin of microseconds begins at zero.
+        begin = 0.0 if name == "latency_us" and "latency_ns" not in job else below
+        document.rows["latency_bins"] += distribution(whose, unit, _dict(job.get(name)).items(), begin)
+    document.rows["queue_depths"] += [
+        {**whose, "of": of, "depth": depth, "share_pct": share}
+        for name, of in _DEPTHS.items()
+        for depth, share in _dict(job.get(name)).items()
+    ]
+    return _job(document, job, given, whose)
+
+
+def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:
+    whose = {"hostname": disk.get("hostname"), "disk": disk.get("name")}
+    yield {**whose, "scope": "device", **{column: disk.get(name) for name, column in _DISK.items()}}
+    if "aggr_util" in disk:
+        # fio 3 writes aggr_write_merge without its last letter.
+        spelt = {f"aggr_{name}": column for name, column in _DISK.items()} | {"aggr_write_merge": "write_merges_"}
+        row = {column: disk.get(name) for name, column in spelt.items()}
+        merges = row.pop("write_merges_")
+        yield {**whose, "scope": "members", **row, "write_merges": row["write_merges"] if merges is None else merges}
+
+
+def _damage_note(text: str, piece: Piece, kept: int) -> Note:
+    line = text.count("\n", 0, piece.at) + 1
+    column = piece.at - text.rfind("\n", 0, piece.at)
+    last = "\n" not in text[piece.at :].rstrip()
+    what = "the JSON ends before its time" if last else f"damaged JSON ({piece.value})"
+    return Note(f"{what}: {kept} whole jobs before it are kept", line, column, severity="warning")
+
+
+def _document(text: str, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
+    """One document, and where it ends in the text."""
+    document = Document("json", line)
+    facts: dict[str, Any] = {}
+    rows: list[Row] = []
+    end, place = start, 0
+    for piece in pieces:
+        if piece.kind == "end":
+            end = piece.at
+        elif piece.kind == "damage":
+            document.notes.append(_damage_note(text, piece, place))
+        elif piece.kind in ("jobs", "client_stats") and not isinstance(piece.value, dict):
+            line_of = text.count("\n", 0, piece.at) + 1
+            document.notes.append(Note(f"{piece.kind} has what is no job: left out", line_of, severity="warning"))
+        elif piece.kind in ("jobs", "client_stats"):
+            place += 1
+            rows += _job_rows(document, piece.value, place, facts.get("global options"))
+        elif piece.kind == "disk_util":
+            document.rows["disks"] += list(_disk(_dict(piece.value)))
+        else:
+            facts[piece.kind] = piece.value
+    document.release = facts["fio version"] if isinstance(facts.get("fio version"), str) else None
+    document.time = _moment(facts.get("timestamp_ms"), 1e-3) or _moment(facts.get("timestamp"), 1)
+    document.rows["jobs"] = [{**row, "output": "json", "end": document.time} for row in rows]
+    return document, end
+
+
+def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
+    """The documents in a text, and where each begins and ends in it."""
+    documents: list[Document] = []
+    spans: list[tuple[int, int]] = []
+    at, line, counted = 0, 1, 0
+    first = DOCUMENT.search(text)
+    if first is None:
+        for start, pieces in rewritten(text) if '"jobname"' in text else ():
+            line, counted = line + text.count("\n", counted, start), start
+            document, end = _document(text, start, line, pieces)
+            documents.append(document)
+            spans.append((start, end))
+        return documents, spans
+    while match := DOCUMENT.search(text, at):
+        start = match.start()
+        line, counted = line + text.count("\n", counted, start), start
+        document, at = _document(text, start, line, walk(text, start))
+        documents.append(document)
+        spans.append((start, at))
+    return documents, spans

@@ -1,0 +1,198 @@
+"""Lines of whole numbers between commas and blanks, as fio's logs have them, read in pieces.
+
+A piece goes through polars' CSV reader; one that holds a line that is none is read again, slower, to tell which lines
+those are. Extra memory is a few pieces, however long the log.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import polars as pl
+
+from esxparse.formats.source import problem
+from esxparse.formats.text import decode
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Future
+
+    from polars._typing import PolarsDataType
+
+    from esxparse.formats.source import Source
+
+PIECE = 8 << 20
+"""Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""
+
+_SHOWN = 60
+_LISTED = 10
+_MORE = "more"
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A line that is no entry of the log."""
+
+    line: int
+    """From 1."""
+    text: str
+    """Its beginning."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What the lines of a log hold."""
+
+    frames: list[pl.DataFrame]
+    bad: list[Bad]
+    lines: int
+    unfinished: bool
+    """The last line has no line end."""
+    problem: str | None
+    """What ended the content before its time."""
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """The content of a stream in pieces of whole lines."""
+    tail = b""
+    while data := stream.read(PIECE):
+        end = data.rfind(b"\n") + 1
+        if end:
+            yield b"".join((tail, memoryview(data)[:end])) if tail or end < len(data) else data
+            tail = data[end:]
+        else:
+            tail += data
+    if tail:
+        yield tail
+
+
+def _in_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces without a byte order mark; text in UTF-16, which no log is that fio wrote itself, at once."""
+    first = next(pieces, b"")
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield decode(b"".join([first, *pieces])).text.encode()
+        return
+    yield first.removeprefix(codecs.BOM_UTF8)
+    yield from pieces
+
+
+def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.DataFrame:
+    """Columns read as text, hexadecimal numbers, as numbers."""
+    texts = [name for name, dtype in schema.items() if dtype == pl.String]
+    return frame.with_columns(
+        pl.col(name).str.strip_chars(" ").str.strip_prefix("0x").str.to_integer(base=16, dtype=pl.Int64, strict=False)
+        for name in texts
+    )
+
+
+def _judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
+    """The entries of a piece, its number of lines, and those that are no entries, counted from 1."""
+    # The header gives each line the same number of columns, and what goes beyond them a place of its own.
+    header = ",".join([*schema, _MORE]).encode() + b"\n"
+    wide = {name: pl.String if dtype == pl.String else pl.Int64 for name, dtype in schema.items()}
+    rows = pl.read_csv(
+        header + piece,
+        schema={**wide, _MORE: pl.String},
+        quote_char=None,
+        encoding="utf8-lossy",
+        ignore_errors=True,
+        truncate_ragged_lines=True,
+    )
+    rows = _numbers(rows, schema)
+    whole = pl.all_horizontal(pl.col(*schema).is_not_null()) & pl.col(_MORE).is_null() & sound
+    good = rows.select(whole.fill_null(value=False).alias("good"))["good"]
+    places = (~good).arg_true().to_list()
+    texts = piece.split(b"\n") if places else []
+    bad = [Bad(place + 1, texts[place][:_SHOWN].decode("utf-8", "replace")) for place in places]
+    return rows.filter(good).drop(_MORE), rows.height, bad
+
+
+def _parsed(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
+    try:
+        rows = _numbers(pl.read_csv(piece, has_header=False, schema=schema, quote_char=None), schema)
+    except pl.exceptions.PolarsError:
+        return _judged(piece, schema, sound)
+    if any(column.null_count() for column in rows) or not rows.select(sound.all()).item():
+        return _judged(piece, schema, sound)
+    return rows, rows.height, []
+
+
+def _in_order(
+    pieces: Iterator[bytes], work: Callable[[bytes], tuple[pl.DataFrame, int, list[Bad]]]
+) -> Iterator[tuple[pl.DataFrame, int, list[Bad]]]:
+    """What the work makes of the pieces, in their order; few are in memory at a time."""
+    workers = min(os.cpu_count() or 1, 4)
+    with ThreadPoolExecutor(workers) as pool:
+        running: deque[Future[tuple[pl.DataFrame, int, list[Bad]]]] = deque()
+        for piece in pieces:
+            running.append(pool.submit(work, piece))
+            if len(running) > workers:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+
+
+def read_entries(
+    source: Source,
+    schema: Mapping[str, PolarsDataType],
+    sound: pl.Expr,
+    kept: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
+) -> Entries:
+    """The entries of a log: lines of the columns of `schema` (text is for hexadecimal numbers) that are `sound`.
+
+    `kept` makes of the rows of a piece what is kept of them.
+    """
+    frames: list[pl.DataFrame] = []
+    bad: list[Bad] = []
+    lines = 0
+    last = b"\n"
+
+    def seen(pieces: Iterator[bytes]) -> Iterator[bytes]:
+        nonlocal last
+        for piece in pieces:
+            last = piece[-1:]
+            yield piece
+
+    def work(piece: bytes) -> tuple[pl.DataFrame, int, list[Bad]]:
+        rows, number, odd = _parsed(piece, schema, sound)
+        return kept(rows), number, odd
+
+    with source.open() as stream:
+        for rows, number, odd in _in_order(seen(_in_utf8(_pieces(stream))), work):
+            frames.append(rows)
+            bad += [Bad(lines + one.line, one.text) for one in odd]
+            lines += number
+        cut = problem(stream) or source.problem
+    return Entries(frames, bad, lines, last not in {b"\n", b""}, cut)
+
+
+def damage(entries: Entries, shape: str) -> list[Note]:
+    """Notes on lines left out (`shape` is what a line should have), on a last line without end, on an early end."""
+    notes = []
+    if entries.problem:
+        notes.append(Note(f"{entries.problem}: what came before is read", severity="warning"))
+    blank = [one for one in entries.bad if not one.text.strip()]
+    if blank:
+        notes.append(Note(f"{len(blank):,} blank lines left out", line=blank[0].line))
+    odd = [one for one in entries.bad if one.text.strip()]
+    if odd:
+        more = f" and {len(odd) - _LISTED:,} more" if len(odd) > _LISTED else ""
+        places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
+        where = f" (lines {places})" if len(odd) > 1 else ""
+        notes.append(
+            Note(
+                f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
+                f"direction; the first is {odd[0].text!r}",
+                line=odd[0].line,
+                severity="warning",
+            )
+        )
+    if entries.unfinished and not (odd and odd[-1].line == entries.lines):
+        notes.append(Note("the last line has no line end: its last number may be cut", line=entries.lines))
+    return notes

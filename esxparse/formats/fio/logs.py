@@ -1,0 +1,209 @@
+"""fio logs: `*_bw`, `*_iops`, `*_lat`, `*_clat`, `*_slat` and `*_clat_hist`, fio 2 to 3.4x.
+
+Tables
+------
+series         one row per line of a bw, iops, lat, clat or slat log
+    time              time  UTC, with `log_unix_epoch=1`; else:
+    elapsed_s         f64   seconds since the job began
+    job               str   what the log was named after, by default the job's name
+    job_number        i64   which job of the run, from 1; null where the name has none (`per_job_logs=0`)
+    hostname          str   the server, of a log that a client wrote (`name_bw.1.log.host`)
+    metric            str   bandwidth, iops, lat, clat, slat, or unknown where the file's name does not tell
+    direction         enum  read, write, trim, sync
+    value             f64   bandwidth: bytes per second; iops: I/Os per second; lat, clat, slat: milliseconds;
+                            unknown: as written
+    value_max         f64   the highest in the time averaged over (with `log_max_value=2`), same unit
+    block_size_bytes  i64   of the I/O; 0 where the line is an average
+    offset_bytes      i64   with `log_offset=1`
+    priority          i64   1: highest real-time class, 0: any other; with `log_prio=1` the I/O priority as a number
+    issued_s          f64   when it was issued, seconds since the job began, with `log_issue_time=1`
+latency_bins, percentiles, latency_bins_series, percentiles_series
+    of a `*_clat_hist` log: see `histogram`.
+
+Without `log_avg_msec` each I/O has a line: its latency; 1 for iops; for bandwidth its size over its latency. With it a
+line is the mean, over about that time, of the values of one direction (of I/Os for latencies, of short-time rates for
+bandwidth and iops), rounded to whole units; its time is the end of it. With `log_max_value=1` it is the maximum:
+nothing in the file tells. A time without I/O has no line, and the last is shorter than the others: lines are not
+weighted by I/Os.
+
+A log tells neither its metric nor its unit. The metric is in the file's name. Latencies are nanoseconds from fio 3.0
+(2.99) on, microseconds before. Bandwidth is KiB/s where lines are averages and 1000 bytes/s where there is a line for
+each I/O. The release is taken from an output of fio beside the log, or from a priority in the lines (3.19 and later);
+else it is guessed from the values, and a note says so. `meta` has `metric`, `unit`, `unit_evidence`.
+
+Source: fio's iolog.c (`flush_samples`) and stat.c (`add_log_sample`, `add_bw_sample`, `__add_samples`), fio's HOWTO,
+"Log File Formats".
+
+Assumed: before 2.11 bandwidth and iops lines are averages though they name a block size; a fifth number that is never
+above 1 is a priority, not the offset 0 of averages that fio to 3.18 writes with `log_offset=1`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.fio import histogram
+from esxparse.formats.fio.log_layout import LAYOUTS, layout, numbered, recognised, sample
+from esxparse.formats.fio.log_lines import damage, read_entries
+from esxparse.formats.fio.log_names import LogName, log_name
+from esxparse.formats.fio.log_times import DIRECTION, clock, of_clock, since_1970, span, whose
+from esxparse.formats.fio.log_units import Unit, release_beside, scaled, unit_of
+from esxparse.formats.source import read_up_to
+from esxparse.formats.text import beginning
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from polars._typing import PolarsDataType
+
+    from esxparse.formats.fio.log_layout import Row
+    from esxparse.formats.fio.log_units import Told
+    from esxparse.formats.source import Source
+
+FORMAT = "fio"
+
+METRICS = {"bw": "bandwidth", "iops": "iops", "lat": "lat", "clat": "clat", "slat": "slat", "unknown": "unknown"}
+
+_LOOK = 64 << 10
+
+_TYPES: dict[str, PolarsDataType] = {
+    "time": pl.Int64,
+    "value": pl.Int64,
+    "maximum": pl.Int64,
+    "direction": pl.UInt8,
+    "size": pl.UInt32,
+    "offset": pl.Int64,
+    "priority": pl.Int64,
+    "issued": pl.Int64,
+}
+_PRIORITY_FIFTH, _OFFSET_FIFTH = LAYOUTS[5]
+_HEAD = 1 << 20
+
+
+def recognise(head: bytes) -> bool:
+    """Whether a file begins as a fio log does; never an error."""
+    text = beginning(head[:_LOOK])
+    return recognised(text) or histogram.recognise(beginning(head))
+
+
+def _schema(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, PolarsDataType]:
+    schema = {name: _TYPES[name] for name in columns}
+    if "priority" in schema:
+        place = columns.index("priority")
+        if any(row[place].startswith("0x") for row in rows if len(row) == len(columns)):
+            schema["priority"] = pl.String
+    return schema
+
+
+def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
+    """Seconds between averages; none where there is a line for each I/O."""
+    times = [row["time"] for row in rows if row["direction"] == rows[0]["direction"]]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    return round(median(gaps) / 1000, 3) if gaps and median(gaps) > 0 and not rows[0]["size"] else None
+
+
+def _kept(rows: pl.DataFrame, unit: Unit, *, absolute: bool) -> pl.DataFrame:
+    """The columns of `series` that differ from line to line."""
+    columns = [
+        clock(rows, absolute=absolute),
+        rows["direction"].cat.to(DIRECTION),
+        pl.Series("value", scaled(rows["value"].to_numpy(), unit)),
+        rows["size"].cast(pl.Int64).alias("block_size_bytes"),
+    ]
+    if "maximum" in rows.columns:
+        highest = pl.Series(scaled(rows["maximum"].to_numpy(), unit))
+        columns.append(highest.set(rows["size"] > 0, None).alias("value_max"))
+    if "offset" in rows.columns:
+        columns.append(rows["offset"].alias("offset_bytes"))
+    if "priority" in rows.columns:
+        columns.append(rows["priority"])
+    if "issued" in rows.columns:
+        columns.append(pl.Series("issued_s", rows["issued"].to_numpy() / 1e9))
+    return pl.DataFrame(columns)
+
+
+def _table(frame: pl.DataFrame, name: LogName) -> pl.LazyFrame:
+    known = [*whose(name), pl.lit(METRICS[name.metric]).alias("metric")]
+    order = ["direction", "value", "value_max", "block_size_bytes", "offset_bytes", "priority", "issued_s"]
+    return frame.lazy().select(frame.columns[0], *known, *(column for column in order if column in frame.columns))
+
+
+def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
+    if name.metric == "unknown":
+        return [
+            Note(
+                "the metric is unknown, and values are as written: fio tells it in the file's name "
+                "(name_bw.1.log, _iops, _lat, _clat, _slat)"
+            )
+        ]
+    notes = []
+    if unit.guessed:
+        notes.append(
+            Note(
+                f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
+                "nanoseconds. Put the run's output beside the log to have it known"
+                if unit.name in {"ns", "us"}
+                else f"values are taken for {unit.name}, a guess: {unit.evidence}"
+            )
+        )
+    if unit.name == "I/Os":
+        notes.append(Note("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)"))
+    return notes
+
+
+def _nothing(source: Source) -> DamagedError:
+    return DamagedError(f"{source.name}: no line is an entry of a fio log (1000, 52341, 0, 4096): nothing to read")
+
+
+def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...], told: Told | None) -> Recording:
+    """Reads a log of those columns; `cells` are of its first lines."""
+    name = log_name(source.name)
+    first = [row for row in (numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
+    unit = unit_of(name.metric, first, columns, told)
+    absolute = since_1970([row["time"] for row in first])
+    sound = of_clock(absolute=absolute) & (pl.col("direction") < len(DIRECTION.categories)) & (pl.col("size") >= 0)
+    schema = _schema(columns, cells)
+    entries = read_entries(source, schema, sound, lambda rows: _kept(rows, unit, absolute=absolute))
+    frame = pl.concat(entries.frames) if entries.frames else pl.DataFrame()
+    if not frame.height:
+        raise _nothing(source)
+    if columns == _PRIORITY_FIFTH and schema["priority"] != pl.String and (frame["priority"] > 1).any():
+        # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
+        return _read_series(source, cells, _OFFSET_FIFTH, told)
+    meta = {
+        "metric": METRICS[name.metric],
+        "unit": unit.name,
+        "unit_evidence": unit.evidence,
+        "job": name.base,
+        "job_number": name.number,
+        "host": name.host,
+        "samples": frame.height,
+        "interval": _interval(first),
+        **span(frame),
+    }
+    notes = (*damage(entries, f"{len(columns)} numbers"), *_unit_notes(name, unit))
+    return Recording(FORMAT, source.name, {"series": _table(frame, name)}, meta, notes)
+
+
+def read(source: Source, *, told: Told | None = None) -> Recording:
+    """Reads a log; `told` is the release that wrote it, where it is known, and what says so.
+
+    Raises:
+        DamagedError: No line of it can be used.
+    """
+    with source.open() as stream:
+        text = beginning(read_up_to(stream, _HEAD))
+    cells = sample(text[:_LOOK])
+    told = told or release_beside(source.path)
+    columns = layout(cells, before_3_19=told is not None and told.release < (3, 19))
+    if columns is not None:
+        return _read_series(source, cells, columns, told)
+    if line := histogram.first_line(text):
+        return histogram.read(source, log_name(source.name), line)
+    raise _nothing(source)

@@ -1,0 +1,236 @@
+"""fio's normal output, for people (2.0 to 3.4x), also what a client prints of its servers.
+
+A run is: a line for each job (`job: (g=0): rw=...`), the release, progress, then a block for each job that begins
+`job: (groupid=0, jobs=1): err= 0: pid=...`, then groups and disks. Numbers are rounded by fio to 4 digits or so
+(`IOPS=20.6k`, `BW=1289MiB/s`); minima, maxima and counts are whole.
+fio 2 writes KB for 1024 bytes, fio 3 KiB for those and kB for 1000; the sampled bandwidth (`bw (KiB/s): min=`) is
+in 1024 bytes in both, whatever its label.
+Source: show_thread_status_normal, show_ddir_status, show_group_stats, print_disk_util of fio's stat.c, num2str of its
+lib, several releases.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
+from esxparse.formats.fio.numbers import scaled
+from esxparse.formats.fio.options import asked, size
+from esxparse.formats.fio.tables import Document, Row
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+RESULT = re.compile(
+    r"^\s*(?P<job>\S.*?|): \(groupid=(?P<group>\d+), jobs=(?P<members>\d+)\): err=\s*(?P<error>-?\d+)"
+    r"(?:\s*\((?P<why>.*)\))?: pid=(?P<pid>-?\d+)(?:: (?P<time>.*))?$",
+    re.MULTILINE,
+)
+ASKED = re.compile(r"^\s*(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE)
+_RELEASE = re.compile(r"^\s*(?:fio[- ](?P<release>\d+\.\S+)\s*$|hostname=\S+ .*\bfio=fio-(?P<of_client>[^\s,]+))")
+_GROUP_HEAD = re.compile(r"^\s*Run status group (?P<group>\d+) \(all jobs\)")
+_DISK_HEAD = re.compile(r"^\s*Disk stats \(read/write\):")
+
+_GROUP = re.compile(r"^\s*(?P<direction>READ|WRITE|TRIM|MIXED): (?P<rest>.*)$")
+_GROUP_OLD = re.compile(
+    r"io=(?P<total>[^,]+), aggrb=(?P<all>[^,]+), minb=(?P<min>[^,]+), maxb=(?P<max>[^,]+), "
+    r"mint=(?P<shortest>\d+)msec, maxt=(?P<longest>\d+)msec"
+)
+_GROUP_NEW = re.compile(
+    r"bw=(?P<all>[^\s(]+)\s*\([^)]*\), (?P<min>[^-\s]+)-(?P<max>[^\s(]+)\s*\([^)]*\), "
+    r"io=(?P<total>[^\s(]+)\s*\([^)]*\), run=(?P<shortest>\d+)-(?P<longest>\d+)msec"
+)
+_DISK = re.compile(r"^\s*(?P<disk>\S.*?): (?P<fields>ios=\d+/\d+, .*util=[\d.]+%.*)$")
+_DISK_FIELD = re.compile(r"(aggr)?(ios|sectors|merge|ticks|in_queue|util)=([\d.]+)(?:/(\d+))?")
+_DISK_COLUMNS = {
+    "ios": ("read_ios", "write_ios"),
+    "sectors": ("read_sectors", "write_sectors"),
+    "merge": ("read_merges", "write_merges"),
+    "ticks": ("read_ticks_ms", "write_ticks_ms"),
+    "in_queue": ("in_queue_ms",),
+    "util": ("util_pct",),
+}
+_DIRECTIONS = ("read", "write", "trim")
+_WORDS = ("ioengine", "iodepth")
+
+
+def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
+    """Block sizes by direction, and the other options, of the line with which fio begins a job."""
+    option = dict(re.findall(rf"\b({'|'.join(_WORDS)})=([^,\s]+)", rest))
+    texts = re.findall(r"\(([RWT])\) ([^,\s]+)", rest)
+    old = re.search(r"\bbs=([^,(\s]+)", rest)
+    ranges = dict(zip("RWT", old[1].split("/"), strict=False)) if old else dict(texts)
+    sizes: dict[str, int | None] = {}
+    for letter, direction in zip("RWT", _DIRECTIONS, strict=True):
+        low, _, high = (ranges.get(letter) or ranges.get("W") or "").partition("-")
+        sizes[direction] = _block_size(low) if low and high in ("", low) else None
+    return sizes, {"ioengine": option.get("ioengine"), "iodepth": option.get("iodepth")}
+
+
+def _block_size(text: str) -> int | None:
+    """`4K` and `4096B`, `64.0KiB`: all of 1024, and rounded to a decimal where they are no whole number."""
+    return size(text.replace("i", ""))
+
+
+def _is_head(text: str) -> bool:
+    return bool(RESULT.match(text) or _GROUP_HEAD.match(text) or _DISK_HEAD.match(text) or _starts_run(text))
+
+
+def _starts_run(text: str) -> bool:
+    return bool(ASKED.match(text) or _RELEASE.match(text))
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """The lines in blocks that begin with a head; what comes before the first head is a block too."""
+    block: list[Line] = []
+    for line in lines:
+        if _is_head(line[1]) and block:
+            yield block
+            block = []
+        block.append(line)
+    if block:
+        yield block
+
+
+def _options(document: Document, whose: Row, given: Row) -> None:
+    document.rows["options"] += [
+        {**whose, "option": name, "value": value, "given": "job"} for name, value in given.items() if value
+    ]
+
+
+def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], hostname: str | None) -> None:
+    for _, text, _ in lines:
+        line = _GROUP.match(text)
+        found = line and (_GROUP_NEW.match(line["rest"]) or _GROUP_OLD.match(line["rest"]))
+        if line and found:
+            new = found.re is _GROUP_NEW
+            document.rows["groups"].append(
+                {
+                    "hostname": hostname,
+                    "group": head["group"],
+                    "direction": "all" if line["direction"] == "MIXED" else line["direction"].lower(),
+                    "total_bytes": amount_in_bytes(found["total"], new=new),
+                    "bandwidth_bytes_per_s": amount_in_bytes(found["all"], new=new),
+                    "bandwidth_min_bytes_per_s": amount_in_bytes(found["min"], new=new),
+                    "bandwidth_max_bytes_per_s": amount_in_bytes(found["max"], new=new),
+                    "runtime_min_s": scaled(found["shortest"], 1e-3),
+                    "runtime_max_s": scaled(found["longest"], 1e-3),
+                }
+            )
+
+
+def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> None:
+    for _, text, said_by in lines:
+        found = _DISK.match(text)
+        for scope in ("", "aggr") if found else ():
+            row: Row = {}
+            for aggregated, name, first, second in _DISK_FIELD.findall(found["fields"]) if found else ():
+                if aggregated == scope:
+                    row |= dict(zip(_DISK_COLUMNS[name], (first, second), strict=False))
+            if found and row:
+                whose = {"hostname": said_by or hostname, "disk": found["disk"]}
+                document.rows["disks"].append({**whose, "scope": "members" if scope else "device", **row})
+
+
+def _result(document: Document, head: re.Match[str], block: Sequence[Line], host: str | None, place: int) -> list[Row]:
+    """The rows of the block of one job."""
+    line = block[0][0]
+    whose: Row = {
+        "job_number": place,
+        "job": head["job"],
+        "hostname": None if head["job"] == "All clients" else host,
+        "group": head["group"],
+        "priority": None,
+    }
+    rows = read_job(document, whose, block[1:])
+    if head["error"] != "0":
+        why = f" ({head['why']})" if head["why"] else ""
+        document.notes.append(Note(f"job {head['job']} failed: error {head['error']}{why}", line, severity="warning"))
+    if not rows:
+        document.notes.append(Note(f"job {head['job']} has no results", line, severity="warning"))
+        rows = [{"direction": "all"}]
+    return [{**whose, "output": "normal", "error": head["error"], "members": head["members"], **row} for row in rows]
+
+
+def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[str]]) -> list[Row]:
+    """The rows with what was asked of their jobs, and how many workers each job had in all."""
+    by_job = {(match["job"], match["group"]): match for match in askings}
+    members: dict[Any, int] = {}
+    for row in {row["job_number"]: row for row in rows}.values():
+        key = (row["hostname"], row["job"], row["group"])
+        members[key] = members.get(key, 0) + int(row["members"][:9])
+    done, found = set(), []
+    for row in rows:
+        workers = members[row["hostname"], row["job"], row["group"]]
+        match = by_job.get((row["job"], row["group"]))
+        extra: Row = {"workers": workers if row["job"] != "All clients" else None}
+        if match:
+            sizes, others = _asked_options(match["rest"])
+            used = {sizes[direction] for direction in asked(match["rw"])}
+            sizes["all"] = used.pop() if len(used) == 1 else None
+            extra |= {"rw": match["rw"], "block_size_bytes": sizes.get(row["direction"])}
+            extra |= {"ioengine": others["ioengine"], "queue_depth": others["iodepth"]}
+            if row["job_number"] not in done:
+                whose = {name: row[name] for name in ("job_number", "job", "hostname", "group")}
+                bs = re.search(r"\bbs=(.*?), (?:ioengine|iodepth)=", match["rest"])
+                given = {"rw": match["rw"], "bs": bs[1] if bs else None, **others}
+                _options(document, whose, given)
+                done.add(row["job_number"])
+        found.append({**row, **extra})
+    return found
+
+
+def _without_results(rows: Sequence[Row], askings: Sequence[re.Match[str]], lines: Sequence[int]) -> Iterator[Note]:
+    told = {row["group"] for row in rows} | {(row["job"], row["group"]) for row in rows}
+    for match, line in zip(askings, lines, strict=True):
+        # With group reporting, the jobs of a group are told under the name of its first.
+        if match["group"] not in told and (match["job"], match["group"]) not in told:
+            yield Note(f"job {match['job']} was started and has no result", line, severity="warning")
+
+
+def is_part(text: str) -> bool:
+    """Whether a line is one of normal output."""
+    return _is_head(text) or tells_of_job(text) or bool(_GROUP.match(text) or _DISK.match(text))
+
+
+def _run(lines: Sequence[Line]) -> Document:
+    """The document of one run."""
+    document = Document("normal", lines[0][0])
+    askings: list[tuple[int, re.Match[str]]] = []
+    rows: list[Row] = []
+    place = 0
+    for block in _blocks(lines):
+        line, text, host = block[0]
+        if match := ASKED.match(text):
+            askings.append((line, match))
+        elif match := _RELEASE.match(text):
+            document.release = match["release"] or match["of_client"]
+        elif match := RESULT.match(text):
+            place += 1
+            rows += _result(document, match, block, host, place)
+        elif match := _GROUP_HEAD.match(text):
+            _groups(document, match, block[1:], host)
+        elif _DISK_HEAD.match(text):
+            _disks(document, block[1:], host)
+    matches = [match for _, match in askings]
+    document.rows["jobs"] = _with_asked(document, rows, matches)
+    document.notes += _without_results(rows, matches, [line for line, _ in askings])
+    if document.release:
+        document.release = f"fio-{document.release}"
+    return document
+
+
+def parse(lines: Sequence[Line]) -> list[Document]:
+    """The documents of the runs in numbered lines: a new one begins where jobs are announced after results."""
+    runs: list[list[Line]] = [[]]
+    results = False
+    for line in lines:
+        if results and _starts_run(line[1]):
+            runs.append([])
+            results = False
+        results = results or bool(RESULT.match(line[1]))
+        runs[-1].append(line)
+    documents = [_run(run) for run in runs if any(_is_head(text) for _, text, _ in run)]
+    return [document for document in documents if document.rows["jobs"] or document.notes or document.rows["disks"]]

@@ -1,0 +1,291 @@
+"""The block of one job in fio's normal output: what fio prints between two heads, line by line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from esxparse.formats.fio.numbers import number, release_number, scaled
+from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Line = tuple[int, str, str | None]
+"""Number, text, and the host that said it where a client tells."""
+
+_SECONDS = {"nsec": 1e-6, "usec": 1e-3, "msec": 1.0, "sec": 1e3}
+_NUMBER = r"\s*(-?[\d.]+(?:e[+-]?\d+)?[kKMGTPE]?)\s*"
+_OLD = re.compile(
+    r"^\s*(?P<direction>read|write|trim|mixed)\s*:\s*io=(?P<total>[^,]+),\s*bw=(?P<bandwidth>[^,]+),"
+    r"(?:\s*iops=(?P<iops>[^,]+),)?\s*runt=\s*(?P<runtime>\d+)\s*msec"
+)
+_NEW = re.compile(
+    r"^\s*(?P<direction>read|write|trim|mixed)\s*:\s*IOPS=(?P<iops>[^,]+),\s*BW=(?P<bandwidth>[^\s(]+)\s*"
+    r"\([^)]*\)\s*\((?P<total>[^/)]+)/(?P<runtime>\d+)\s*msec\)"
+)
+_LATENCY = re.compile(
+    r"^\s*(?P<name>[A-Za-z][^:]*?)\s*\((?P<unit>nsec|usec|msec|sec)\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
+    + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
+)  # fmt: skip
+_PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)\s+percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
+_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th=\[?\s*>?=?\s*(\d+(?:\.\d+)?)\]?")
+_BANDWIDTH = re.compile(
+    r"^\s*bw\s*\(\s*(?P<prefix>[KkMG]?)i?(?P<unit>bit|B|b)\s*/s\s*\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
+    + r",\s*per=[^,]*,\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
+)  # fmt: skip
+_IOPS = re.compile(
+    r"^\s*iops\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
+)
+_SHARES = re.compile(r"^\s*lat \((?P<unit>nsec|usec|msec)\)\s*: (?P<shares>.*%)")
+_SHARE = re.compile(r"(>?=?\d+)=\s*([\d.]+)%")
+_CPU = re.compile(r"^\s*cpu\s*: usr=\s*([\d.]+)%, sys=\s*([\d.]+)%, ctx=(\d+)(?:, majf=(\d+), minf=(\d+))?")
+_DEPTHS = re.compile(r"^\s*(?P<of>IO depths|submit|complete)\s*: (?P<shares>.*%)")
+_ISSUED = re.compile(r"^\s*issued[^:]*: total=(?P<total>.*?),?\s+short=(?P<short>.*?)(?:,?\s+drop\w*=(?P<drop>.*))?$")
+_ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
+_SYNC = re.compile(r"^\s*fsync/fdatasync")
+_STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
+_AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
+_MOMENTS = ("min", "max", "mean", "stddev")
+_OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
+_BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
+_NANOSECONDS_SINCE = (2, 99)
+
+
+def _plain(text: str | None) -> float | None:
+    """A number that fio shortened by thousands: `20.6k`, `4639.4k`, `1.2M`."""
+    match = _AMOUNT.match(text or "")
+    return _times(match, 1000) if match else None
+
+
+def _times(match: re.Match[str], thousand: int) -> float | None:
+    found = number(match["number"])
+    return None if found is None else found * thousand ** _POWERS[match["prefix"].lower()]
+
+
+def amount_in_bytes(text: str, *, new: bool) -> float | None:
+    """Bytes (per second, where it says so): `77552KB` of fio 2, `1289MiB` and `1351MB` of fio 3; bits become bytes."""
+    match = _AMOUNT.match(text)
+    if not match:
+        return None
+    found = _times(match, 1024 if match["binary"] or not new else 1000)
+    return None if found is None else found / (8 if match["unit"] in ("bit", "b") else 1)
+
+
+def _moments(match: re.Match[str], first: int, prefix: str, suffix: str, factor: float) -> Row:
+    names = ("min", "max", "mean", "stddev")
+    return {
+        f"{prefix}_{name}{suffix}": scaled(_plain(match[first + place]), factor) for place, name in enumerate(names)
+    }
+
+
+def _priority(name: str) -> tuple[str, str | None]:
+    """`clat prio 2/0/0 (3.12% of IOs)` as its latency and its priority."""
+    kind = next((kind for kind in ("slat", "clat", "lat", "sync") if re.search(rf"\b{kind}\b", name)), name)
+    rest = re.sub(rf"\b{kind}\b|\bprio\b|\(.*\)", " ", name).split()
+    return ("lat" if kind == "sync" else kind), ("/".join(rest) or None)
+
+
+def _traffic(match: re.Match[str], *, new: bool) -> Row:
+    return {
+        "total_bytes": amount_in_bytes(match["total"], new=new),
+        "bandwidth_bytes_per_s": amount_in_bytes(match["bandwidth"], new=new),
+        "iops": _plain(match["iops"]),
+        "runtime_s": scaled(match["runtime"], 1e-3),
+    }
+
+
+def _sampled(match: re.Match[str]) -> Row:
+    # The samples are KiB/s, and divided by fio's kilo where they are large; the label does not always say so.
+    factor = 1024 ** max(_POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
+    return _moments(match, 3, "bandwidth", "_bytes_per_s", factor)
+
+
+def _per_direction(text: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", text)]
+
+
+@dataclass
+class _Block:
+    """What the lines of one job have told so far."""
+
+    document: Document
+    whose: Row
+    rows: dict[str, Row] = field(default_factory=dict)
+    """By direction."""
+    common: Row = field(default_factory=dict)
+    issued: dict[str, list[int]] = field(default_factory=dict)
+    shares: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    direction: str = ""
+    percentiles: tuple[Row, float] | None = None
+    """Whose percentiles the next lines have, and their unit in ms."""
+    split: bool = False
+    """Whether there was `mixed` for the reads and again for the writes."""
+    new: bool = True
+    """Whether it has the lines of fio 3."""
+
+
+def _on_traffic(block: _Block, match: re.Match[str]) -> None:
+    # Of jobs some of which are mixed, a client prints `mixed` twice: what was counted as reads, then the writes.
+    block.split = match["direction"] == "mixed" and "all" in block.rows
+    mixed = "write" if block.split else "all"
+    block.direction = mixed if match["direction"] == "mixed" else match["direction"]
+    block.new = match.re is _NEW
+    block.rows[block.direction] = _traffic(match, new=block.new)
+
+
+def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  all that is to know is that it is there
+    block.direction = "sync"
+    block.rows["sync"] = {}
+
+
+def _row(block: _Block) -> Row:
+    return block.rows.setdefault(block.direction, {})
+
+
+def _on_latency(block: _Block, match: re.Match[str]) -> None:
+    kind, priority = _priority(match["name"])
+    moments = _moments(match, 3, "latency", "_ms", _SECONDS[match["unit"]])
+    if priority:
+        whose = {**block.whose, "direction": block.direction, "latency": kind, "priority": priority}
+        block.document.rows["priorities"].append({**whose, **moments})
+    elif kind in ("slat", "clat", "lat"):
+        prefix = "latency" if kind == "lat" else kind
+        _row(block).update({name.replace("latency", prefix, 1): value for name, value in moments.items()})
+
+
+def _on_percentiles(block: _Block, match: re.Match[str]) -> None:
+    kind, priority = _priority(match["name"])
+    whose = {**block.whose, "direction": block.direction, "latency": kind, "priority": priority}
+    block.percentiles = (whose, _SECONDS[match["unit"]])
+
+
+def _on_bandwidth(block: _Block, match: re.Match[str]) -> None:
+    _row(block).update(_sampled(match))
+
+
+def _on_iops(block: _Block, match: re.Match[str]) -> None:
+    _row(block).update(_moments(match, 1, "iops", "", 1))
+
+
+def _on_shares(block: _Block, match: re.Match[str]) -> None:
+    block.shares.setdefault(match["unit"], []).extend(_SHARE.findall(match["shares"]))
+
+
+def _on_depths(block: _Block, match: re.Match[str]) -> None:
+    block.document.rows["queue_depths"] += [
+        {**block.whose, "of": _OF[match["of"]], "depth": depth, "share_pct": share}
+        for depth, share in _SHARE.findall(match["shares"])
+    ]
+
+
+def _on_issued(block: _Block, match: re.Match[str]) -> None:
+    block.issued = {name: _per_direction(match[name] or "") for name in ("total", "short", "drop")}
+
+
+def _on_cpu(block: _Block, match: re.Match[str]) -> None:
+    names = ("usr_cpu_pct", "sys_cpu_pct", "context_switches", "major_faults", "minor_faults")
+    block.common |= dict(zip(names, match.groups(), strict=True))
+
+
+def _on_errors(block: _Block, match: re.Match[str]) -> None:
+    block.common["errors"] = match[1]
+
+
+def _on_steady(block: _Block, match: re.Match[str]) -> None:
+    block.common["steadystate"] = match[1] == "yes"
+
+
+_LINES = (
+    (_NEW, _on_traffic),
+    (_OLD, _on_traffic),
+    (_LATENCY, _on_latency),
+    (_PERCENTILES, _on_percentiles),
+    (_BANDWIDTH, _on_bandwidth),
+    (_IOPS, _on_iops),
+    (_SHARES, _on_shares),
+    (_DEPTHS, _on_depths),
+    (_ISSUED, _on_issued),
+    (_CPU, _on_cpu),
+    (_SYNC, _on_sync),
+    (_ERRORS, _on_errors),
+    (_STEADY, _on_steady),
+)
+"""The lines of a block, and what each does."""
+
+
+def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:
+    """The rows of one job, from the lines after its first; percentiles and shares go into their tables."""
+    block = _Block(document, whose)
+    for _, text, _ in lines:
+        for pattern, do in _LINES:
+            if match := pattern.match(text):
+                do(block, match)
+                break
+        if block.percentiles and "th=" in text:
+            of, unit = block.percentiles
+            document.rows["percentiles"] += [
+                {**of, "percentile": percentile, "latency_ms": scaled(value, unit)}
+                for percentile, value in _PERCENTILE.findall(text)
+            ]
+    _shares(document, whose, block.shares, new=block.new)
+    rows = [
+        {**block.common, "direction": name, **_convenient(document, whose, name), **row, **_issued(block, name)}
+        for name, row in block.rows.items()
+        if name
+    ]
+    return [_without_zeros(row) for row in rows]
+
+
+def _without_zeros(row: Row) -> Row:
+    """The row without zeros that tell nothing: fio 3.33 prints `mixed: IOPS=0` with `unified_rw_reporting=both`."""
+    if row["direction"] == "all" and row.get("total_bytes") == 0 and row.get("ios"):
+        return {**row, "total_bytes": None, "bandwidth_bytes_per_s": None, "iops": None}
+    return row
+
+
+def _shares(document: Document, whose: Row, shares: dict[str, list[tuple[str, str]]], *, new: bool) -> None:
+    """The distribution: fio leaves bins of 0 % out, so each begins where the list of bounds says."""
+    release = release_number(document.release)
+    # Before 2.99 there are no nanoseconds: the first bin of microseconds begins at zero.
+    old = release < _NANOSECONDS_SINCE if release else not new
+    begins = {"nsec": 0.0, "usec": 0.0 if old else 1e-3, "msec": 1.0}
+    for unit, found in shares.items():
+        given = dict(found)
+        whole = [(name, given.get(name, "0")) for name in (_BOUNDS if unit == "msec" else _BOUNDS[:10])]
+        document.rows["latency_bins"] += distribution(whose, _SECONDS[unit], whole, begins[unit])
+
+
+def _convenient(document: Document, whose: Row, direction: str) -> Row:
+    mine = [
+        row
+        for row in document.rows["percentiles"]
+        if row["job_number"] == whose["job_number"] and row["direction"] == direction and row["priority"] is None
+    ]
+    chosen = [row for row in mine if row["latency"] == "clat"] or [row for row in mine if row["latency"] == "lat"]
+    by_percentile = {number(row["percentile"]): row["latency_ms"] for row in chosen}
+    return {column: by_percentile.get(wanted) for column, wanted in CONVENIENT.items()}
+
+
+def _issued(block: _Block, direction: str) -> Row:
+    """The counts of a direction; `all` is their sum, unless the writes have a row of their own."""
+    # Of syncs fio counts how many there were, and prints zeros for the others.
+    names = (("ios", "total"), ("short_ios", "short"), ("dropped_ios", "drop"))[: 1 if direction == "sync" else 3]
+    place = {"read": 0, "write": 1, "trim": 2, "sync": 3, "all": 0 if block.split else None}[direction]
+    if place is None:
+        return {name: sum(block.issued[of][:3]) for name, of in names if block.issued.get(of)}
+    return {name: block.issued[of][place] for name, of in names if len(block.issued.get(of, ())) > place}
+
+
+_TOLD = re.compile(
+    r"^\s*(?:Starting \d+ (?:process|thread)|Jobs: \d|\.\.\.$|Description  : |latency   : target=|fsync/|"
+    r"block lifetime|states  |\| )|: Laying out IO file|^hostname=.*fio=|^\s*$"
+)
+"""Lines that are part of normal output and have nothing for a table."""
+
+
+def tells_of_job(text: str) -> bool:
+    """Whether a line is one of the block of a job, or of what fio says before its results."""
+    return bool(_TOLD.search(text)) or any(pattern.match(text) for pattern, _ in _LINES)

@@ -1,0 +1,92 @@
+"""Options of a job as fio took them: what was written, and the numbers in it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DIRECTIONS = ("read", "write", "trim")
+
+_ASKED = {
+    "read": ("read",),
+    "randread": ("read",),
+    "write": ("write",),
+    "randwrite": ("write",),
+    "trim": ("trim",),
+    "randtrim": ("trim",),
+    "rw": ("read", "write"),
+    "readwrite": ("read", "write"),
+    "randrw": ("read", "write"),
+    "trimwrite": ("write", "trim"),
+    "randtrimwrite": ("write", "trim"),
+}
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SIZE = re.compile(r"(?P<number>0x[0-9a-f]+|\d+(?:\.\d+)?)(?P<prefix>[kmgtp]?)(?P<binary>i?)b?", re.IGNORECASE)
+_DEFAULTS = {"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
+"""What fio takes where an option is not given (its options.c)."""
+
+_ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
+_HUGE = 1 << 62
+
+
+def asked(rw: str | None) -> tuple[str, ...]:
+    """The directions of an `rw=` option; `randread:8` and `rw:sequencer` have an offset that does not matter."""
+    return _ASKED.get((rw or "").split(":")[0].lower(), ())
+
+
+def size(text: str, kb_base: str = "1024") -> int | None:
+    """The bytes of a size as options have it.
+
+    fio's `kb_base=1024`, the default, has k = 1024 and ki = 1000; `kb_base=1000` has them the other way round.
+
+    >>> size("4k"), size("4ki"), size("4k", "1000"), size("0x200"), size("1m-2m")
+    (4096, 4000, 4000, 512, None)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        return None
+    digits = match["number"]
+    amount = float(int(digits, 16)) if digits[:2].lower() == "0x" else float(digits)
+    thousand = 1024 if (kb_base.strip() == "1000") == bool(match["binary"]) else 1000
+    found = amount * thousand ** _POWERS[match["prefix"].lower()]
+    return int(found) if found < _HUGE else None
+
+
+def _one_size(text: str, kb_base: str) -> int | None:
+    low, _, high = text.partition("-")
+    lowest = size(low, kb_base)
+    return lowest if not high or size(high, kb_base) == lowest else None
+
+
+def sizes(options: Mapping[str, str]) -> dict[str, int | None]:
+    """Block size by direction, where it is one size: `8k`, or `8k,32k,4k` for read, write, trim."""
+    names = list(options)
+    written = "bsrange" if options.get("bsrange") else "bs"
+    # fio takes options in their order: a kb_base after the block size does not change it any more.
+    before = "kb_base" in names and (written not in names or names.index("kb_base") < names.index(written))
+    base = options["kb_base"] if before else "1024"
+    if options.get("bssplit"):
+        return dict.fromkeys((*DIRECTIONS, "all"))
+    parts = (options.get(written) or "").split(",")
+    default = size(_DEFAULTS["bs"])
+    # The last one given holds for the directions that follow, unless a comma ends the list.
+    padded = parts + parts[-1:] * (len(DIRECTIONS) - len(parts))
+    found = {
+        direction: _one_size(part, base) if part.strip() else default
+        for direction, part in zip(DIRECTIONS, padded, strict=False)
+    }
+    used = {found[direction] for direction in asked(options.get("rw")) or DIRECTIONS}
+    found["all"] = used.pop() if len(used) == 1 else None
+    return found
+
+
+def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """The options of a job, in the order in which fio took them: global ones, its own, defaults for the rest."""
+    taken = {name: value for name, value in common.items() if name not in own} | dict(own)
+    given = {_ALIASES.get(name, name): value for name, value in taken.items()}
+    if "bsrange" in given and "bs" in own and "bsrange" not in own:
+        del given["bsrange"]
+    return given | {name: value for name, value in _DEFAULTS.items() if name not in given}

@@ -1,0 +1,176 @@
+"""What fio prints, read into tables: JSON, normal and terse, told apart and put together."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import DamagedError
+from esxparse.formats.fio import json_output, normal, terse
+from esxparse.formats.fio.numbers import number
+from esxparse.formats.fio.tables import Document, assemble
+from esxparse.formats.text import beginning
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import polars as pl
+
+    from esxparse.formats.fio.normal_job import Line
+    from esxparse.formats.text import Text
+
+_JSON = re.compile(r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s*:.*\n?\s*"groupid"\s*:')
+_ERROR = re.compile(r"^(?:<\S+> )?fio: (?P<message>\S.*)$", re.MULTILINE)
+_FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
+_SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
+_ERRORS_SHOWN = 20
+_BEST_FIRST = ("json", "normal", "terse")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One output of fio, read."""
+
+    tables: Mapping[str, pl.DataFrame]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+
+def is_output(head: bytes) -> bool:
+    """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
+    text = beginning(head)
+    patterns = (_JSON, normal.RESULT, normal.ASKED, terse.LINE, _FAILED)
+    return any(pattern.search(text) for pattern in patterns) or text.lstrip().startswith("fio: ")
+
+
+def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
+    """The lines outside the JSON: number, text without the name of the host that said it, that host."""
+    at, line, host = 0, 1, None
+    for start, end in [*spans, (len(text), len(text))]:
+        for place, content in enumerate(text[at:start].split("\n"), line):
+            said = _SAID_BY.match(content) if "<" in content else None
+            # A client prints the results of a host after its name; what it says at once, on the line of the name.
+            host = said["host"] if said else host
+            yield place, said["text"] or "" if said else content, host
+        line += text.count("\n", at, end)
+        at = end
+
+
+def _told(document: Document) -> set[tuple[Any, ...]]:
+    """What a document's rows are of: the same in each format in which fio prints one run."""
+    return {
+        (row["job"], number(row["group"]), row["direction"], _milliseconds(row))
+        for row in document.rows["jobs"]
+        if row["direction"] != "sync" and row.get("runtime_s") is not None
+    }
+
+
+def _milliseconds(row: Mapping[str, Any]) -> int | None:
+    known = number(row.get("runtime_s"))
+    try:
+        return None if known is None else round(known * 1000)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[Note]]:
+    """The documents that say more than another of the same run: `--output-format=json,normal,terse` prints three."""
+    kept: list[Document] = []
+    notes: list[Note] = []
+    for document in sorted(documents, key=lambda one: _BEST_FIRST.index(one.output)):
+        told = _told(document)
+        same = [other.output for other in kept if other.output != document.output and told and told <= _told(other)]
+        if same:
+            notes.append(Note(f"{document.output} output left out: it repeats the {same[0]} output", document.line))
+            notes += [note for note in document.notes if note.severity == "warning"]
+        else:
+            kept.append(document)
+    return sorted(kept, key=lambda one: one.line), notes
+
+
+def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
+    """Notes on what fio said beside its results, and its errors."""
+    notes: list[Note] = []
+    errors: dict[str, int] = {}
+    other: list[tuple[int, str]] = []
+    for line, text, _ in lines:
+        if match := _ERROR.match(text):
+            errors.setdefault(match["message"], line)
+        elif text.strip() and not normal.is_part(text):
+            other.append((line, text.strip()))
+    notes += [
+        Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_ERRORS_SHOWN]
+    ]
+    if len(errors) > _ERRORS_SHOWN:
+        notes.append(Note(f"{len(errors) - _ERRORS_SHOWN} more messages of fio", severity="warning"))
+    if other:
+        first, text = other[0]
+        notes.append(Note(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first))
+    return notes, list(errors)
+
+
+def _failures(documents: Iterable[Document]) -> Iterator[Note]:
+    """Notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
+    for document in documents:
+        failed = {
+            (row["job_number"], row["job"], row["error"])
+            for row in document.rows["jobs"]
+            if document.output != "normal" and number(row.get("error"))
+        }
+        for _, job, error in sorted(failed, key=str):
+            yield Note(f"job {job} failed: error {error}; its numbers are kept", document.line, severity="warning")
+        idle = sorted({str(row["job"]) for row in document.rows["jobs"] if not _did_something(row)})
+        if idle:
+            yield Note(f"no I/O was done by {', '.join(idle[:10])}{' ...' if len(idle) > 10 else ''}", document.line)  # noqa: PLR2004
+
+
+def _did_something(row: Mapping[str, Any]) -> bool:
+    return any(number(row.get(name)) for name in ("ios", "total_bytes", "runtime_s"))
+
+
+def _meta(documents: list[Document]) -> dict[str, Any]:
+    hosts = sorted({str(row["hostname"]) for one in documents for row in one.rows["jobs"] if row.get("hostname")})
+    times = [one.time for one in documents if one.time is not None]
+    started = [row["start"] for one in documents for row in one.rows["jobs"] if row.get("start") is not None]
+    releases = sorted({one.release for one in documents if one.release})
+    return {
+        "host": ", ".join(hosts) or None,
+        "release": ", ".join(releases) or None,
+        "start": min(started, default=None),
+        "end": max(times, default=None),
+        "documents": len(documents),
+    }
+
+
+def parse_output(text: Text, name: str) -> Parsed:
+    """The tables of an output of fio; `name` is what errors call it.
+
+    Raises:
+        DamagedError: It holds nothing that can be used.
+    """
+    documents, spans = json_output.parse(text.text)
+    lines = list(_lines(text.text, spans))
+    of_terse, others = terse.parse(lines)
+    of_normal = normal.parse(others)
+    documents, repeats = _without_repeats([*documents, *of_terse, *of_normal])
+    beside, errors = _beside(others)
+    tables, refused = assemble(documents)
+    notes = [note for document in documents for note in document.notes]
+    notes = sorted([*notes, *repeats, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
+    if "jobs" not in tables:
+        raise DamagedError(_nothing(name, errors, notes))
+    return Parsed(tables, _meta(documents), (*text.notes, *notes))
+
+
+def _nothing(name: str, errors: list[str], notes: list[Note]) -> str:
+    """Why there is nothing to read."""
+    damage = next((str(note) for note in notes if note.severity == "warning" and note.column is not None), None)
+    if damage:
+        return f"{name} has no whole job of fio: {damage}; copy it again, or run fio again"
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        return f"{name} has no results of fio, which failed: fio: {errors[0][:300]}{more}; mend that and run fio again"
+    why = f" ({notes[0]})" if notes else ""
+    return f"{name} has no results of fio{why}: it may have been stopped before its end; run it again"

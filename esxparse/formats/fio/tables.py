@@ -1,0 +1,315 @@
+"""The tables of fio's outputs: their columns, and how the rows of documents become frames."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from esxparse.formats.fio.numbers import number, scaled
+from esxparse.formats.window import TIME
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+Row = dict[str, Any]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+I64, F64, TEXT = pl.Int64(), pl.Float64(), pl.String()
+
+_WHOSE: dict[str, pl.DataType] = {"document": I64, "job_number": I64, "job": TEXT, "hostname": TEXT, "group": I64}
+
+
+def _moments(prefix: str) -> dict[str, pl.DataType]:
+    return {f"{prefix}_{name}_ms": F64 for name in ("mean", "stddev", "min", "max")}
+
+
+SCHEMAS: dict[str, dict[str, pl.DataType]] = {
+    "jobs": {
+        **_WHOSE,
+        "output": TEXT,
+        "error": I64,
+        "direction": TEXT,
+        "rw": TEXT,
+        "ioengine": TEXT,
+        "block_size_bytes": I64,
+        "queue_depth": I64,
+        "workers": I64,
+        "ios": I64,
+        "total_bytes": I64,
+        "short_ios": I64,
+        "dropped_ios": I64,
+        "runtime_s": F64,
+        "iops": F64,
+        "iops_mean": F64,
+        "iops_stddev": F64,
+        "iops_min": F64,
+        "iops_max": F64,
+        "bandwidth_bytes_per_s": F64,
+        "bandwidth_mean_bytes_per_s": F64,
+        "bandwidth_stddev_bytes_per_s": F64,
+        "bandwidth_min_bytes_per_s": F64,
+        "bandwidth_max_bytes_per_s": F64,
+        **_moments("latency"),
+        **_moments("slat"),
+        **_moments("clat"),
+        "p50_ms": F64,
+        "p95_ms": F64,
+        "p99_ms": F64,
+        "p99_9_ms": F64,
+        "usr_cpu_pct": F64,
+        "sys_cpu_pct": F64,
+        "context_switches": I64,
+        "major_faults": I64,
+        "minor_faults": I64,
+        "errors": I64,
+        "steadystate": pl.Boolean(),
+        "start": TIME,
+        "end": TIME,
+    },
+    "percentiles": {
+        **_WHOSE,
+        "direction": TEXT,
+        "latency": TEXT,
+        "priority": TEXT,
+        "percentile": F64,
+        "latency_ms": F64,
+    },
+    "latency_bins": {
+        **_WHOSE,
+        "direction": TEXT,
+        "latency": TEXT,
+        "priority": TEXT,
+        "source": TEXT,
+        "from_ms": F64,
+        "to_ms": F64,
+        "ios": I64,
+        "share_pct": F64,
+    },
+    "priorities": {**_WHOSE, "direction": TEXT, "latency": TEXT, "priority": TEXT, "ios": I64, **_moments("latency")},
+    "queue_depths": {**_WHOSE, "of": TEXT, "depth": TEXT, "share_pct": F64},
+    "groups": {
+        "document": I64,
+        "hostname": TEXT,
+        "group": I64,
+        "direction": TEXT,
+        "total_bytes": I64,
+        "bandwidth_bytes_per_s": F64,
+        "bandwidth_min_bytes_per_s": F64,
+        "bandwidth_max_bytes_per_s": F64,
+        "runtime_min_s": F64,
+        "runtime_max_s": F64,
+    },
+    "disks": {
+        "document": I64,
+        "hostname": TEXT,
+        "disk": TEXT,
+        "scope": TEXT,
+        "read_ios": I64,
+        "write_ios": I64,
+        "read_sectors": I64,
+        "write_sectors": I64,
+        "read_merges": I64,
+        "write_merges": I64,
+        "read_ticks_ms": I64,
+        "write_ticks_ms": I64,
+        "in_queue_ms": I64,
+        "util_pct": F64,
+    },
+    "options": {**_WHOSE, "option": TEXT, "value": TEXT, "given": TEXT},
+}
+
+CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
+"""Percentiles that have a column of `jobs`."""
+
+_SIGNIFICANT_BITS = 6
+"""fio's FIO_IO_U_PLAT_BITS: a power of two is divided into 64 bins."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of one latency, as JSON+ has them; arrays, for there may be millions."""
+
+    whose: Row
+    from_ms: Floats
+    to_ms: Floats
+    ios: Integers
+
+
+@dataclass
+class Document:
+    """What one run printed in one format; filled by the reader of that format, then read only."""
+
+    output: str
+    line: int
+    release: str | None = None
+    time: Any = None
+    rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
+    bins: list[Bins] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def _whole(value: Any) -> int | None:
+    known = number(value)
+    if known is None or (isinstance(known, float) and not math.isfinite(known)):
+        return None
+    whole = int(known)
+    return whole if -(1 << 63) <= whole < 1 << 63 else None
+
+
+def _float(value: Any) -> float | None:
+    known = number(value)
+    if known is None:
+        return None
+    try:
+        as_float = float(known)
+    except OverflowError:
+        return None
+    return as_float if math.isfinite(as_float) else None
+
+
+def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
+    """Numbers one by one: those that are none, or do not fit, become empty and are named in `refused`."""
+    read = _whole if kind == I64 else _float
+    kept = [read(value) for value in values]
+    refused += [
+        f"{name} {value}"
+        for value, now in zip(values, kept, strict=True)
+        if now is None and value is not None and value != ""
+    ]
+    return pl.Series(name, kept, kind)
+
+
+def _column(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
+    kinds = set(map(type, values))
+    if kind == TEXT and not kinds <= {str, type(None)}:
+        return pl.Series(name, [value if value is None else str(value) for value in values], kind)
+    if kind not in (I64, F64):
+        return pl.Series(name, values, kind)
+    if not kinds <= {int, type(None)} | ({float} if kind == F64 else set()):
+        return _checked(name, values, kind, refused)
+    try:
+        series = pl.Series(name, values, kind)
+    except (TypeError, OverflowError):
+        return _checked(name, values, kind, refused)
+    return series if kind == I64 or bool(series.is_finite().all()) else _checked(name, values, kind, refused)
+
+
+def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
+    """The rows as a frame of that schema; what does not fit is left empty and named in `refused`."""
+    return pl.DataFrame(
+        [_column(name, [row.get(name) for row in rows], kind, refused) for name, kind in schema.items()]
+    )
+
+
+def _edges(middles: Integers) -> tuple[Integers, Integers]:
+    """From and to of bins that fio names by their middle (plat_idx_to_val of its stat.c)."""
+    _, exponents = np.frexp(np.maximum(middles, 1))
+    widths = np.left_shift(np.int64(1), np.maximum(exponents.astype(np.int64) - 1 - _SIGNIFICANT_BITS, 0))
+    lowest = middles // widths * widths
+    return lowest, lowest + widths
+
+
+def _integers(values: Collection[Any]) -> Integers:
+    """The numbers of bins as an array; -1 for what is none."""
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except (ValueError, TypeError, OverflowError):
+        known = [_whole(value) for value in values]
+        return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
+
+
+def read_bins(whose: Row, bins: Mapping[str, Any], unit_ms: float) -> Bins:
+    """The bins of JSON+: middle, in units of `unit_ms`, to count. A bin that is no such pair is left out."""
+    middles, counts = _integers(bins.keys()), _integers(bins.values())
+    sound = (middles >= 0) & (counts >= 0)
+    lowest, ends = _edges(middles[sound])
+    # Divided, as all else: see `scaled`.
+    by_ms = round(1 / unit_ms)
+    return Bins(whose, lowest / by_ms, ends / by_ms, counts[sound])
+
+
+def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, refused: list[str]) -> pl.DataFrame:
+    """One row a bin, of all bins of all jobs, and the shares after them: as columns all the way."""
+    schema = SCHEMAS["latency_bins"]
+    sizes = np.array([len(bins.ios) for _, bins in found], dtype=np.int64)
+    heads = frame([head for head, _ in found], {name: schema[name] for name in list(schema)[:9]}, refused)
+    places = pl.Series(np.repeat(np.arange(len(found), dtype=np.uint32), sizes))
+    alike = [name for name in heads.columns if heads[name].n_unique() == 1]
+    rows = pl.DataFrame(
+        {
+            "from_ms": np.concatenate([bins.from_ms for _, bins in found]),
+            "to_ms": np.concatenate([bins.to_ms for _, bins in found]),
+            "ios": np.concatenate([bins.ios for _, bins in found]),
+        }
+    ).with_columns(
+        *(pl.lit(heads[name][0], dtype=schema[name]).alias(name) for name in alike),
+        *heads.select(pl.exclude(*alike).gather(places)),
+        pl.lit(None, F64).alias("share_pct"),
+    )
+    rows = rows.select(schema.keys())
+    return rows if shares is None else pl.concat([rows, shares], rechunk=False)
+
+
+def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+    """The tables of all documents, numbered from 1, without those that have no rows."""
+    refused: list[str] = []
+    tables: dict[str, pl.DataFrame] = {}
+    for table, schema in SCHEMAS.items():
+        rows = [
+            {"document": place, **row} for place, document in enumerate(documents, 1) for row in document.rows[table]
+        ]
+        if rows:
+            tables[table] = frame(rows, schema, refused)
+    found = [
+        ({"document": place, "source": "bins", **bins.whose}, bins)
+        for place, document in enumerate(documents, 1)
+        for bins in document.bins
+        if len(bins.ios)
+    ]
+    if found:
+        tables["latency_bins"] = _bins_frame(found, tables.get("latency_bins"), refused)
+    ordered = {table: tables[table] for table in SCHEMAS if table in tables and tables[table].height}
+    return ordered, _refusals(refused)
+
+
+def _refusals(refused: Iterable[str]) -> list[Note]:
+    found = list(refused)
+    if not found:
+        return []
+    return [
+        Note(f"{len(found):,} values are no numbers, or too large: left empty ({found[0][:80]})", severity="warning")
+    ]
+
+
+def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
+    """Rows of `latency_bins` of fio's shares by latency; `below` is where the first of them begins.
+
+    Each share is named by where its bin ends; `>=2000` has no end. Those of 0 % are left out.
+    """
+    rows, begin = [], below
+    for name, share in shares:
+        bound = number(name.lstrip(">= "))
+        if bound is None:
+            continue
+        opened = name.startswith(">")
+        end = None if opened else scaled(bound, unit_ms)
+        if number(share) not in (0, None):
+            rows.append(
+                {
+                    **whose,
+                    "direction": "all",
+                    "latency": "lat",
+                    "source": "distribution",
+                    "from_ms": scaled(bound, unit_ms) if opened else begin,
+                    "to_ms": end,
+                    "share_pct": share,
+                }
+            )
+        begin = end or begin
+    return rows

@@ -1,0 +1,164 @@
+"""Rows of results and of access specifications, from sections to lists of rows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.iometer.cells import number, value
+from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, TIME_COLUMNS, Column, latency_bin, own_name
+from esxparse.formats.iometer.sections import cells_of, time_of
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from esxparse.formats.iometer.cells import Odd
+    from esxparse.formats.iometer.sections import Section
+
+Row = dict[str, Any]
+
+_ROW_TYPE = re.compile(r"[A-Z][A-Z0-9 _-]*")
+_IOS = Column("ios", "count")
+_OF_A_BIN = ("row_type", "name", "manager", "worker", "access_spec", "time")
+_NAME = 1
+"""Place of the target's name among the cells where an unquoted separator in it can be mended."""
+
+
+def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> list[str] | None:
+    """The cells of a row with too many separators, those in names put back; none where that does not explain them.
+
+    Releases before 2006.07.27 wrote names with their commas; what follows a name is a known access specification.
+    """
+    cells = text.strip().rstrip(separator).split(separator)
+    extra = len(cells) - columns
+    last = _NAME + extra
+    for after in range(last + 1, _NAME, -1):
+        name = separator.join(cells[_NAME:after]).strip()
+        spec = separator.join(cells[after : last + 2]).strip()
+        if spec in specs:
+            return [cells[0].strip(), name, spec, *(cell.strip() for cell in cells[last + 2 :])]
+    return None
+
+
+def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[float, float | None]], list[str]]:
+    """What each cell is; which cells are latency bins; titles that are not known."""
+    bins = {place: limits for place, title in enumerate(section.cells) if (limits := latency_bin(title))}
+    known = [RESULTS.get(title.lower()) for title in section.cells]
+    unknown = [
+        title
+        for place, title in enumerate(section.cells)
+        if known[place] is None and place not in bins and title and title.lower() not in TIME_COLUMNS
+    ]
+    names = {column.name for column in RESULTS.values()}
+    columns = [
+        column or (Column(own) if title in unknown and (own := own_name(title)) not in names else None)
+        for column, title in zip(known, section.cells, strict=True)
+    ]
+    return columns, bins, unknown
+
+
+def _no_result(text: str, line: int) -> Note:
+    aborted = text.strip().lower().startswith("aborted test")
+    what = "the program says that the test was aborted here" if aborted else f"no result: {text.strip()[:60]!r}"
+    return Note(what, line, severity="warning")
+
+
+def _whose(row_type: str, name: str | None, above: Row) -> Row:
+    """Manager and worker of a row, from those of the row above it."""
+    if row_type == "ALL":
+        return {"manager": None, "worker": None}
+    if row_type == "MANAGER":
+        return {"manager": name, "worker": None}
+    if row_type == "PROCESSOR":
+        return {"manager": above["manager"], "worker": None}
+    return {"manager": above["manager"], "worker": name if row_type == "WORKER" else above["worker"]}
+
+
+def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
+    """The cells of a row where they are as many as the header has, or can be made so."""
+    if len(cells) <= len(section.cells):
+        return cells
+    first = section.cells[0].lower()
+    return _joined(text, len(section.cells), section.separator, specs) if first == "target type" else None
+
+
+def read_results(
+    section: Section, specs: Collection[str], unfinished: int | None, odd: Odd
+) -> tuple[list[Row], list[Row], list[Note]]:
+    """Rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
+    columns, bins, unknown = _header(section)
+    notes = [Note(f"columns not known here, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else []
+    stamp = next((place for place, title in enumerate(section.cells) if title.lower() in TIME_COLUMNS), None)
+    first = next((place for place, title in enumerate(section.cells) if title.lower() == "target type"), 0)
+    results: list[Row] = []
+    binned: list[Row] = []
+    above: Row = {"manager": None, "worker": None}
+    for line, text in section.rows:
+        written = cells_of(text, section.separator)
+        if len(written) < first + 2 or not _ROW_TYPE.fullmatch(written[first]):
+            notes.append(_no_result(text, line))
+            continue
+        cells = _fitting(written, text, section, specs)
+        if cells is None:
+            why = "a name with commas in it, or decimal commas between cells that are separated by commas"
+            notes.append(Note(f"more cells than columns ({why}): left out", line, severity="warning"))
+            continue
+        if line == unfinished:
+            notes.append(Note("the file ends in this row: its last cell is left out", line, severity="warning"))
+            cells = cells[:-1]
+        row: Row = {}
+        for place, (cell, column) in enumerate(zip(cells, columns, strict=False)):
+            if column is not None and (cell or column.name not in row):
+                row[column.name] = value(cell, column, section.separator, (line, place + 1), odd)
+        if stamp is not None and stamp < len(cells):
+            row["time"] = time_of(cells[stamp])
+        above = _whose(row["row_type"], row.get("name"), above)
+        row |= above
+        results.append(row)
+        own = {key: row.get(key) for key in _OF_A_BIN}
+        for place, (low, high) in bins.items():
+            cell = cells[place] if place < len(cells) else ""
+            ios = value(cell, _IOS, section.separator, (line, place + 1), odd)
+            if ios is not None:
+                binned.append(own | {"from_ms": low, "to_ms": high, "ios": ios})
+    return results, binned, notes
+
+
+def read_access_spec(name: Section, lines: Section | None, odd: Odd) -> tuple[list[Row], list[Note]]:
+    """Rows of `access_specs` for one specification: its name section, and the section of its lines."""
+    if not name.rows:
+        return [], [Note("an access specification without a name", name.line, severity="warning")]
+    title, assignment = _spec_name(name.rows[0][1], name.separator)
+    notes = [Note(f"not understood: {text.strip()[:60]!r}", line, severity="warning") for line, text in name.rows[1:]]
+    own: Row = {"access_spec": title, "default_assignment": assignment}
+    rows: list[Row] = []
+    for line, text in lines.rows if lines else ():
+        separator = lines.separator if lines else ","
+        cells = cells_of(text, separator)
+        if not cells or number(cells[0], separator) is None:
+            notes.append(Note(f"no line of an access specification: {text.strip()[:60]!r}", line, severity="warning"))
+            continue
+        row: Row = own | {"line": len(rows) + 1}
+        titles = lines.cells if lines else ()
+        for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):
+            column = ACCESS_SPECS.get(title_of_cell.lower())
+            if column is not None:
+                row[column.name] = value(cell, column, separator, (line, place + 1), odd)
+        rows.append(row)
+    # The program's "Idle" has no lines.
+    return rows or [own | {"line": None}], notes
+
+
+def _spec_name(text: str, separator: str) -> tuple[str, str | None]:
+    """Name and default assignment: the name may have separators in it, the assignment has none.
+
+    >>> _spec_name("4K, aligned; 100% read,0", ",")
+    ('4K, aligned; 100% read', '0')
+    """
+    stripped = text.strip().rstrip(f"{separator} ")
+    if stripped.startswith('"'):
+        cells = cells_of(stripped, separator)
+        return separator.join(cells[:1]), separator.join(cells[1:]) or None
+    name, found, assignment = stripped.rpartition(separator)
+    return (name.strip(), assignment.strip()) if found else (stripped, None)

@@ -1,0 +1,243 @@
+"""perf stat -x: one line an event, with as many fields as the options asked for.
+
+    [interval] [summary] [aggregate [cpus]] value [unit] event [cgroup] [+-%] runtime share [metric, unit]...
+
+Lines with nothing but the last two are further metrics of the event above, or of the group named above them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from esxparse.formats.perf_stat import line as text_line
+from esxparse.formats.perf_stat.numbers import Token, number, style
+from esxparse.formats.perf_stat.rows import Parsed, Row, command, interval_meta, is_nan, left_out, state
+from esxparse.formats.perf_stat.series import Line, assemble
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SEPARATORS = (",", ";", "\t", "|", ":", "!", "^", "~", "@", "#", " ")
+_LOOKED_AT = 400
+_TOO_LONG = 2_000
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?")
+_INTERVAL = re.compile(r"\d+\.\d{9}")
+_AGGREGATE = re.compile(r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+")
+_THREAD = re.compile(r"\S.*-\d+")
+_PCT = re.compile(r"[\d.,]+%")
+_SHARE = re.compile(r"\d{1,3}[.,]\d\d")
+_CPUS = re.compile(r"\d{1,6}")
+_TWO_DIGITS = re.compile(r"\d\d")
+_OPEN_EVENT = re.compile(r"[\w-]+/[^/]*")
+_NOT = re.compile(r"<not (\w+)>")
+_EVENT = re.compile(r"[A-Za-z_].*")
+_UNIT = re.compile(r"[^\d\s][^\s]{0,15}|")
+
+
+class Fields(NamedTuple):
+    """A line taken apart, numbers as text."""
+
+    elapsed: str | None = None
+    aggregate: str | None = None
+    cpus: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    event: str | None = None
+    cgroup: str | None = None
+    stddev: str | None = None
+    runtime: str | None = None
+    share: str | None = None
+    metrics: tuple[tuple[str, str], ...] = ()
+    group: str | None = None
+    summary: bool = False
+
+
+def recognise(text: str) -> bool:
+    """A line with an event, how long it ran, and its share."""
+    lines = text[: _LOOKED_AT * _TOO_LONG].split("\n")[:_LOOKED_AT]
+    return separator(lines) is not None
+
+
+def separator(lines: Sequence[str]) -> str | None:
+    """The one that makes the most lines events with a share of time; None where none does."""
+    lines = [line for line in lines[:_LOOKED_AT] if 0 < len(line) < _TOO_LONG]
+    scores = [
+        (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)
+    ]
+    best, place = max(scores, default=(0, 0))
+    return _SEPARATORS[-place] if best else None
+
+
+def _is_sure(line: str, sep: str) -> bool:
+    fields = split(line, sep)
+    if fields is None or fields.event is None or fields.share is None or fields.runtime is None:
+        return False
+    return (
+        bool(_SHARE.fullmatch(fields.share))
+        and fields.runtime.isdigit()
+        and _UNIT.fullmatch(fields.unit or "") is not None
+    )
+
+
+def parse(lines: Sequence[str]) -> Parsed:
+    """All lines of a file."""
+    sep = separator(lines) or ","
+    found: list[tuple[int, Fields]] = []
+    other: list[tuple[int, str]] = []
+    heads: list[tuple[int, Row]] = []
+    for place, text in enumerate(lines, start=1):
+        fields = split(text, sep) if len(text) < _TOO_LONG else None
+        if fields:
+            found.append((place, fields))
+        elif name := command(text):
+            heads.append((place, {"command": name}))
+        elif started := text_line.started(text):
+            heads.append((place, {"started_local": started}))
+        elif text.strip() and not text_line.is_known(text):
+            other.append((place, text))
+    told = style(token for place, fields in found for token in _tokens(place, fields))
+    notes = list(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
+    if told.decimal == "," and told.told_by:
+        notes.append(Note(f"numbers have a decimal comma, told by {told.told_by.text!r}", line=told.told_by.line))
+    if told.against and told.told_by:
+        note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
+        notes.append(Note(note, line=told.against.line, severity="warning"))
+    parsed = assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
+    meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **interval_meta(parsed.events)}
+    return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)
+
+
+def _looks_cut(other: Sequence[tuple[int, str]], sep: str) -> bool:
+    """Whether lines that were left out have what events have."""
+    return any(text.count(sep) > 1 and ("<not" in text or re.search(r"\d{3}", text)) for _, text in other)
+
+
+def _tokens(place: int, fields: Fields) -> Iterator[Token]:
+    numbers = (fields.value, fields.stddev, fields.share, *(value for value, _ in fields.metrics))
+    yield from (
+        Token(one.rstrip("%"), place, grouped=False) for one in numbers if one and _NUMBER.fullmatch(one.rstrip("%"))
+    )
+
+
+def _line(fields: Fields, decimal: str | None) -> Line:
+    def read(text: str | None) -> float | None:
+        return number(text.rstrip("%"), decimal or ".") if text else None
+
+    runtime = read(fields.runtime)
+    return Line(
+        elapsed_s=number(fields.elapsed, ".") if fields.elapsed else None,
+        aggregate=fields.aggregate,
+        cpus=int(fields.cpus) if fields.cpus else None,
+        event=fields.event,
+        counter=fields.value,
+        value=None if fields.value is None or state(fields.value) else read(fields.value),
+        unit=fields.unit or None,
+        cgroup=fields.cgroup,
+        stddev_pct=read(fields.stddev),
+        runtime_ms=None if runtime is None else runtime / 1e6,
+        counted_pct=read(fields.share),
+        metrics=tuple((None if is_nan(value) else read(value), unit, None) for value, unit in fields.metrics),
+        group=fields.group,
+        summary=fields.summary,
+    )
+
+
+def split(text: str, sep: str) -> Fields | None:
+    """A line taken apart; None where it is none of perf's."""
+    if sep == " ":
+        text = _NOT.sub(r"<not_\1>", text)
+    cells = [cell.strip() for cell in text.strip(" \r" if sep != " " else " ").split(sep)]
+    elapsed = summary = aggregate = cpus = None
+    if len(cells) > 1 and _INTERVAL.fullmatch(cells[0]):
+        elapsed, cells = cells[0], cells[1:]
+    if len(cells) > 1 and cells[0] == "summary":
+        summary, cells = cells[0], cells[1:]
+    if len(cells) > 1 and _AGGREGATE.fullmatch(cells[0]):
+        aggregate, cells = cells[0], cells[1:]
+        if len(cells) > 1 and _CPUS.fullmatch(cells[0]) and (_is_count(cells[1]) or not any(cells[1:3])):
+            cpus, cells = cells[0], cells[1:]
+    elif len(cells) > 1 and _THREAD.fullmatch(cells[0]) and not _is_count(cells[0]):
+        aggregate, cells = cells[0], cells[1:]
+    begin = Fields(elapsed=elapsed, aggregate=aggregate, cpus=cpus, summary=bool(summary))
+    return _event(begin, cells, sep) or _only_metric(begin, cells)
+
+
+def _is_count(cell: str) -> bool:
+    return bool(_NUMBER.fullmatch(cell)) or state(cell) is not None
+
+
+def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
+    """From the value on, where there is an event."""
+    if len(cells) < 2 or not _is_count(cells[0]):  # noqa: PLR2004  a value and its event
+        return None
+    if sep == ",":
+        cells = _decimals_joined(cells)
+    third = cells[2] if len(cells) > 2 else ""  # noqa: PLR2004
+    has_unit = bool(_EVENT.fullmatch(third) and _UNIT.fullmatch(cells[1]))
+    at = 2 if has_unit else 1
+    if not _EVENT.fullmatch(cells[at]):
+        return None
+    end = _event_end(cells, at)
+    after = cells[end:]
+    cgroup = stddev = runtime = share = None
+    if after and after[0] and not _is_count(after[0]) and not _PCT.fullmatch(after[0]):
+        cgroup, after = after[0], after[1:]
+    if after and _PCT.fullmatch(after[0]):
+        stddev, after = after[0], after[1:]
+    if after and after[0].isdigit():
+        runtime, share, after = after[0], next(iter(after[1:2]), None), after[2:]
+    return begin._replace(
+        value=cells[0],
+        unit=cells[1] if has_unit else None,
+        event=sep.join(cells[at:end]),
+        cgroup=cgroup,
+        stddev=stddev,
+        runtime=runtime,
+        share=share if share and _NUMBER.fullmatch(share) else None,
+        metrics=_metrics(after, sep),
+    )
+
+
+def _event_end(cells: list[str], at: int) -> int:
+    """The cell after the event: cpu/event=0x3c,umask=0x0/ has the separator inside."""
+    if not _OPEN_EVENT.fullmatch(cells[at]):
+        return at + 1
+    closing = next((n for n in range(at + 1, len(cells)) if "/" in cells[n]), at)
+    inside = cells[at : closing + 1]
+    return closing + 1 if any("=" in cell for cell in inside) and not cells[closing].endswith("/sec") else at + 1
+
+
+def _decimals_joined(cells: list[str]) -> list[str]:
+    """A decimal comma between commas put together again: 0,58,msec,task-clock,575403,100,00,0,003,CPUs utilized."""
+    if len(cells) > 3 and _TWO_DIGITS.fullmatch(cells[1]) and _EVENT.match(cells[3]):  # noqa: PLR2004
+        cells = [f"{cells[0]}.{cells[1]}", *cells[2:]]
+    for at in range(2, min(len(cells) - 2, 8)):
+        # The runtime, in whole nanoseconds, comes before the share.
+        if all(cell.isdigit() for cell in cells[at : at + 2]) and _TWO_DIGITS.fullmatch(cells[at + 2]):
+            after = cells[at + 3 :]
+            if len(after) > 2 and after[0].isdigit() and after[1].isdigit():  # noqa: PLR2004
+                after = [f"{after[0]}.{after[1]}", *after[2:]]
+            return [*cells[: at + 1], f"{cells[at + 1]}.{cells[at + 2]}", *after]
+    return cells
+
+
+def _metrics(cells: list[str], sep: str) -> tuple[tuple[str, str], ...]:
+    if sep == " ":
+        cells = [cells[0], " ".join(cells[1:])] if len(cells) > 1 else []
+    pairs = zip(cells[::2], cells[1::2], strict=False)
+    return tuple((value, unit) for value, unit in pairs if _NUMBER.fullmatch(value) or is_nan(value))
+
+
+def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
+    """A further metric, or the name of a group of metrics: nothing stands in the places of value and event."""
+    if len(cells) < 3 or cells[0]:  # noqa: PLR2004  an empty value, a number and a name
+        return None
+    *numbers, name = [cell for cell in cells if cell] or [""]
+    if not numbers or _NUMBER.fullmatch(name) or not all(_NUMBER.fullmatch(cell) or is_nan(cell) for cell in numbers):
+        return None
+    if len(numbers) > 1 and numbers[0].isdigit():
+        begin, numbers = begin._replace(runtime=numbers[0], share=numbers[1]), numbers[2:]
+    return begin._replace(metrics=((numbers[-1], name),)) if numbers else begin._replace(group=name)

@@ -1,0 +1,140 @@
+"""perf stat -j: one JSON object a line, with what releases before 6.12 and locales do to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.perf_stat import line as text_line
+from esxparse.formats.perf_stat.numbers import number
+from esxparse.formats.perf_stat.rows import Parsed, Row, command, interval_meta, is_nan, left_out, state
+from esxparse.formats.perf_stat.series import Line, assemble
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_KEYS = re.compile(r'\{[^{}\n]*"(?:counter-value|metric-unit|metricgroup)"\s*:')
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_MENDED = (
+    # Objects of some events end in a comma (arm64, 6.10 and 6.11).
+    (re.compile(r",\s*\}"), "}"),
+    # C prints nan and inf bare.
+    (re.compile(r":\s*([+-]?(?:nan|inf))\s*(?=[,}])"), r': "\1"'),
+    # --percore lacks a comma after the core.
+    (re.compile(r'"(?=")(?!"\s*[,}:])'), '", '),
+    # Locales with a decimal comma.
+    (re.compile(r":\s*([+-]?\d+),(\d+)(?=\s*[,}])"), r": \1.\2"),
+)
+_AGGREGATES = ("core", "cluster", "cache", "die", "socket", "node", "thread", "cpu")
+_MOST_CPUS = 10**6
+_CPUS = ("aggregate-number", "counters")
+
+
+def recognise(text: str) -> bool:
+    """A key that only perf stat has."""
+    return bool(_KEYS.search(text))
+
+
+def parse(lines: Sequence[str]) -> Parsed:
+    """All objects of a file."""
+    found: list[tuple[int, Line]] = []
+    heads: list[tuple[int, Row]] = []
+    bad: list[tuple[int, str]] = []
+    other: list[tuple[int, str]] = []
+    mended: list[int] = []
+    for place, text in enumerate(lines, start=1):
+        objects = _OBJECT.findall(text)
+        if not objects:
+            if name := command(text):
+                heads.append((place, {"command": name}))
+            elif started := text_line.started(text):
+                heads.append((place, {"started_local": started}))
+            elif text.strip() and not text_line.is_known(text):
+                (bad if "{" in text or '" :' in text else other).append((place, text))
+            continue
+        for one in objects:
+            content, was_mended = _loads(one)
+            read = _line(content) if content is not None else None
+            if read is None:
+                bad.append((place, one))
+                continue
+            found.append((place, read))
+            mended += [place] * was_mended
+        if "{" in _OBJECT.sub("", text):
+            bad.append((place, _OBJECT.sub("", text)))
+    notes = left_out(bad, "are not whole objects of perf stat and left out", "warning")
+    notes += left_out(other, "not of perf stat left out", "info")
+    if mended:
+        notes += (Note(f"{len(mended):,} objects are no valid JSON (a known slip of perf's): mended", line=mended[0]),)
+    parsed = assemble(found, heads)
+    meta = {"kind": "json", "runs": len(parsed.runs), **interval_meta(parsed.events)}
+    return replace(parsed, notes=notes + parsed.notes, meta=meta)
+
+
+def _loads(text: str) -> tuple[dict[str, Any] | None, bool]:
+    """An object, and whether it had to be mended."""
+    try:
+        return json.loads(text), False
+    except ValueError:
+        pass
+    for pattern, instead in _MENDED:
+        text = pattern.sub(instead, text)
+    try:
+        return json.loads(text), True
+    except ValueError:
+        return None, False
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    text = str(value)
+    return None if is_nan(text) else number(text, "," if "," in text else ".")
+
+
+def _text(value: object) -> str | None:
+    return None if value in {None, "", "(null)"} else str(value)
+
+
+def _line(content: dict[str, Any]) -> Line | None:
+    """One object; None where it has neither event nor metric."""
+    event, group = _text(content.get("event")), _text(content.get("metricgroup"))
+    has_metric = "metric-value" in content
+    if event is None and group is None and not has_metric:
+        return None
+    count = content.get("counter-value")
+    value = None if count is None or state(str(count)) else _number(count)
+    runtime = _number(content.get("event-runtime"))
+    cpus = next((_number(content[key]) for key in _CPUS if key in content), None)
+    unit = str(content.get("metric-unit") or "")
+    metric = _number(content.get("metric-value"))
+    # Up to 6.9 a metric that is none is 0 with no unit, or "(null)".
+    metrics = ((metric, unit, _text(content.get("metric-threshold"))),) if has_metric and _text(unit) else ()
+    if event is None and group is None and not metrics:
+        return None
+    return Line(
+        elapsed_s=_number(content.get("interval")),
+        aggregate=_aggregate(content),
+        cpus=int(cpus) if cpus is not None and abs(cpus) < _MOST_CPUS else None,
+        event=event,
+        counter=None if count is None else str(count),
+        value=value,
+        unit=_text(content.get("unit")),
+        cgroup=_text(content.get("cgroup")),
+        stddev_pct=_number(content.get("variance")),
+        runtime_ms=None if runtime is None else runtime / 1e6,
+        counted_pct=_number(content.get("pcnt-running")),
+        metrics=metrics,
+        group=group,
+    )
+
+
+def _aggregate(content: dict[str, Any]) -> str | None:
+    key = next((key for key in _AGGREGATES if key in content), None)
+    if key is None:
+        return None
+    value = str(content[key])
+    return f"CPU{value}" if key == "cpu" and value.isdigit() else value

@@ -1,0 +1,221 @@
+"""What one line of perf stat's text says."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from esxparse.formats.perf_stat.numbers import NUMBER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Title(NamedTuple):
+    """`Performance counter stats for 'sleep 1' (3 runs):`."""
+
+    command: str
+    repetitions: int | None
+
+
+class Metric(NamedTuple):
+    """What stands behind a `#`."""
+
+    value: str
+    unit: str
+    group: str | None = None
+    elapsed: str | None = None
+    aggregate: str | None = None
+    stddev: str | None = None
+    share: str | None = None
+
+
+class Counted(NamedTuple):
+    """One event."""
+
+    elapsed: str | None
+    aggregate: str | None
+    cpus: str | None
+    counter: str
+    unit: str | None
+    event: str
+    cgroup: str | None
+    metric: Metric | None
+    stddev: str | None
+    share: str | None
+
+
+class Seconds(NamedTuple):
+    """`1.75 +- 0.01 seconds time elapsed ( +- 0.74% )`, or `user`, `sys`."""
+
+    what: str
+    value: str
+    stddev: str | None
+    pct: str | None
+
+
+class Repetition(NamedTuple):
+    """A line of `--table`."""
+
+    elapsed: str
+
+
+INTERVALS = "intervals"
+"""The head over the columns of `-I`."""
+_KNOWN = "known"
+"""A line of perf's that holds nothing."""
+
+Part = Title | Metric | Counted | Seconds | Repetition | datetime | str
+
+_UNITS = frozenset((
+    "msec", "usec", "nsec", "ns", "us", "ms", "sec", "s", "Joules", "J", "W", "Watts", "C", "%", "#", "MHz",
+    "GHz", "Bytes", "bytes", "B", "KiB", "MiB", "GiB", "KB", "MB", "GB", "MiB/s", "MB/s", "mV", "V", "(null)",
+))  # fmt: skip
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_TITLE = re.compile(r"\s*Performance counter stats for\s+(.*?)(?:\s*\((\d{1,9}) runs?\))?\s*:?\s*$")
+_TITLE_BEGIN = re.compile(r"\s*Performance counter stats for\b")
+_TITLE_SEARCH = re.compile(r"(?m)^[ \t\ufeff]*Performance counter stats for\b")
+_TITLE_END = re.compile(r"'(?:\s*\(\d+ runs?\))?\s*:\s*$")
+_TITLE_LINES = 20
+_STARTED = re.compile(r"#\s*started on\s+(\w{3}\s+\w{3}\s+\d+\s+\d+:\d+:\d+\s+\d{4})\s*$")
+_INTERVALS = re.compile(r"#\s+time\s.*\bcounts\b")
+_INTERVALS_SEARCH = re.compile(r"(?m)^#[ \t]+time[ \t].*\bcounts\b.*\bevents?\b")
+_KNOWN_LINES = re.compile(
+    r"\s*(?:# (?:Table of individual measurements|Final result):|perf version \S+"
+    r"|Some events weren't counted\.|\(Intel TopDown|echo [01] > /proc/sys/kernel/nmi_watchdog|perf stat \.\.\."
+    r"|The events in group usually have to be from the same PMU\.|Try disabling the NMI watchdog:?.*)"
+)
+_SECONDS = re.compile(
+    rf"\s*({NUMBER})(?:\s*\+-\s*({NUMBER}))?\s+seconds\s+(time elapsed|user|sys)\b"
+    rf"\s*(?:\(\s*\+-\s*({NUMBER})\s*%\s*\))?"
+)
+_REPETITION = re.compile(rf"\s*({NUMBER})\s+\([+-]\s*{NUMBER}\)\s*#")
+_STDDEV = re.compile(rf"\(\s*\+-\s*({NUMBER})\s*%\s*\)")
+_SHARE = re.compile(rf"[(\[]\s*(?:scaled from\s+)?({NUMBER})\s*%\s*[)\]]\s*$")
+_ELAPSED = re.compile(r"\s*(\d+[.,]\d{9})(?=\s)(.*)")
+_HASH = re.compile(r"(?:^|\s)#(?:\s|$)")
+_AGGREGATE = r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+"
+_COUNT = rf"(?:{NUMBER}|<not \w+>)"
+_LEFT = re.compile(
+    rf"\s*(?:(?P<aggregate>{_AGGREGATE})\s+(?:(?P<cpus>\d{{1,6}})\s+(?={_COUNT}\s))?)?(?P<count>{_COUNT})\s+(?P<rest>\S.*)"
+)
+_THREAD = re.compile(rf"\s*(?P<aggregate>\S.{{0,64}}?-\d+)\s+(?P<count>{_COUNT})\s+(?P<rest>\S.*)")
+_ONLY_AGGREGATE = re.compile(rf"\s*({_AGGREGATE})?(?:\s+\d+)?\s*")
+_GROUP = re.compile(rf"\s*(?:({_AGGREGATE})\s+(?:\d+\s+)?)?([A-Za-z]\S*(?: \(\w+\))?)\s*")
+_EVENT = re.compile(r"[-:/.]|^(?:cycles|instructions|branches|faults|cs|migrations|slots|r[0-9a-f]{2,})$")
+_METRIC = re.compile(rf"({NUMBER}|[+-]?nan|[+-]?inf)(%?)\s*(.*)", re.IGNORECASE)
+
+
+def recognise(text: str) -> bool:
+    """A title, or the head over the columns of `-I`."""
+    return bool(_TITLE_SEARCH.search(text) or _INTERVALS_SEARCH.search(text))
+
+
+def joined_titles(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with the title of a command of several lines as one, and blank lines in the place of the others."""
+    skip = 0
+    for place, text in enumerate(lines):
+        if skip:
+            skip -= 1
+            yield ""
+            continue
+        if _TITLE_BEGIN.match(text) and not text.rstrip().endswith(":"):
+            more = lines[place + 1 : place + _TITLE_LINES]
+            end = next((n for n, one in enumerate(more, start=1) if _TITLE_END.search(one)), 0)
+            if not any(_TITLE_BEGIN.match(one) for one in more[:end]):
+                skip = end
+        yield " ".join(lines[place : place + skip + 1])
+
+
+def read(text: str) -> Part | None:
+    """What a line says; None where it is not perf's."""
+    text = _COLOUR.sub("", text) if "\x1b" in text else text
+    if title := _TITLE.match(text):
+        return Title(_unquoted(title[1]), int(title[2]) if title[2] else None)
+    if text.startswith("#") and (kind := _comment(text)) is not None:
+        return kind
+    if found := _SECONDS.match(text):
+        return Seconds(found[3].removeprefix("time "), found[1], found[2], found[4])
+    if found := _REPETITION.match(text):
+        return Repetition(found[1])
+    if _KNOWN_LINES.match(text):
+        return _KNOWN
+    return _event_or_metric(text)
+
+
+def started(text: str) -> datetime | None:
+    """`# started on Tue Jun 16 21:38:49 2026`, by the local clock."""
+    found = _comment(text) if text.startswith("#") else None
+    return found if isinstance(found, datetime) else None
+
+
+def is_known(text: str) -> bool:
+    """Whether a line is perf's and holds no number: advice, headings."""
+    return bool(_KNOWN_LINES.match(text) or _INTERVALS.match(text))
+
+
+def _unquoted(title: str) -> str:
+    return title[1:-1] if len(title) > 1 and title[0] == title[-1] == "'" else title.removeprefix("'")
+
+
+def _comment(text: str) -> Part | None:
+    if _INTERVALS.match(text):
+        return INTERVALS
+    if started := _STARTED.match(text):
+        try:
+            return datetime.strptime(" ".join(started[1].split()), "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007  no zone
+        except ValueError:
+            return None
+    return None
+
+
+def _event_or_metric(text: str) -> Part | None:
+    stddev = _STDDEV.search(text)
+    if stddev:
+        text = text[: stddev.start()] + text[stddev.end() :]
+    share = _SHARE.search(text)
+    if share:
+        text = text[: share.start()]
+    # The unit of AMD's Data Fabric and others may be `#`: never first on the line's right side.
+    hash_ = _HASH.search(text)
+    left, right = (text[: hash_.start()], text[hash_.end() :]) if hash_ else (text, "")
+    elapsed = _ELAPSED.match(left)
+    if elapsed:
+        left = elapsed[2]
+    trailing = (stddev[1] if stddev else None, share[1] if share else None)
+    when = elapsed[1] if elapsed else None
+    metric = _metric(right)
+    found = _LEFT.fullmatch(left) or _THREAD.fullmatch(left)
+    if found:
+        if not found["rest"].replace("\t", " ").isprintable():
+            return None
+        unit, event, cgroup = _named(found["rest"].split())
+        cpus = found["cpus"] if "cpus" in found.re.groupindex else None
+        return Counted(when, found["aggregate"], cpus, found["count"], unit, event, cgroup, metric, *trailing)
+    if metric is None:
+        return None
+    alone = _ONLY_AGGREGATE.fullmatch(left)
+    if alone:
+        return metric._replace(elapsed=when, aggregate=alone[1], stddev=trailing[0], share=trailing[1])
+    group = _GROUP.fullmatch(left)
+    if group is None:
+        return None
+    return metric._replace(group=group[2], elapsed=when, aggregate=group[1], stddev=trailing[0], share=trailing[1])
+
+
+def _metric(right: str) -> Metric | None:
+    found = _METRIC.fullmatch(right.strip())
+    if found is None:
+        return None
+    return Metric(found[1].strip(), found[3])
+
+
+def _named(words: list[str]) -> tuple[str | None, str, str | None]:
+    """Unit, event and cgroup: the event alone is always there."""
+    if len(words) == 1:
+        return None, words[0], None
+    if words[0] in _UNITS or not _EVENT.search(words[0]):
+        return words[0], words[1], " ".join(words[2:]) or None
+    return None, words[0], " ".join(words[1:])

@@ -1,0 +1,164 @@
+"""What the three readers of perf stat share: rows, how event and metric names are taken apart, and tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Row = dict[str, Any]
+Schema = dict[str, type[pl.DataType] | pl.DataType]
+
+COUNTED = "counted"
+
+EVENTS: Schema = {
+    "run": pl.Int64,
+    "elapsed_s": pl.Float64,
+    "aggregate": pl.String,
+    "cpus": pl.Int64,
+    "event": pl.String,
+    "pmu": pl.String,
+    "cgroup": pl.String,
+    "value": pl.Float64,
+    "state": pl.String,
+    "unit": pl.String,
+    "runtime_ms": pl.Float64,
+    "counted_pct": pl.Float64,
+    "stddev_pct": pl.Float64,
+    "metric_value": pl.Float64,
+    "metric_unit": pl.String,
+    "metric_name": pl.String,
+}
+METRICS: Schema = {
+    "run": pl.Int64,
+    "elapsed_s": pl.Float64,
+    "aggregate": pl.String,
+    "event": pl.String,
+    "metric_group": pl.String,
+    "metric_name": pl.String,
+    "metric_value": pl.Float64,
+    "metric_unit": pl.String,
+    "threshold": pl.String,
+    "counted_pct": pl.Float64,
+}
+RUNS: Schema = {
+    "run": pl.Int64,
+    "command": pl.String,
+    "started_local": pl.Datetime("us"),
+    "repetitions": pl.Int64,
+    "elapsed_s": pl.Float64,
+    "elapsed_stddev_s": pl.Float64,
+    "elapsed_stddev_pct": pl.Float64,
+    "user_s": pl.Float64,
+    "sys_s": pl.Float64,
+}
+REPETITIONS: Schema = {"run": pl.Int64, "repetition": pl.Int64, "elapsed_s": pl.Float64}
+
+_PMU = re.compile(r"([\w-]+)/")
+_STATE = re.compile(r"<\s*not[ _]?(counted|supported)\s*>", re.IGNORECASE)
+_UNIT_AND_NAME = re.compile(r"(\S+)\s{2,}(\S.*)|(%)\s+(\w+)")
+_NAME_ALONE = re.compile(r"[a-z]\w*_\w*", re.IGNORECASE)
+_NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+_COMMAND = re.compile(r"^(?:\S*[$#>%]\s+)?((?:sudo\s+)?(?:\S*/)?perf\s+stat\s.+?)\s*$")
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a reader found, as rows of each table."""
+
+    events: Sequence[Row] = ()
+    metrics: Sequence[Row] = ()
+    runs: Sequence[Row] = ()
+    repetitions: Sequence[Row] = ()
+    notes: tuple[Note, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def pmu(event: str) -> str | None:
+    """The PMU an event names.
+
+    >>> pmu("cpu_core/cycles:u/"), pmu("cycles:u")
+    ('cpu_core', None)
+    """
+    found = _PMU.match(event)
+    return found[1] if found else None
+
+
+def state(count: str) -> str | None:
+    """What perf prints in the place of a count that is none.
+
+    >>> state("<not supported>"), state("12")
+    ('not supported', None)
+    """
+    found = _STATE.fullmatch(count.strip())
+    return f"not {found[1].lower()}" if found else None
+
+
+def unit_and_name(text: str) -> tuple[str | None, str | None]:
+    """Unit and name of a metric, from what stands after its number.
+
+    >>> unit_and_name("insn per cycle"), unit_and_name("%  tma_retiring"), unit_and_name("frontend_cycles_idle")
+    (('insn per cycle', None), ('%', 'tma_retiring'), (None, 'frontend_cycles_idle'))
+    """
+    text = text.strip()
+    if text in {"", "(null)"}:
+        return None, None
+    both = _UNIT_AND_NAME.fullmatch(text)
+    if both:
+        return both[1] or both[3], both[2] or both[4]
+    return (None, text) if _NAME_ALONE.fullmatch(text) else (text, None)
+
+
+def is_nan(text: str) -> bool:
+    """Whether perf divided by zero there."""
+    return bool(_NOT_A_NUMBER.fullmatch(text.strip()))
+
+
+def command(line: str) -> str | None:
+    """The command line of perf stat, where a line is one: people keep it on top of the output.
+
+    >>> command("# perf stat -a sleep 1"), command("Performance counter stats for 'sleep 1':")
+    ('perf stat -a sleep 1', None)
+    """
+    found = _COMMAND.match(line.strip())
+    return found[1] if found else None
+
+
+def left_out(lines: Iterable[tuple[int, str]], what: str, severity: str) -> tuple[Note, ...]:
+    """One note for all lines of a kind."""
+    found = list(lines)
+    if not found:
+        return ()
+    shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
+    many = f"{len(found):,} line{'s' if len(found) > 1 else ''} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
+    return (Note(many, line=found[0][0], severity="warning" if severity == "warning" else "info"),)
+
+
+def interval_meta(events: Sequence[Row]) -> Row:
+    """`samples` and `interval` of a recording with `-I`."""
+    ends = sorted({(row["run"], row["elapsed_s"]) for row in events if row["elapsed_s"] is not None})
+    if not ends:
+        return {}
+    steps = sorted(second[1] - first[1] for first, second in pairwise(ends) if first[0] == second[0])
+    interval = steps[len(steps) // 2] if steps else ends[0][1]
+    return {"samples": len(ends), "interval": round(interval, 1 if interval > 1 else 3)}
+
+
+def frames(parsed: Parsed) -> dict[str, pl.LazyFrame]:
+    """The tables that have rows."""
+    tables = (
+        ("events", parsed.events, EVENTS),
+        ("metrics", parsed.metrics, METRICS),
+        ("runs", parsed.runs, RUNS),
+        ("repetitions", parsed.repetitions, REPETITIONS),
+    )
+    return {name: pl.DataFrame(list(rows), schema=schema).lazy() for name, rows, schema in tables if rows}

@@ -1,0 +1,1 @@
+"""Power readings of BMCs and meters, each format a module."""

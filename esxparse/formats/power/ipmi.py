@@ -1,0 +1,297 @@
+"""Power readings that IPMI tools print: ipmitool 1.8, FreeIPMI, ipmiutil; once, or in a loop with `date` between.
+
+`ipmitool dcmi power reading`, `ipmi-dcmi --get-system-power-statistics`, `ipmiutil dcmi`, `dcmi power get_limit`;
+`ipmitool sensor`, `ipmitool sdr` (list, elist, `-c`), `ipmi-sensors`.
+
+Tables
+------
+power       one row per reading
+    time            datetime, UTC: of the line of time before the reading (`date`, ISO 8601, seconds since 1970), or
+                    after it where every time follows; else the BMC's own (`IPMI timestamp`). No such column without
+                    any.
+    source          str  `dcmi`, `sensor`
+    sensor          str  `DCMI power reading`, or the sensor's name; a host's name before it where the line has one
+    kind            str  `system` the whole host, `supply` one power supply, `part` a component; never add up kinds
+    watts           f64  W now; null where the BMC says that it does not measure
+    watts_average, watts_minimum, watts_maximum  f64  W over `interval_s`, as the BMC counts them
+    watts_cap       f64  W allowed, where the limit is active
+    interval_s      f64  s, the sampling period; on many BMCs since the last reset of the statistics instead
+    and where there are any: inlet_celsius (degrees C, of an inlet or ambient sensor listed with it), bmc_time (UTC)
+power_undated   the same, of readings without a time where others have one
+sensors     time (where every line has one), sensor, value, unit, status: all lines of sensor listings
+
+Times without a zone are taken for UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
+Sensors are told apart as system, supply or part by their names: an assumption.
+
+Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.power.readings import counted, facts, kind_of, number, tables, watts
+from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.window import TIME
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from esxparse.formats.power.readings import Reading
+    from esxparse.formats.source import Source
+
+FORMAT = "ipmi"
+TITLE = "IPMI power readings (ipmitool, FreeIPMI, ipmiutil: dcmi, sdr, sensor)"
+OPTIONS: frozenset[str] = frozenset()
+
+_LABELS = {
+    "watts": r"Instantaneous power reading|Current Power",
+    "watts_minimum": r"Minimum during sampling period|Min(?:imum)? Power over sampl\w+ duration",
+    "watts_maximum": r"Maximum during sampling period|Max(?:imum)? Power over sampl\w+ duration",
+    "watts_average": r"Average power reading over sample period|Av(?:era)?ge? Power over sampl\w+ duration",
+    "bmc_time": r"IPMI timestamp|Time ?[Ss]tamp",
+    "interval_s": r"Sampling period|Statistics reporting time period",
+    "state": r"Power reading state is|Power Measurement",
+    "limit_state": r"Current Limit State",
+    "watts_cap": r"Power Limit",
+}
+_LABEL = re.compile(
+    r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
+)
+_KNOWN = re.compile(r"(?:Exception [Aa]ctions?|Correction [Tt]ime|DCMI \w.*|ipmiutil dcmi.*)\s*[:,].*|-{3,}")
+_PERIOD = re.compile(
+    r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
+)
+_PERIODS = {"mi": 60.0, "ho": 3600.0, "da": 86400.0, "se": 1.0, "s": 1.0, "ms": 0.001}
+_INACTIVE = re.compile(r"deactivated|not (?:active|available)|inactive", re.IGNORECASE)
+_NO_LIMIT = re.compile(r"no active|inactive", re.IGNORECASE)
+_UNITS = re.compile(
+    r"(?P<value>-?[\d.]+|0x[0-9a-f]+)\s+(?P<unit>Watts?|W|degrees C|Volts|Amps|RPM|percent|unspecified)"
+)
+_STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
+_IS_DCMI = re.compile(r"^.*(?:Instantaneous power reading|Current Power)\s*:\s*[\d,]+\s*[Ww]", re.MULTILINE)
+_IS_LISTING = re.compile(
+    r"^[^|,\n]{1,60}\|\s*[\d.]+\s*\|\s*Watts\s*\|"
+    r"|^[^|,\n]{1,60}\|\s*[\d.]+ Watts\s*\|\s*\w+\s*$"
+    r"|^[^|,\n]{1,60}\|\s*[0-9A-F]{2}h\s*\|\s*\w+\s*\|\s*[\d.]+\s*\|\s*[\d.]+ Watts\s*$"
+    r"|^[^|,\n]{1,60},[\d.]+,Watts,\w+\s*$"
+    r"|^\d+\s*\|[^|\n]{1,60}\|[^|\n]{1,60}\|\s*[\d.]+\s*\|\s*W\s*\|",
+    re.MULTILINE,
+)
+_INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line that means something: a time, a field of a DCMI block, or a sensor."""
+
+    line: int
+    field: str
+    value: str = ""
+    label: str = ""
+    unit: str = ""
+    status: str = ""
+    stamp: Stamp | None = None
+
+
+def recognise(head: bytes) -> bool:
+    """A DCMI reading, or a listing of sensors with one in watts."""
+    text = beginning(head)
+    return bool(_IS_DCMI.search(text) or _IS_LISTING.search(text))
+
+
+def _sensor(cells: list[str], line: int) -> _Line | None:
+    """A line of a sensor listing, by how many cells the tool gives it."""
+    sdr_list, csv, sdr_elist, sensors, sensor = 3, 4, 5, 6, 10
+    name, value, unit, status = cells[0], "", "", ""
+    if len(cells) == sensors and cells[0].isdigit():
+        name, value, unit, status = cells[1], cells[3], cells[4], cells[5]
+    elif len(cells) >= sensor or (len(cells) == csv and _STATUS.fullmatch(cells[3])):
+        value, unit, status = cells[1:4]
+    elif len(cells) == sdr_elist and re.fullmatch(r"[0-9A-F]{2}h", cells[1]):
+        status, value = cells[2], cells[4]
+    elif len(cells) == sdr_list and _STATUS.fullmatch(cells[2]):
+        value, status = cells[1:]
+    else:
+        return None
+    if not name:
+        return None
+    if match := _UNITS.fullmatch(value):
+        value, unit = match["value"], match["unit"]
+    return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
+
+
+def _lines(lines: Sequence[str], odd: dict[str, list[int]]) -> Iterator[_Line]:
+    """What the lines mean; those that mean nothing go to `odd`."""
+    strange: list[int] = []
+    for line, raw in enumerate(lines, 1):
+        text = raw.strip()
+        if not text:
+            continue
+        if moment := stamp(text):
+            yield _Line(line, "stamp", stamp=moment)
+        elif match := _LABEL.fullmatch(text):
+            before = match["before"].strip().strip("|,;-").strip()
+            if moment := stamp(before):
+                yield _Line(line, "stamp", stamp=moment)
+                before = ""
+            field = next(name for name in _LABELS if match[name])
+            yield _Line(line, field, match["value"].strip(), before.rstrip(": "))
+        elif sensor := _sensor([cell.strip() for cell in re.split(r"\||,(?! )", text)], line):
+            yield sensor
+        elif not _KNOWN.fullmatch(text) and "Record ID" not in text and not text.startswith("ID "):
+            strange.append(line)
+    if strange:
+        first = lines[strange[0] - 1].strip()[:80]
+        odd[f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"] = strange[:1]
+
+
+def _follows(found: Sequence[_Line]) -> bool:
+    """Whether each time stands after its readings: the file begins with a reading and ends with a time."""
+    return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
+
+
+def _timed(found: Sequence[_Line]) -> list[tuple[_Line, Stamp | None]]:
+    """Each line with the time it belongs to, in the order of the file."""
+    backwards = _follows(found)
+    current = None
+    timed: list[tuple[_Line, Stamp | None]] = []
+    for one in reversed(found) if backwards else found:
+        if one.stamp:
+            current = one.stamp
+        else:
+            timed.append((one, current))
+    return timed[::-1] if backwards else timed
+
+
+def _seconds(text: str) -> float | None:
+    match = _PERIOD.match(text)
+    if not match:
+        return None
+    unit = match["unit"].lower()
+    factor = 0.001 if unit.startswith(("ms", "milli")) else _PERIODS.get(unit[:2], 1.0)
+    return int(match["length"][:15]) * factor
+
+
+def _good(moment: Stamp | None, what: str, line: int, odd: dict[str, list[int]]) -> Any:
+    if moment is None:
+        return None
+    if not moment.set:
+        odd.setdefault(f"{what} says {moment.time:%Y-%m-%d}: that clock was not set", []).append(line)
+        return None
+    if moment.assumed:
+        odd.setdefault(moment.assumed, []).append(line)
+    return moment.time
+
+
+def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> Iterator[Reading]:
+    """The DCMI readings: each begins with its reading of now, or with a field it has already."""
+    block: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    at: Stamp | None = None
+    host = ""
+    for one, moment in [*timed, (_Line(0, "end"), None)]:
+        if one.field == "sensor":
+            continue
+        starts = one.field in {"end", "watts", "limit_state"} or one.field in block or moment is not at
+        if block and starts:
+            yield _block(block, lines, at, host, odd)
+            block, lines = {}, {}
+        if not block:
+            at, host = moment, one.label
+        block[one.field] = one.value
+        lines[one.field] = one.line
+
+
+def _block(
+    block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: dict[str, list[int]]
+) -> Reading:
+    line = min(lines.values())
+    own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
+    time = _good(at, "a line of time", line, odd)
+    row: Reading = {
+        "time": time or own,
+        "source": "dcmi",
+        "sensor": f"{host} DCMI power reading".strip(),
+        "kind": "system",
+        "interval_s": _seconds(block.get("interval_s", "")),
+        "bmc_time": own if time else None,
+    }
+    for name in ("watts", "watts_average", "watts_minimum", "watts_maximum"):
+        if name in block:
+            row[name] = watts(block[name])
+            if row[name] is None:
+                odd.setdefault(f"no power reading: {block[name][:40]!r}", []).append(lines[name])
+    if _INACTIVE.search(block.get("state", "")):
+        odd.setdefault("power measurement is not active: the reading is left out", []).append(lines["state"])
+        row["watts"] = None
+    limit = block.get("watts_cap", "")
+    if limit and not _NO_LIMIT.search(block.get("limit_state", "") + limit):
+        row["watts_cap"] = watts(re.sub(r"\s*\(.*", "", limit)) or None
+    return row
+
+
+def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> list[dict[str, Any]]:
+    rows = []
+    for one, moment in timed:
+        if one.field == "sensor":
+            time = _good(moment, "a line of time", one.line, odd)
+            value = number(one.value)
+            rows.append(
+                {
+                    "time": time,
+                    "sensor": one.label,
+                    "value": value,
+                    "unit": one.unit or None,
+                    "status": one.status or None,
+                }
+            )
+    return rows
+
+
+def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
+    """The readings in watts of sensor listings, each with the inlet temperature of the same time."""
+    inlets = {row["time"]: row["value"] for row in rows if row["unit"] == "degrees C" and _INLET.search(row["sensor"])}
+    for row in rows:
+        if row["unit"] == "Watts":
+            kind = kind_of(row["sensor"])
+            yield {
+                "time": row["time"],
+                "source": "sensor",
+                "sensor": row["sensor"],
+                "kind": kind,
+                "watts": watts(row["value"]),
+                "inlet_celsius": inlets.get(row["time"]) if kind == "system" else None,
+            }
+
+
+def read(source: Source) -> Recording:
+    """Reads readings printed once or many times over."""
+    text = read_text(source)
+    odd: dict[str, list[int]] = {}
+    found = list(_lines(text.lines(), odd))
+    strange, odd = odd, {}
+    timed = _timed(found)
+    listing = _listing(timed, odd)
+    readings = [*_blocks(timed, odd), *_of_listing(listing)]
+    power, notes = tables(readings)
+    if not power:
+        why = next(iter([*odd, *strange]), "no line of it is one")
+        msg = f"no power reading in it: {why}"
+        raise DamagedError(msg)
+    if _follows(found):
+        notes.append(Note("each time in it is taken for that of the readings before it"))
+    if listing:
+        dated = all(row["time"] is not None for row in listing)
+        schema = ({"time": TIME} if dated else {}) | {"sensor": pl.String, "value": pl.Float64}
+        schema |= {"unit": pl.String, "status": pl.String}
+        power["sensors"] = pl.LazyFrame([{name: row[name] for name in schema} for row in listing], schema=schema)
+    every = (*text.notes, *counted(strange, "warning"), *counted(odd), *notes)
+    return Recording(FORMAT, source.name, power, facts(readings), every)

@@ -1,0 +1,304 @@
+"""CSV exports of power meters and PDUs: a column of time and a column of watts.
+
+Read are comma, semicolon, tab and bar separated files, with lines of title before the header; semicolon separated
+ones may have decimal commas. Columns are chosen by the options `time_column` and `value_column` (a name, or a number
+from 1); left out, they are the only ones that are named so (time, date, timestamp; watts, power, W). Only files whose
+header leaves no doubt are recognised by themselves; others need `format="power_csv"`.
+
+Tables
+------
+power       one row per reading
+    time        datetime, UTC; times without a zone are taken for UTC, which a note says. Without the column where the
+                file has elapsed seconds instead: those are in `elapsed_s`
+    source      str  name of the column
+    sensor      str  of a column named outlet, phase, sensor, device, meter or PDU; else the name of the column
+    kind        str  `system`: an assumption, the file does not say what the meter measures
+    watts       f64  W (kW and mW are converted, by the column's name)
+    watts_average, watts_minimum, watts_maximum, watts_cap, interval_s  f64  always null
+
+Days and months that could be either (03/04/2026) are told by what the other rows leave possible: an order of the file
+in which time goes on. Where both do, `date_order` has to say.
+
+Source: none; such exports differ from maker to maker.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.power.readings import facts, tables
+from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from esxparse.formats.power.readings import Reading
+    from esxparse.formats.source import Source
+
+FORMAT = "power_csv"
+TITLE = "CSV of a power meter or PDU (a time and a watt column)"
+OPTIONS: frozenset[str] = frozenset({"time_column", "value_column", "dates"})
+
+_TIME = re.compile(
+    r"(?:.*[\s_(\[-])?(?:time|date|timestamp|datetime|date[ _/-]?time|zeit|datum|when|collected_at)\b.*", re.IGNORECASE
+)
+_WATTS = re.compile(r"(?:.*[\s_(\[-])?(?:watts?|power|leistung|[km]?w)(?:[\s_)\].-].*)?", re.IGNORECASE)
+_NO_WATTS = re.compile(
+    r"factor|kwh|wh\b|energy|state|status|apparent|reactive|\bva\b|var\b|supply|cap\b|limit", re.IGNORECASE
+)
+_SURE_WATTS = re.compile(r"watts?|[\[(]k?w[\])]|_k?w\b|power[ _]k?w", re.IGNORECASE)
+_SURE_TIME = re.compile(r"time|date", re.IGNORECASE)
+_SENSOR = re.compile(r"outlet|phase|sensor|device|meter|pdu|inlet|name", re.IGNORECASE)
+_KILO = re.compile(r"(?:^|[\s_(\[])kw\b|kilowatt", re.IGNORECASE)
+_MILLI = re.compile(r"(?:^|[\s_(\[])(?-i:mW)\b|milliwatt", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t", "|")
+_MAYBE = re.compile(r"(?P<first>\d{1,2})[/.](?P<second>\d{1,2})[/.](?P<year>\d{2,4})(?P<rest>\D.*)?")
+_PREAMBLE = 40
+_MOST_COLUMNS = 12
+_ELAPSED = 1e8
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The header of a file, its rows with their lines, and how it is written."""
+
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+    delimiter: str
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:
+        return [cell.strip().strip('"') for cell in line.split(delimiter)]
+
+
+def _is_time(name: str) -> bool:
+    return bool(_TIME.fullmatch(name))
+
+
+def _is_watts(name: str) -> bool:
+    return bool(_WATTS.fullmatch(name)) and not _NO_WATTS.search(name)
+
+
+def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
+    """The header, the first line that names the columns, and the rows below it."""
+    best: tuple[int, int, str] | None = None
+    for at, line in enumerate(lines[:_PREAMBLE]):
+        for delimiter in _DELIMITERS:
+            cells = _cells(line.lstrip("#"), delimiter)
+            names = [cell.lower() for cell in cells]
+            score = sum(name.lower() in names for name in wanted)
+            score += any(map(_is_time, cells)) + any(map(_is_watts, cells))
+            if len(cells) > 1 and score and (best is None or score > best[0]):
+                best = (score, at, delimiter)
+    if best is None:
+        at = next((at for at, line in enumerate(lines) if line.strip()), 0)
+        delimiter = max(_DELIMITERS, key=(lines[at] if lines else "").count)
+    else:
+        _, at, delimiter = best
+    header = _cells(lines[at].lstrip("#"), delimiter) if lines else []
+    rows = [
+        (line, _cells(text, delimiter))
+        for line, text in enumerate(lines[at + 1 :], at + 2)
+        if text.strip() and not text.startswith("#")
+    ]
+    return _Table(header, rows, delimiter)
+
+
+def recognise(head: bytes) -> bool:
+    """A header with one column of time and one that says watts, and a reading below it."""
+    lines = beginning(head).split("\n")[:_PREAMBLE]
+    if not lines or "\\" in lines[0] or "PDH" in lines[0]:
+        return False
+    table = _split(lines, ())
+    if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
+        return False
+    times = [name for name in table.header if _is_time(name) and _SURE_TIME.search(name)]
+    sure = [name for name in table.header if _is_watts(name) and _SURE_WATTS.search(name)]
+    if len(times) != 1 or len(sure) != 1 or len(table.rows[0][1]) != len(table.header):
+        return False
+    first = dict(zip(table.header, table.rows[0][1], strict=True))
+    moment = stamp(first[times[0]]) or _MAYBE.fullmatch(first[times[0]])
+    return bool(moment) and _number(first[sure[0]], table.delimiter) is not None
+
+
+def _number(text: str, delimiter: str) -> float | None:
+    text = re.sub(r"\s*[kKmM]?[wW](?:atts?)?$", "", text.strip())
+    if delimiter == ";" and "," in text:
+        text = text.replace(".", "").replace(",", ".")
+    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        text = text.replace(",", "")
+    return float(text) if re.fullmatch(r"-?\d{1,15}(?:\.\d*)?(?:[eE][-+]?\d{1,2})?", text) else None
+
+
+def _listed(header: Sequence[str]) -> str:
+    return ", ".join(f"{number} {name!r}" for number, name in enumerate(header, 1))
+
+
+def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -> int:
+    """Which column is meant."""
+    if wanted is not None:
+        names = [name.lower() for name in header]
+        if wanted.lower() in names:
+            return names.index(wanted.lower())
+        if wanted.isdecimal() and 0 < int(wanted) <= len(header):
+            return int(wanted) - 1
+        msg = f"there is no column {wanted!r}; there are: {_listed(header)}"
+        raise EsxparseError(msg)
+    fits = [at for at, name in enumerate(header) if (_is_time if what == "time" else _is_watts)(name)]
+    if len(fits) > 1 and what == "watts":
+        sure = [at for at in fits if _SURE_WATTS.search(header[at])]
+        fits = sure if len(sure) == 1 else fits
+    if len(fits) != 1:
+        why = "no column is" if not fits else f"{len(fits)} columns may be"
+        msg = f"{why} the one with the {what}: name it with {option}; there are: {_listed(header)}"
+        raise EsxparseError(msg)
+    return fits[0]
+
+
+def _day_and_time(header: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of a date and of a time of day, where they are two."""
+    names = [name.lower() for name in header]
+    for day, clock in (("date", "time"), ("datum", "zeit"), ("datum", "uhrzeit")):
+        if day in names and clock in names:
+            return names.index(day), names.index(clock)
+    return None
+
+
+def _ordered(match: re.Match[str], order: str) -> Stamp | None:
+    first, second = match["first"], match["second"]
+    month, day = (first, second) if order == "mdy" else (second, first)
+    year = match["year"] if len(match["year"]) > len("26") else f"20{match['year']}"
+    return stamp(f"{year}-{month}-{day} {(match['rest'] or '').lstrip(' ,T-') or '00:00'}")
+
+
+def _goes_on(texts: Sequence[str], order: str) -> bool:
+    """Whether every text is a date in this order, and time goes on."""
+    last: datetime | None = None
+    for text in texts:
+        match = _MAYBE.fullmatch(text)
+        moment = _ordered(match, order) if match else None
+        if moment is None or (last is not None and moment.time < last):
+            return False
+        last = moment.time
+    return True
+
+
+def _date_order(texts: Sequence[str], given: str | None) -> str | None:
+    """The order of day and month in texts such as 03/04/2026 08:00; None where none of them is such a one."""
+    doubtful = [text for text in texts if _MAYBE.fullmatch(text)]
+    if given or not doubtful:
+        return given
+    fits = [order for order in ("mdy", "dmy") if _goes_on(doubtful, order)]
+    if len(fits) == 1:
+        return fits[0]
+    if "." in doubtful[0]:
+        return "dmy"
+    first_days = {match["first"] for text in doubtful if (match := _MAYBE.fullmatch(text))}
+    second_days = {match["second"] for text in doubtful if (match := _MAYBE.fullmatch(text))}
+    most_days = 12
+    if any(int(day) > most_days for day in first_days):
+        return "dmy"
+    if any(int(day) > most_days for day in second_days):
+        return "mdy"
+    msg = f"{doubtful[0]!r} may be day/month or month/day: say date_order='dmy' or date_order='mdy'"
+    raise EsxparseError(msg)
+
+
+def _moment(text: str, order: str | None) -> Stamp | float | None:
+    """A time, or seconds that have elapsed."""
+    if order and (match := _MAYBE.fullmatch(text)):
+        return _ordered(match, order)
+    if moment := stamp(text):
+        return moment
+    if re.fullmatch(r"\d{1,8}(?:\.\d{1,6})?", text):
+        seconds = float(text)
+        return seconds if seconds < _ELAPSED else None
+    return None
+
+
+def _readings(
+    table: _Table, columns: Sequence[int], value: int, order: str | None, odd: dict[str, list[int]]
+) -> Iterator[Reading]:
+    name = table.header[value]
+    factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
+    sensors = [at for at, text in enumerate(table.header) if _SENSOR.search(text) and at not in {*columns, value}]
+    for line, cells in table.rows:
+        if len(cells) <= max(*columns, value):
+            odd.setdefault("a line with too few cells is left out", []).append(line)
+            continue
+        text = " ".join(cells[at] for at in columns)
+        moment = _moment(text, order)
+        number = _number(cells[value], table.delimiter)
+        if moment is None:
+            odd.setdefault(f"no time that can be read, left out; the first: {text[:40]!r}".strip(), []).append(line)
+            continue
+        if number is None:
+            odd.setdefault("no number of watts, left out", []).append(line)
+            continue
+        row: Reading = {
+            "source": name,
+            "sensor": " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name,
+            "kind": "system",
+            "watts": number * factor,
+        }
+        if isinstance(moment, Stamp):
+            row["time"] = moment.time.astimezone(UTC)
+            row["assumed"] = moment.assumed
+        else:
+            row["elapsed_s"] = moment
+        yield row
+
+
+def _merged(odd: dict[str, list[int]]) -> list[Note]:
+    """One note for each kind of line that is left out: messages that quote a cell count as one kind."""
+    kinds: dict[str, tuple[str, list[int]]] = {}
+    for message, lines in odd.items():
+        kinds.setdefault(message.partition(";")[0], (message, []))[1].extend(lines)
+    return [Note(f"{len(lines):,} lines: {first}", lines[0], severity="warning") for first, lines in kinds.values()]
+
+
+def read(
+    source: Source, time_column: str | None = None, value_column: str | None = None, dates: Any = None
+) -> Recording:
+    """Reads an export.
+
+    Args:
+        source: The file.
+        time_column: The column of the time, by name or number.
+        value_column: The column of the watts, by name or number.
+        dates: What is known of the order of day and month.
+
+    Raises:
+        EsxparseError: The columns, or the dates, cannot be told without guessing.
+    """
+    text = read_text(source)
+    table = _split(text.lines(), [name for name in (time_column, value_column) if name])
+    value = _chosen(table.header, value_column, "watts", "value_column")
+    pair = _day_and_time(table.header) if time_column is None else None
+    columns = pair or (_chosen(table.header, time_column, "time", "time_column"),)
+    texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if len(cells) > max(columns)]
+    order = _date_order(texts, getattr(dates, "order", None))
+    odd: dict[str, list[int]] = {}
+    rows = list(_readings(table, columns, value, order, odd))
+    if not rows:
+        why = next(iter(odd), "there is no line below the header")
+        names = ", ".join(repr(table.header[at]) for at in (*columns, value))
+        msg = f"no reading in columns {names}: {why}"
+        raise DamagedError(msg)
+    assumed = sorted({said for row in rows if (said := row.pop("assumed", None))})
+    power, notes = tables(rows)
+    notes += [Note(said) for said in assumed[:_SHOWN]]
+    if not _SURE_WATTS.search(table.header[value]):
+        notes.append(Note(f"column {table.header[value]!r} names no unit: its numbers are taken for watts"))
+    return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *_merged(odd), *notes))

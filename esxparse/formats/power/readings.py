@@ -1,0 +1,162 @@
+"""What the power readers share: the columns of a reading, numbers as BMCs write them, and the tables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.window import TIME
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Reading = dict[str, Any]
+"""One row of table `power`, by column; what is not known is left out."""
+
+_ALWAYS = {
+    "source": pl.String,
+    "sensor": pl.String,
+    "kind": pl.String,
+    "watts": pl.Float64,
+    "watts_average": pl.Float64,
+    "watts_minimum": pl.Float64,
+    "watts_maximum": pl.Float64,
+    "watts_cap": pl.Float64,
+    "interval_s": pl.Float64,
+}
+_WHERE_THERE = {
+    "cpu_watts": pl.Float64,
+    "dimm_watts": pl.Float64,
+    "gpu_watts": pl.Float64,
+    "fan_watts": pl.Float64,
+    "inlet_celsius": pl.Float64,
+    "temperature_celsius": pl.Float64,
+    "cpu_util_pct": pl.Float64,
+    "cpu_mhz": pl.Float64,
+    "energy_joules": pl.Float64,
+    "elapsed_s": pl.Float64,
+    "round_trip_s": pl.Float64,
+    "bmc_time": TIME,
+}
+_MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "kind", "interval_s", "bmc_time"}) - {
+    "round_trip_s",
+    "elapsed_s",
+}
+_SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "energy_joules")
+"""Readings of one time that agree in these are one."""
+_NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
+_UNITS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1000.0, "mw": 0.001, "btu/hr": 0.29307107}
+_PARTS = re.compile(
+    r"sub-?system|\b(cpu|memory|mem|dimm|gpu|fan|pcie|storage|disk|accelerator|processor)s?\b", re.IGNORECASE
+)
+_SUPPLY = re.compile(r"\b(psu?|power supply|pwr supply)[\s_-]?\w{0,3}\b|^ps\w?\d|supply", re.IGNORECASE)
+
+
+def number(value: object) -> float | None:
+    """A finite number: of a JSON number, or of text such as `214`, `214 Watts`, `1,204 W`.
+
+    >>> number("1,204 W"), number(True), number("N/A"), number("0.5 kW")
+    (1204.0, None, None, 500.0)
+    """
+    if isinstance(value, bool):
+        return None
+    factor = 1.0
+    if isinstance(value, str):
+        match = _NUMBER.fullmatch(value.strip())
+        if not match:
+            return None
+        factor = _UNITS.get(match[2].lower(), 1.0)
+        value = match[1].replace(",", "").replace("'", "")
+    try:
+        found = float(str(value)) * factor
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def watts(value: object) -> float | None:
+    """A power reading; BMCs write -1 for one they have not got."""
+    found = number(value)
+    return None if found is None or found < 0 else found
+
+
+def cap(value: object) -> float | None:
+    """A power cap; 0 is none."""
+    return watts(value) or None
+
+
+def kind_of(name: str) -> str:
+    """What a sensor of this name measures: the whole `system`, one power `supply`, or a `part`.
+
+    >>> kind_of("Pwr Consumption"), kind_of("PS1 Input Power"), kind_of("CPU Sub-system Power")
+    ('system', 'supply', 'part')
+    """
+    if _SUPPLY.search(name):
+        return "supply"
+    return "part" if _PARTS.search(name) else "system"
+
+
+def measured(reading: Reading) -> bool:
+    """Whether a reading holds any number at all."""
+    return any(reading.get(name) is not None for name in _MEASURED)
+
+
+def frame(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
+    """The rows as a table: columns every power table has, and the others that hold anything."""
+    there = {name for name in _WHERE_THERE if any(row.get(name) is not None for row in rows)}
+    schema: dict[str, Any] = {"time": TIME} if dated else {}
+    schema |= _ALWAYS
+    schema |= {name: dtype for name, dtype in _WHERE_THERE.items() if name in there}
+    return pl.LazyFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
+
+
+def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
+    """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
+    kept = [row for row in rows if measured(row)]
+    dated: dict[tuple[Any, ...], Reading] = {}
+    for row in kept:
+        if row.get("time") is not None:
+            dated[row["time"], *(row.get(name) for name in _SAME)] = row
+    undated = [row for row in kept if row.get("time") is None]
+    again = len(kept) - len(undated) - len(dated)
+    notes = [Note(f"{again:,} readings were there more than once, and are kept once")] if again else []
+    found: dict[str, pl.LazyFrame] = {}
+    if dated:
+        ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
+        found["power"] = frame(ordered, dated=True)
+        if undated:
+            found["power_undated"] = frame(undated, dated=False)
+            notes.append(Note(f"{len(undated):,} readings have no time: they are in table power_undated"))
+    elif undated:
+        found["power"] = frame(undated, dated=False)
+        if not any(row.get("elapsed_s") is not None for row in undated):
+            notes.append(Note("the file names no time for its readings: table power has no column time"))
+    return found, notes
+
+
+def facts(rows: Iterable[Reading]) -> dict[str, Any]:
+    """The facts of `meta` that the times of readings give: start, end, samples, interval (of the usual sensor)."""
+    times = [(row["time"], row.get("source"), row.get("sensor")) for row in rows if row.get("time") is not None]
+    if not times:
+        return {}
+    moments = sorted({time for time, _, _ in times})
+    known: dict[str, Any] = {"start": moments[0], "end": moments[-1], "samples": len(moments)}
+    (_, source, sensor), _ = Counter(((0, *where) for _, *where in times)).most_common(1)[0]
+    own = sorted({time for time, *where in times if where == [source, sensor]})
+    if steps := sorted((after - before).total_seconds() for before, after in pairwise(own)):
+        known["interval"] = steps[len(steps) // 2]
+    return known
+
+
+def counted(messages: Mapping[str, Sequence[int]], severity: Any = "info") -> list[Note]:
+    """One note for each message, at the first of its lines, with how often it was."""
+    return [
+        Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, line=lines[0], severity=severity)
+        for message, lines in messages.items()
+    ]

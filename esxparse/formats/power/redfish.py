@@ -1,0 +1,201 @@
+"""Redfish documents with power readings: HPE iLO 4 to 7, Dell iDRAC, Lenovo XCC, OpenBMC, plain DMTF.
+
+Read are `Power` (v1.0 to v1.7, with the `Hp` and `Hpe` OEM blocks), `PowerMeter`, `FastPowerMeter`, `SlowPowerMeter`,
+`PowerSubsystem`, `PowerSupplyMetrics`, `EnvironmentMetrics`, `Sensor`, `MetricReport`; one document or many one after
+another, with HTTP headers or lines of `date` between them, and what `esxparse collect power` writes: one JSON object
+a line with `time`, `uri` and `document`.
+
+Tables
+------
+power           one row per sensor and time
+    time            datetime, UTC: when a history's sample or a metric was taken (the BMC's clock), else when the
+                    document was fetched (the collector's clock, the HTTP `Date`, a line of `date` before the
+                    document). There is no such column where the file names no time.
+    source          str  address of the document
+    sensor          str  name as the document gives it
+    kind            str  `system` the whole host, `supply` one power supply, `part` a component; never add up kinds
+    watts           f64  W now; of a history's sample its mean over `interval_s`
+    watts_average, watts_minimum, watts_maximum  f64  W over `interval_s` (of `Power`: the last minutes, often 20)
+    watts_cap       f64  W allowed, null where there is no cap
+    interval_s      f64  s that average, minimum and maximum are over
+    and where any document has them: cpu_watts, dimm_watts, gpu_watts, fan_watts (W), inlet_celsius and
+    temperature_celsius (degrees C), cpu_util_pct (%), cpu_mhz (MHz), energy_joules (J, a counter), round_trip_s (s,
+    of the request), bmc_time (UTC, the BMC's clock when it answered)
+power_undated   the same, of readings without a time where others have one
+power_summary   source, sensor, watts_average, watts_minimum, watts_maximum, samples (of a history, as the BMC sums up)
+capacity        source, sensor, capacity_watts, allocated_watts, requested_watts, available_watts
+metrics         time (where every metric has one), source, metric, property, value, text: all of a MetricReport
+gaps            time, uri, error: polls that failed (of `esxparse collect power`)
+
+Samples of a history are placed by their own `Time`; nothing is assumed of their order (old iLO 4 firmware gives the
+newest first, later the newest last). Samples whose time is `N/A` or before 2000 go to `power_undated`. Where two
+samples or more have a time, `interval_s` is the usual distance between them; else 10 s (FastPowerMeter) and 300 s
+(PowerMeter) are assumed. That `Time` is the end of the span a sample averages over is an assumption, too.
+
+Source: DMTF DSP0268 (property guide), HPE "iLO RESTful API" resource definitions (HpePowerMeter, HpePowerMetricsExt).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.power.json_stream import Document, documents
+from esxparse.formats.power.readings import counted, facts, number, tables
+from esxparse.formats.power.resources import Found, resource, uri_of
+from esxparse.formats.power.stamps import stamp
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.window import TIME
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from esxparse.formats.source import Source
+
+FORMAT = "redfish"
+TITLE = "Redfish power documents of a BMC (iLO, iDRAC, XCC ...), single or polled"
+OPTIONS: frozenset[str] = frozenset()
+
+COLLECTOR = "esxparse collect power"
+
+_REDFISH = re.compile(r'"@odata\.(?:id|type|context)"\s*:|"href"\s*:\s*"/(?:rest|redfish)/v1|"@Message\.ExtendedInfo"')
+_POWER = re.compile(
+    r'"(?:PowerControl|PowerConsumedWatts|PowerDetail|PowerWatts|InputPowerWatts|OutputPowerWatts|MetricValues|'
+    r'PowerSupplies|@Message\.ExtendedInfo)"|#PowerSubsystem\.|#EnvironmentMetrics\.|#PowerSupplyMetrics\.|'
+    r'"ReadingUnits"\s*:\s*"(?:W|Watts)"'
+)
+_COLLECTED = re.compile(rf'"collector"\s*:\s*"{COLLECTOR}"')
+
+_CAPACITY = {
+    "source": pl.String,
+    "sensor": pl.String,
+    **dict.fromkeys(("capacity_watts", "allocated_watts", "requested_watts", "available_watts"), pl.Float64),
+}
+_SUMMARY = {
+    "source": pl.String,
+    "sensor": pl.String,
+    **dict.fromkeys(("watts_average", "watts_minimum", "watts_maximum"), pl.Float64),
+    "samples": pl.Int64,
+}
+_METRICS = dict.fromkeys(("source", "metric", "property"), pl.String) | {"value": pl.Float64, "text": pl.String}
+
+
+def recognise(head: bytes) -> bool:
+    """JSON with the marks of Redfish and of power in it."""
+    text = beginning(head)
+    return bool("{" in text and ((_REDFISH.search(text) and _POWER.search(text)) or _COLLECTED.search(text)))
+
+
+def _is_poll(content: dict[str, Any]) -> bool:
+    return "time" in content and ("document" in content or "error" in content) and "@odata.id" not in content
+
+
+def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
+    """One line of a collector: a document with the time it was fetched, or why it could not be."""
+    content = document.content
+    moment = stamp(content.get("time"))
+    uri = content.get("uri") or content.get("url")
+    if "document" not in content:
+        if moment:
+            gaps.append({"time": moment.time, "uri": uri, "error": str(content.get("error"))})
+        return
+    inner = content["document"]
+    if not isinstance(inner, dict):
+        found.say("a line whose document is no JSON object", document.line, bad=True)
+        return
+    answered = stamp(content.get("bmc_time"))
+    extra = {
+        "round_trip_s": number(content.get("round_trip_s")),
+        "bmc_time": answered.time if answered and answered.set else None,
+    }
+    if moment is None:
+        found.say("lines without a time that can be read", document.line, bad=True)
+    _fetched(inner, str(uri or uri_of(inner)), moment.time if moment else None, document.line, found, extra)
+
+
+def _fetched(
+    content: dict[str, Any], source: str, time: datetime | None, line: int, found: Found, extra: dict[str, Any]
+) -> None:
+    """The readings of a document; those without a time of their own get the time it was fetched."""
+    before = len(found.readings)
+    resource(content, source.partition("#")[0].rstrip("/"), found, line)
+    for row in found.readings[before:]:
+        if not row.pop("own_time", False):
+            row["time"] = row.get("time") or time
+            row.update(extra)
+
+
+def _host(found: list[Document]) -> str | None:
+    for document in found:
+        url = document.content.get("url")
+        if "collector" in document.content and isinstance(url, str):
+            try:
+                return urlsplit(url).hostname
+            except ValueError:
+                return None
+    return None
+
+
+def _distinct(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.LazyFrame:
+    """One row for each source and sensor, the last there is."""
+    last = {(row["source"], row["sensor"]): row for row in rows}
+    return pl.LazyFrame(list(last.values()), schema=schema)
+
+
+def _others(found: Found, gaps: list[dict[str, Any]]) -> dict[str, pl.LazyFrame]:
+    others: dict[str, pl.LazyFrame] = {}
+    if any(value is not None for row in found.summary for name, value in row.items() if name.startswith("watts")):
+        others["power_summary"] = _distinct(found.summary, _SUMMARY)
+    if found.capacity:
+        others["capacity"] = _distinct(found.capacity, _CAPACITY)
+    if found.metrics:
+        dated = all(row["time"] is not None for row in found.metrics)
+        schema = ({"time": TIME} if dated else {}) | _METRICS
+        rows = [{name: row[name] for name in schema} for row in found.metrics]
+        others["metrics"] = pl.LazyFrame(rows, schema=schema)
+    if gaps:
+        others["gaps"] = pl.LazyFrame(gaps, schema={"time": TIME, "uri": pl.String, "error": pl.String})
+    return others
+
+
+def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
+    if problems and not found.odd and not found.bad:
+        return DamagedError(f"{problems[0]}; fetch the document again")
+    said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
+    return DamagedError(f"no power reading in it: {said}")
+
+
+def read(source: Source) -> Recording:
+    """Reads one Redfish document, several one after another, or the lines of a collector."""
+    text = read_text(source)
+    stream = documents(text.text)
+    found = Found()
+    gaps: list[dict[str, Any]] = []
+    for document in stream.documents:
+        content = document.content
+        if _is_poll(content):
+            _poll(document, found, gaps)
+        elif "collector" not in content:
+            moment = document.stamp if document.stamp and document.stamp.set else None
+            if moment and moment.assumed:
+                found.say(moment.assumed, document.line)
+            _fetched(content, uri_of(content), moment.time if moment else None, document.line, found, {})
+    power, notes = tables(found.readings)
+    others = _others(found, gaps)
+    if not power and not others:
+        raise _nothing(stream.problems, found)
+    if not power:
+        notes.append(Note("no power reading in it", severity="warning"))
+    if gaps:
+        times = f"{gaps[0]['time']:%Y-%m-%dT%H:%M:%S} to {gaps[-1]['time']:%Y-%m-%dT%H:%M:%S}"
+        notes.append(Note(f"{len(gaps):,} polls failed ({times} UTC): see table gaps"))
+    meta = facts([row for row in found.readings if row.get("watts") is not None])
+    if host := _host(list(stream.documents)):
+        meta["host"] = host
+    every = [*text.notes, *stream.problems, *counted(found.bad, "warning"), *counted(found.odd), *notes]
+    return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

@@ -1,0 +1,398 @@
+"""Redfish resources to readings: `Power`, the OEM meters of HPE, `EnvironmentMetrics`, `MetricReport` and the like.
+
+Each function takes one resource, as the JSON object it is, and gives the rows of table `power` in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from esxparse.formats.power.readings import cap, kind_of, number, watts
+from esxparse.formats.power.stamps import Stamp, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from esxparse.formats.power.readings import Reading
+
+_HISTORY_STEP_S = {"FastPowerMeter": 10.0, "PowerMeter": 300.0}
+"""Used where the times of the samples do not tell; HPE: 20 minutes of 10-second samples, 24 hours of 5-minute ones."""
+
+_DETAIL = {
+    "cpu_watts": "CpuWatts",
+    "dimm_watts": "DimmWatts",
+    "gpu_watts": "GpuWatts",
+    "fan_watts": "SharedFanWatts",
+}
+_IS_WATTS = re.compile(r"watts|power", re.IGNORECASE)
+_NO_WATTS = re.compile(
+    r"state|status|factor|percent|capacity|capability|allocat|headroom|energy|kwh|count|load|mode|time|volt|amp|redundan|"
+    r"available|request|limit|cap$|supplied|health",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_STATISTICS = (
+    *(("avg", "average"), ("average", "average"), ("min", "minimum"), ("minimum", "minimum")),
+    *(("max", "maximum"), ("maximum", "maximum"), ("peak", "maximum")),
+)
+_MINUTE_S = 60.0
+
+
+@dataclass
+class Found:
+    """What the resources of one file give, as it is gathered."""
+
+    readings: list[Reading] = field(default_factory=list)
+    capacity: list[dict[str, Any]] = field(default_factory=list)
+    summary: list[dict[str, Any]] = field(default_factory=list)
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    odd: dict[str, list[int]] = field(default_factory=dict)
+    """Messages, with the lines of the documents they are about: worth knowing."""
+    bad: dict[str, list[int]] = field(default_factory=dict)
+    """The same, where something could not be used."""
+
+    def say(self, message: str, line: int, *, bad: bool = False) -> None:
+        """Notes a message once, with every line it is about."""
+        (self.bad if bad else self.odd).setdefault(message, []).append(line)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(*values: Any) -> str:
+    """The first of the values that is text, or a number, with anything in it."""
+    for value in values:
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    return ""
+
+
+def uri_of(resource: dict[str, Any]) -> str:
+    """The address a resource says it has, else its type or name."""
+    links = _dict(_dict(resource.get("links")).get("self"))
+    context = _text(resource.get("@odata.type"), resource.get("Type")).lstrip("#").partition(".")[0]
+    return _text(resource.get("@odata.id"), links.get("href"), context, resource.get("Id"), "document").rstrip("/")
+
+
+def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
+    """A time in a document, or None; what is odd about it is noted."""
+    if value is None:
+        return None
+    moment: Stamp | None = stamp(value)
+    if moment is None:
+        found.say(
+            f"{what} without a time that can be read: {str(value)[:30]!r}", line, bad=_text(value) not in {"", "N/A"}
+        )
+        return None
+    if not moment.set:
+        found.say(
+            f"{what} from a clock that was not set ({moment.time:%Y-%m-%d}): their time is left out", line, bad=True
+        )
+        return None
+    if moment.assumed:
+        found.say(moment.assumed, line)
+    return moment.time
+
+
+def _reading(resource: dict[str, Any], name: str) -> float | None:
+    """The number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
+    value = resource.get(name)
+    return number(_dict(value).get("Reading")) if isinstance(value, dict) else number(value)
+
+
+def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
+    name = _text(control.get("Name"), f"PowerControl {_text(control.get('MemberId'), place)}")
+    metrics = _dict(control.get("PowerMetrics"))
+    context = _text(control.get("PhysicalContext"))
+    minutes = number(metrics.get("IntervalInMin"))
+    kind = kind_of(f"{name} {context}")
+    return {
+        "source": source,
+        "sensor": name,
+        "kind": "system" if place == 0 and not context else kind if kind != "supply" else "system",
+        "watts": watts(control.get("PowerConsumedWatts")),
+        "watts_average": watts(metrics.get("AverageConsumedWatts")),
+        "watts_minimum": watts(metrics.get("MinConsumedWatts", metrics.get("MinIntervalConsumedWatts"))),
+        "watts_maximum": watts(metrics.get("MaxConsumedWatts", metrics.get("MaxIntervalConsumedWatts"))),
+        "watts_cap": cap(_dict(control.get("PowerLimit")).get("LimitInWatts")),
+        "interval_s": None if minutes is None else minutes * _MINUTE_S,
+    }
+
+
+def _capacity(control: dict[str, Any], source: str, sensor: str) -> Iterator[dict[str, Any]]:
+    allocation = _dict(control.get("Allocation"))
+    values = {
+        "capacity_watts": watts(control.get("PowerCapacityWatts", control.get("CapacityWatts"))),
+        "allocated_watts": watts(control.get("PowerAllocatedWatts", allocation.get("AllocatedWatts"))),
+        "requested_watts": watts(control.get("PowerRequestedWatts", allocation.get("RequestedWatts"))),
+        "available_watts": watts(control.get("PowerAvailableWatts")),
+    }
+    if any(value is not None for value in values.values()):
+        yield {"source": source, "sensor": sensor, **values}
+
+
+def _supply(supply: dict[str, Any], source: str, place: int) -> Iterator[Reading]:
+    oem = _dict(_dict(supply.get("Oem")).get("Hpe") or _dict(supply.get("Oem")).get("Hp"))
+    member = _text(supply.get("MemberId"), oem.get("BayNumber"), place)
+    name = _text(supply.get("Name"), "power supply")
+    sensor = name if member and member in name else f"{name} {member}"
+    output = watts(supply.get("LastPowerOutputWatts"))
+    output = watts(supply.get("PowerOutputWatts")) if output is None else output
+    shared = {"source": source, "kind": "supply"}
+    yield {
+        **shared,
+        "sensor": f"{sensor} output",
+        "watts": output,
+        "watts_average": watts(oem.get("AveragePowerOutputWatts")),
+        "watts_maximum": watts(oem.get("MaxPowerOutputWatts")),
+    }
+    yield {**shared, "sensor": f"{sensor} input", "watts": watts(supply.get("PowerInputWatts"))}
+
+
+def power(resource: dict[str, Any], source: str, found: Found) -> None:
+    """`Power` of Redfish 1.x, and `PowerMetrics` of the iLO 4 before it."""
+    controls = _dicts(resource.get("PowerControl"))
+    if not controls and "PowerConsumedWatts" in resource:
+        controls = [{"Name": "PowerControl 0", **{k: v for k, v in resource.items() if k.startswith("Power")}}]
+    rows = [_power_control(control, source, place) for place, control in enumerate(controls)]
+    names = [row["sensor"] for row in rows]
+    for place, row in enumerate(rows):
+        if names.count(row["sensor"]) > 1:
+            row["sensor"] = f"{row['sensor']} {_text(controls[place].get('MemberId'), place)}"
+        found.capacity += _capacity(controls[place], source, row["sensor"])
+    oem = _dict(resource.get("Oem"))
+    block = _dict(_dict(oem.get("Hpe") or oem.get("Hp")).get("PowerMetric"))
+    if rows and block:
+        rows[0] |= {name: watts(block.get(key)) for name, key in _DETAIL.items()}
+        rows[0]["inlet_celsius"] = number(block.get("AmbTemp"))
+        rows[0]["cpu_util_pct"] = number(block.get("CpuUtil"))
+        rows[0]["cpu_mhz"] = number(block.get("CpuAvgFreq"))
+        rows[0]["watts_cap"] = rows[0]["watts_cap"] or cap(block.get("Cap"))
+    found.readings += rows
+    for place, supply in enumerate(_dicts(resource.get("PowerSupplies"))):
+        found.readings += _supply(supply, source, place)
+
+
+def _step(times: Sequence[Any]) -> float | None:
+    known = sorted({time for time in times if time is not None})
+    steps = sorted((after - before).total_seconds() for before, after in pairwise(known))
+    return steps[len(steps) // 2] if steps else None
+
+
+def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
+    """`PowerMeter`, `FastPowerMeter`, `SlowPowerMeter` of HPE: a history, each sample with its own time."""
+    name = _text(resource.get("Id"), resource.get("Name"), source.rpartition("/")[2], "PowerMeter")
+    samples = _dicts(resource.get("PowerDetail"))
+    times = [_when(sample.get("Time"), found, line, what=f"samples of {name}") for sample in samples]
+    step = _step(times) or _HISTORY_STEP_S.get(name)
+    for sample, time in zip(samples, times, strict=True):
+        average = watts(sample.get("Average"))
+        found.readings.append(
+            {
+                "time": time,
+                "own_time": True,
+                "source": source,
+                "sensor": name,
+                "kind": "system",
+                "watts": average,
+                "watts_average": average,
+                "watts_minimum": watts(sample.get("Minimum")),
+                "watts_maximum": watts(sample.get("Peak")),
+                "watts_cap": cap(sample.get("Cap")),
+                "interval_s": step,
+                "inlet_celsius": number(sample.get("AmbTemp")),
+                "cpu_util_pct": number(sample.get("CpuUtil")),
+                "cpu_mhz": number(sample.get("CpuAvgFreq")),
+                **{column: watts(sample.get(key)) for column, key in _DETAIL.items()},
+            }
+        )
+    promised = number(resource.get("Samples"))
+    if promised is not None and promised != len(samples):
+        found.say(f"{name} says it has {promised:g} samples; there are {len(samples)}", line, bad=True)
+    found.summary.append(
+        {
+            "source": source,
+            "sensor": name,
+            "watts_average": watts(resource.get("Average")),
+            "watts_minimum": watts(resource.get("Minimum")),
+            "watts_maximum": watts(resource.get("Maximum")),
+            "samples": len(samples),
+        }
+    )
+
+
+def environment(resource: dict[str, Any], source: str, found: Found) -> None:
+    """`EnvironmentMetrics` of a chassis, a processor, a DIMM ..."""
+    excerpt = _dict(resource.get("PowerWatts"))
+    limit = _dict(resource.get("PowerLimitWatts"))
+    part = re.search(r"/(Processors|Memory|Drives|PCIeDevices|Controllers|Accelerators|GPU)", source, re.IGNORECASE)
+    temperature = _dict(resource.get("TemperatureCelsius"))
+    inlet = re.search(r"inlet|ambient|intake", str(temperature.get("DataSourceUri")), re.IGNORECASE)
+    joules = _reading(resource, "EnergyJoules")
+    kilowatt_hours = _reading(resource, "EnergykWh")
+    if joules is None and kilowatt_hours is not None:
+        joules = kilowatt_hours * 3_600_000
+    found.readings.append(
+        {
+            "source": source,
+            "sensor": _text(resource.get("Name"), "EnvironmentMetrics"),
+            "kind": "part" if part else "system",
+            "watts": watts(_reading(resource, "PowerWatts")),
+            "watts_average": watts(excerpt.get("AverageReading")),
+            "watts_minimum": watts(excerpt.get("LowestReading")),
+            "watts_maximum": watts(excerpt.get("PeakReading")),
+            "watts_cap": cap(limit.get("SetPoint", limit.get("Reading"))),
+            "inlet_celsius" if inlet else "temperature_celsius": number(temperature.get("Reading")),
+            "energy_joules": joules,
+        }
+    )
+
+
+def supply_metrics(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
+    """`PowerSupplyMetrics`: what one supply takes in and gives out."""
+    name = re.search(r"/PowerSupplies/([^/]+)", source)
+    sensor = f"power supply {name[1]}" if name else _text(resource.get("Name"), "power supply")
+    there = False
+    for side in ("Input", "Output"):
+        value = watts(_reading(resource, f"{side}PowerWatts"))
+        there |= value is not None
+        row = {"source": source, "sensor": f"{sensor} {side.lower()}", "kind": "supply", "watts": value}
+        found.readings.append(row)
+    if not there:
+        found.say("PowerSupplyMetrics without a reading: the sensors are only linked", line)
+
+
+def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
+    """`Sensor` that reads watts."""
+    name = _text(resource.get("Name"), resource.get("Id"), "Sensor")
+    found.readings.append(
+        {
+            "time": _when(resource.get("ReadingTime"), found, line, what=name),
+            "source": source,
+            "sensor": name,
+            "kind": kind_of(name),
+            "watts": watts(resource.get("Reading")),
+            "watts_average": watts(resource.get("AverageReading")),
+            "watts_minimum": watts(resource.get("LowestReading")),
+            "watts_maximum": watts(resource.get("PeakReading")),
+        }
+    )
+
+
+def _metric_column(name: str) -> str:
+    """Which column of `power` a metric of this name is; empty where it is no reading of watts."""
+    if not _IS_WATTS.search(name) or _NO_WATTS.search(name):
+        return ""
+    words = {word.lower() for word in _WORD.findall(name)}
+    return next((f"watts_{column}" for word, column in _STATISTICS if word in words), "watts")
+
+
+def report(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
+    """`MetricReport`: the watts of it to `power`, all of it to `metrics`."""
+    for metric in _dicts(resource.get("MetricValues")):
+        where = _text(metric.get("MetricProperty"))
+        path, _, fragment = where.partition("#")
+        name = _text(metric.get("MetricId"), fragment.rpartition("/")[2], path.rpartition("/")[2], "metric")
+        time = _when(metric.get("Timestamp", resource.get("Timestamp")), found, line, what="metrics")
+        text = metric.get("MetricValue")
+        found.metrics.append(
+            {
+                "time": time,
+                "source": source,
+                "metric": name,
+                "property": where,
+                "value": number(text),
+                "text": None if text is None else str(text),
+            }
+        )
+        column = _metric_column(name) or _metric_column(fragment.rpartition("/")[2])
+        value = watts(text)
+        if not column or value is None:
+            continue
+        oem = _dict(_dict(metric.get("Oem")).get("Dell"))
+        label = _text(oem.get("Label"), oem.get("ContextID"))
+        extra = label or (path.rpartition("/")[2] if path else "")
+        shown = name if not extra or extra == name else f"{name} {extra}"
+        kind = "part" if re.search("cpu|memory|dimm|fan|pcie|storage|gpu|fpga", name, re.IGNORECASE) else kind_of(shown)
+        row = {"time": time, "own_time": True, "source": source, "sensor": shown, "kind": kind, column: value}
+        found.readings.append(row)
+
+
+def _is_of(content: dict[str, Any], *types: str) -> bool:
+    """Whether the resource says that it is of one of the types."""
+    named = str(content.get("@odata.type"))
+    return any(named.startswith(f"#{one}.") for one in types)
+
+
+def _is_power(content: dict[str, Any]) -> bool:
+    return "PowerConsumedWatts" in content or any(
+        isinstance(content.get(name), list) for name in ("PowerControl", "PowerSupplies")
+    )
+
+
+def _is_supply(content: dict[str, Any]) -> bool:
+    return not content.keys().isdisjoint({"InputPowerWatts", "OutputPowerWatts"}) or _is_of(
+        content, "PowerSupplyMetrics"
+    )
+
+
+def _is_watt_sensor(content: dict[str, Any]) -> bool:
+    return str(content.get("ReadingUnits")) in {"W", "Watts"} and "Reading" in content
+
+
+def _error(content: dict[str, Any], source: str, found: Found, line: int) -> None:
+    found.say(f"{source}: the BMC answered with an error: {error_text(content)}", line, bad=True)
+
+
+def _subsystem(content: dict[str, Any], source: str, found: Found, _: int) -> None:
+    found.capacity += _capacity(content, source, _text(content.get("Name"), "PowerSubsystem"))
+
+
+def _members(content: dict[str, Any], _: str, found: Found, line: int) -> None:
+    """A collection whose members stand in it whole."""
+    for member in _dicts(content["Members"]):
+        resource(member, uri_of(member), found, line)
+
+
+_KINDS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any], str, Found, int], None]], ...] = (
+    (lambda content: isinstance(content.get("error"), dict), _error),
+    (lambda content: isinstance(content.get("PowerDetail"), list), meter),
+    (lambda content: isinstance(content.get("MetricValues"), list), report),
+    (_is_power, lambda content, source, found, _: power(content, source, found)),
+    (_is_supply, supply_metrics),
+    (
+        lambda content: "PowerWatts" in content or _is_of(content, "EnvironmentMetrics"),
+        lambda content, source, found, _: environment(content, source, found),
+    ),
+    (lambda content: _is_of(content, "PowerSubsystem"), _subsystem),
+    (_is_watt_sensor, sensor),
+    (lambda content: any(len(member) > 1 for member in _dicts(content.get("Members"))), _members),
+)
+"""How each kind of resource is told, and what reads it; the first that fits."""
+
+
+def resource(content: dict[str, Any], source: str, found: Found, line: int) -> None:
+    """Any Redfish resource, told by its properties; one that has no power readings is noted."""
+    for fits, gather in _KINDS:
+        if fits(content):
+            gather(content, source, found, line)
+            return
+    found.say(f"{source} has no power readings", line)
+
+
+def error_text(content: dict[str, Any]) -> str:
+    """What a Redfish error says."""
+    error = _dict(content.get("error"))
+    info = error.get("@Message.ExtendedInfo")
+    first = _dict(info[0]) if isinstance(info, list) and info else _dict(info)
+    return _text(
+        first.get("Message"), first.get("MessageId"), error.get("message"), error.get("code"), "no reason given"
+    )

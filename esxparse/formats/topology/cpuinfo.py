@@ -1,0 +1,154 @@
+"""/proc/cpuinfo of Linux: one block a logical processor (x86, ARM, POWER, RISC-V).
+
+Tables
+------
+processors  one row per logical processor
+    processor   i64
+    socket      i64   `physical id`; null where the kernel prints none (one socket, ARM)
+    core        i64   `core id` within the socket
+    apicid      i64
+    model       str   name as printed
+    mhz         f64   frequency just then, not the nominal one
+    cache_bytes i64   `cache size`, that of the last level of a core as the kernel sees it
+facts       one row per key that is the same for all processors, or of the whole machine
+    section     str   `processor` or `machine`
+    key, value  str   as printed: flags, bogomips, microcode ...
+
+meta: `threads`; `sockets` and `cores` where the file tells them; `mhz` nominal, of the model's name, else the highest
+frequency printed (assumption); `model`.
+
+Source: arch/*/kernel/cpu/proc.c and the like of Linux.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.topology.facts import distinct, facts, known, nominal_mhz, size_bytes, whole
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "cpuinfo"
+TITLE = "/proc/cpuinfo"
+OPTIONS: frozenset[str] = frozenset()
+
+_BLOCK = re.compile(r"processor\s*:\s*(\d{1,7})\s*")
+_PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
+_S390 = re.compile(r"processor (\d{1,7}): (.*)")
+_RECOGNISED = re.compile(r"(?m)^processor[ \t]*:[ \t]*\d+[ \t]*$")
+_ALSO = re.compile(
+    r"(?mi)^(?:vendor_id|cpu family|model name|bogomips|cpu implementer|cpu MHz|clock|hart|mmu|revision|timebase)\s*:"
+)
+_ALSO_S390 = re.compile(r"(?m)^processor \d+: version = ")
+_MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
+_FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
+_SCHEMA = {
+    "processor": pl.Int64,
+    "socket": pl.Int64,
+    "core": pl.Int64,
+    "apicid": pl.Int64,
+    "model": pl.String,
+    "mhz": pl.Float64,
+    "cache_bytes": pl.Int64,
+}
+
+
+def recognise(head: bytes) -> bool:
+    """A block of a processor with keys that go with it."""
+    begin = beginning(head)
+    return bool((_RECOGNISED.search(begin) and _ALSO.search(begin)) or _ALSO_S390.search(begin))
+
+
+def read(source: Source) -> Recording:
+    """Reads one file.
+
+    Raises:
+        DamagedError: There is no processor in it.
+    """
+    text = read_text(source)
+    blocks, machine, notes = read_blocks(text.lines())
+    if not blocks:
+        msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"
+        raise DamagedError(msg)
+    if len({block["processor"] for block in blocks}) < len(blocks):
+        notes.append(Note("processors are described more than once: the first of each is kept", severity="warning"))
+        blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
+    rows = [_processor(block) for block in blocks]
+    tables = {"processors": pl.DataFrame(rows, schema=_SCHEMA).lazy()}
+    # `cpu` and `processor` differ by nature, frequencies by the moment.
+    common = [
+        ("processor", key, value)
+        for key, value in blocks[0].items()
+        if key != "processor" and all(block.get(key) == value for block in blocks)
+    ]
+    everything = [*common, *(("machine", key, value) for key, value in machine)]
+    if everything:
+        tables["facts"] = facts(everything)
+    return Recording(FORMAT, source.name, tables, known(_meta(rows, blocks)), text.notes + tuple(notes))
+
+
+def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], list[Note]]:
+    """Keys of each processor, those of the machine, and notes."""
+    blocks: list[dict[str, str]] = []
+    machine: list[tuple[str, str]] = []
+    notes: list[Note] = []
+    block: dict[str, str] | None = None
+    for place, text in enumerate(lines, start=1):
+        if not text.strip():
+            block = None
+        elif begin := _BLOCK.fullmatch(text):
+            block = {"processor": begin[1]}
+            blocks.append(block)
+        elif s390 := _S390.fullmatch(text):
+            pairs = (pair.partition("=") for pair in s390[2].split(","))
+            blocks.append({"processor": s390[1]} | {key.strip(): value.strip() for key, _, value in pairs})
+        elif pair := _PAIR.fullmatch(text):
+            if block is None:
+                machine.append((pair[1].strip(), pair[2].strip()))
+            else:
+                block[pair[1].strip()] = pair[2].strip()
+        else:
+            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity="warning"))
+    return blocks, machine, notes
+
+
+def _frequency(block: dict[str, str]) -> float | None:
+    text = next((block[key] for key in _FREQUENCIES if key in block), None)
+    found = re.match(r"\d{1,9}(?:\.\d{1,9})?", text or "")
+    return float(found[0]) if found else None
+
+
+def _processor(block: dict[str, str]) -> dict[str, Any]:
+    return {
+        "processor": whole(block["processor"]),
+        "socket": whole(block.get("physical id")),
+        "core": whole(block.get("core id")),
+        "apicid": whole(block.get("apicid")),
+        "model": next((block[key] for key in _MODELS if key in block), None),
+        "mhz": _frequency(block),
+        "cache_bytes": size_bytes(block["cache size"]) if "cache size" in block else None,
+    }
+
+
+def _meta(rows: Sequence[dict[str, Any]], blocks: Sequence[dict[str, str]]) -> dict[str, Any]:
+    model = rows[0]["model"]
+    frequencies = [row["mhz"] for row in rows if row["mhz"] is not None]
+    cores = distinct(
+        None if row["core"] is None or row["socket"] is None else (row["socket"], row["core"]) for row in rows
+    )
+    return {
+        "threads": len(blocks),
+        "sockets": distinct(row["socket"] for row in rows),
+        "cores": cores,
+        "mhz": nominal_mhz(model) or max(frequencies, default=None),
+        "model": model,
+    }

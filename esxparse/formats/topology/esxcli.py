@@ -1,0 +1,214 @@
+"""Hardware of an ESXi host, as esxcli and vim-cmd print it (ESXi 5.0 to 9.0).
+
+`esxcli hardware cpu list`, `cpu global get`, `memory get`, `platform get`, and `vim-cmd hostsvc/hosthardware`, one or
+several in a file.
+
+Tables
+------
+processors  one row per logical processor
+    processor   i64
+    socket      i64   package
+    node        i64   NUMA node
+    apicid      i64
+    vendor      str   `GenuineIntel`
+    family, model_number, stepping   i64
+    mhz         f64   core speed
+    l2_bytes, l3_bytes   i64
+facts       one row per field of the host
+    section     str   `cpu`, `memory`, `platform`; of vim-cmd the object it is in: `cpuInfo`, `numaInfo.numaNode.0`
+    key, value  str   as printed
+
+meta: `sockets`, `cores`, `threads`, `numa_nodes`, `mhz`, `memory_bytes`, `model` (of vim-cmd), as far as the commands
+in the file tell them.
+
+Source: captures of cpu list (5.x, 6.5, 9.0), memory get and cpu global get; `--formatter=xml` from the schema of one
+capture; csv, json and keyvalue are assumed to name the fields as XML does, without blanks (`CoreSpeed`).
+hosthardware: the vSphere API reference (HostHardwareInfo); its layout as vim-cmd prints other objects (assumption).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.topology import esxcli_forms as forms
+from esxparse.formats.topology.facts import distinct, facts, known, whole
+from esxparse.formats.topology.managed import UNSET, flattened
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "esxcli"
+TITLE = "ESXi hardware (esxcli hardware cpu/memory, vim-cmd hosthardware)"
+OPTIONS: frozenset[str] = frozenset()
+
+_MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^\s*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
+_SCHEMA = {
+    "processor": pl.Int64,
+    "socket": pl.Int64,
+    "node": pl.Int64,
+    "apicid": pl.Int64,
+    "vendor": pl.String,
+    "family": pl.Int64,
+    "model_number": pl.Int64,
+    "stepping": pl.Int64,
+    "mhz": pl.Float64,
+    "l2_bytes": pl.Int64,
+    "l3_bytes": pl.Int64,
+}
+_NUMBERS = {
+    "processor": "id",
+    "socket": "packageid",
+    "node": "node",
+    "apicid": "apicid",
+    "family": "family",
+    "model_number": "model",
+    "stepping": "stepping",
+    "l2_bytes": "l2cachesize",
+    "l3_bytes": "l3cachesize",
+}
+_HZ = 1e6
+
+_Path = tuple[str, ...]
+
+
+def recognise(head: bytes) -> bool:
+    """Fields that only these commands print together."""
+    begin = beginning(head)
+    return bool(_MANAGED.search(begin)) or forms.recognise(begin)
+
+
+def read(source: Source) -> Recording:
+    """Reads one file, of one command or several.
+
+    Raises:
+        DamagedError: There is nothing of a processor or of memory in it.
+    """
+    text = read_text(source)
+    managed = _MANAGED.search(text.text)
+    before = text.text[: managed.start()] if managed else text.text
+    blocks, said, notes = forms.read_forms(before)
+    rows = [_processor(block) for block in blocks]
+    meta = _said(said)
+    if managed:
+        fields = [(path, value) for path, value in flattened(text.text[managed.start() :]) if value != UNSET]
+        said += [(".".join(path[:-1]) or None, path[-1], value) for path, value in fields if _worth(path)]
+        rows += _managed_processors(fields) if not rows else []
+        meta = _managed_meta(fields) | meta
+    if not rows and not said:
+        why = f" ({notes[0]})" if notes else ""
+        msg = f"{source.name}: nothing of a processor or of memory is whole in it{why}: run the command again"
+        raise DamagedError(msg)
+    tables = {}
+    if rows:
+        tables["processors"] = pl.DataFrame(rows, schema=_SCHEMA).lazy()
+    if said:
+        tables["facts"] = facts(said)
+    return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))
+
+
+def _worth(path: _Path) -> bool:
+    """Whether a field of hosthardware is about processors, memory, NUMA, the system or its power."""
+    return len(path) < _NESTED and not {"cpuFeature", "pciDevice", "otherIdentifyingInfo", "threadId", "cpuID"} & set(
+        path
+    )
+
+
+_NESTED = 5
+
+
+def _processor(block: Mapping[str, str]) -> dict[str, Any]:
+    speed = whole(block.get("corespeed"))
+    numbers = {name: whole(block.get(field), 0 if field == "apicid" else 10) for name, field in _NUMBERS.items()}
+    return {**numbers, "vendor": block.get("brand"), "mhz": None if speed is None else speed / _HZ}
+
+
+def _of_processors(rows: Sequence[Mapping[str, Any]], notes: list[Note]) -> dict[str, Any]:
+    if not rows:
+        return {}
+    numbers = [row["processor"] for row in rows]
+    if len(set(numbers)) < len(numbers):
+        notes.append(Note("processors are listed more than once", severity="warning"))
+    elif None not in numbers and max(numbers) + 1 != len(numbers):
+        notes.append(Note(f"{len(numbers)} processors are listed, the last is {max(numbers)}: some are missing"))
+    speeds = [row["mhz"] for row in rows if row["mhz"] is not None]
+    return {
+        "threads": len(set(numbers)),
+        "sockets": distinct(row["socket"] for row in rows),
+        "numa_nodes": distinct(row["node"] for row in rows),
+        "mhz": round(max(speeds), 3) if speeds else None,
+    }
+
+
+def _said(said: Sequence[tuple[str | None, str, str]]) -> dict[str, Any]:
+    """What `memory get` and `cpu global get` say of the whole."""
+    values = {forms.plain(key): value for _, key, value in said}
+    memory = re.match(r"\d{1,18}", values.get("physicalmemory", ""))
+    found = {
+        "sockets": whole(values.get("cpupackages")),
+        "cores": whole(values.get("cpucores")),
+        "threads": whole(values.get("cputhreads")),
+        "numa_nodes": whole(values.get("numanodecount")),
+        "memory_bytes": int(memory[0]) if memory else None,
+    }
+    return known(found)
+
+
+def _managed_meta(fields: Sequence[tuple[_Path, str]]) -> dict[str, Any]:
+    last = {".".join(path[-2:]): value for path, value in reversed(fields)}
+    hz, memory = (
+        whole(last.get("cpuInfo.hz")),
+        next((value for path, value in fields if path[-1] == "memorySize"), None),
+    )
+    model = next((value for path, value in fields if "cpuPkg" in path and path[-1] == "description"), None)
+    found = {
+        "sockets": whole(last.get("cpuInfo.numCpuPackages")),
+        "cores": whole(last.get("cpuInfo.numCpuCores")),
+        "threads": whole(last.get("cpuInfo.numCpuThreads")),
+        "numa_nodes": whole(last.get("numaInfo.numNodes")),
+        "mhz": None if hz is None else round(hz / _HZ, 3),
+        "memory_bytes": whole(memory),
+        "model": " ".join(model.split()) if model else None,
+    }
+    return known(found)
+
+
+def _managed_processors(fields: Sequence[tuple[_Path, str]]) -> list[dict[str, Any]]:
+    """Threads of each package, with the node that has them."""
+    nodes: dict[int, int | None] = {}
+    sockets: dict[int, int | None] = {}
+    index: dict[_Path, dict[str, str]] = {}
+    for path, value in fields:
+        if "cpuPkg" in path or "numaNode" in path:
+            index.setdefault(path[:-1], {})[path[-1]] = value
+    for path, value in fields:
+        number = whole(value) if len(path) > 1 else None
+        if number is None:
+            continue
+        if path[-2] == "threadId":
+            sockets[number] = whole(index.get(path[:-2], {}).get("index"))
+        elif path[-2] == "cpuID":
+            nodes[number] = whole(index.get(path[:-2], {}).get("typeId"), 0)
+    packages = {whole(one.get("index")): one for one in index.values() if "index" in one}
+    rows = []
+    for number, socket in sorted(sockets.items()):
+        package = packages.get(socket, {})
+        hz = whole(package.get("hz"))
+        rows.append(
+            dict.fromkeys(_SCHEMA)
+            | {
+                "processor": number,
+                "socket": socket,
+                "node": nodes.get(number),
+                "vendor": package.get("vendor"),
+                "mhz": None if hz is None else hz / _HZ,
+            }
+        )
+    return rows

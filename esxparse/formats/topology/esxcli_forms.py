@@ -1,0 +1,187 @@
+"""The forms esxcli prints in: text, and `--formatter=` csv, json, xml and keyvalue."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from xml.etree.ElementTree import Element
+
+Block = dict[str, str]
+Said = list[tuple[str | None, str, str]]
+
+_CPU = re.compile(r"(?m)^[ \t]*CPU:\d+[ \t]*$")
+_CPU_FIELDS = re.compile(r"(?mi)^[ \t]+(?:Package Id|Core Speed|APIC ID|Bus Speed): ")
+_MEMORY = re.compile(r"(?m)^[ \t]*Physical Memory: \d+ Bytes[ \t]*$")
+_GLOBAL = re.compile(r"(?m)^[ \t]*CPU Packages: \d+[ \t]*$")
+_FIELDS = re.compile(r'"(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)"')
+_CSV = re.compile(
+    r"(?m)^(?:[A-Za-z0-9]+,)*(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)(?:,[A-Za-z0-9]*)*,?[ \t]*$"
+)
+_KEYVALUE = re.compile(r"(?m)^(\w+)(?:\[\d+\])?\.(\w+)\.(?:string|integer|boolean)=(.*)$")
+_KEYVALUE_FIELDS = re.compile(r"(?m)^\w+(?:\[\d+\])?\.(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)\.\w+=")
+_LINE = re.compile(r"([ \t]*)([A-Za-z][\w /().-]{0,60}?):(?: (.*))?")
+_SECTIONS = (
+    ("memory", {"physicalmemory", "reliablememory", "numanodecount"}),
+    ("cpu", {"cpupackages", "cpucores", "cputhreads", "hvsupport", "hyperthreadingactive"}),
+    ("platform", {"uuid", "productname", "vendorname", "serialnumber", "ipmisupported", "biosassettag"}),
+)
+_CPU_PREFIXES = ("hyperthreading", "hv", "cpu")
+
+
+def plain(key: str) -> str:
+    """A name without blanks and case: text and formatters write them differently.
+
+    >>> plain("L2 Cache Size"), plain("L2CacheSize")
+    ('l2cachesize', 'l2cachesize')
+    """
+    return re.sub(r"[^a-z0-9]", "", key.lower())
+
+
+def recognise(text: str) -> bool:
+    """Fields that only these commands print."""
+    return bool(
+        (_CPU.search(text) and _CPU_FIELDS.search(text))
+        or _MEMORY.search(text)
+        or _GLOBAL.search(text)
+        or _is_json(text)
+        or _is_xml(text)
+        or _CSV.search(text)
+        or _KEYVALUE_FIELDS.search(text)
+    )
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["} and bool(_FIELDS.search(text))
+
+
+def _is_xml(text: str) -> bool:
+    return "vmware.com/Products/ESX" in text[:1000] and 'field name="' in text and bool(_FIELDS.search(text))
+
+
+def read_forms(text: str) -> tuple[list[Block], Said, list[Note]]:
+    """Processors, facts of the whole, and notes, whatever the form."""
+    notes: list[Note] = []
+    if _is_json(text):
+        return *_sorted(_json(text, notes)), notes
+    if _is_xml(text):
+        return *_sorted(_xml(text, notes)), notes
+    if _KEYVALUE_FIELDS.search(text):
+        return *_sorted(_keyvalue(text)), notes
+    if _CSV.search(text):
+        return *_sorted(_csv(text, notes)), notes
+    blocks, said = _text(text, notes)
+    return blocks, said, notes
+
+
+def _sorted(structures: Iterable[Mapping[str, str]]) -> tuple[list[Block], Said]:
+    """Structures with a core speed are processors, the others tell of the whole."""
+    blocks: list[Block] = []
+    said: Said = []
+    for structure in structures:
+        names = {plain(key): str(value) for key, value in structure.items()}
+        if "corespeed" in names:
+            blocks.append(names)
+        else:
+            said += [(_section(key), key, str(value)) for key, value in structure.items()]
+    return blocks, said
+
+
+def _section(key: str) -> str | None:
+    name = plain(key)
+    found = next((section for section, keys in _SECTIONS if name in keys), None)
+    return found or ("cpu" if name.startswith(_CPU_PREFIXES) else None)
+
+
+def _text(text: str, notes: list[Note]) -> tuple[list[Block], Said]:
+    blocks: list[Block] = []
+    said: Said = []
+    block: Block | None = None
+    for place, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            block = None
+        elif _CPU.fullmatch(line):
+            block = {"id": line.strip().removeprefix("CPU:")}
+            blocks.append(block)
+        elif (found := _LINE.fullmatch(line.rstrip())) and (block is not None or _section(found[2])):
+            value = (found[3] or "").strip()
+            if block is not None and not _section(found[2]):
+                block[plain(found[2])] = value
+            else:
+                block = None
+                said.append((_section(found[2]), found[2].strip(), value))
+        elif "esxcli" in line or line.rstrip().endswith("Information"):
+            block = None
+        else:
+            block = None
+            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place))
+    short = [one for one in blocks if "corespeed" not in one]
+    if short:
+        notes.append(Note(f"{len(short)} processors have no core speed: cut there", severity="warning"))
+    return blocks, said
+
+
+def _json(text: str, notes: list[Note]) -> list[dict[str, str]]:
+    try:
+        content: Any = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        notes.append(Note(f"the JSON is not whole: {error}", severity="warning"))
+        return []
+    every = content if isinstance(content, list) else [content]
+    return [{str(key): value for key, value in one.items()} for one in every if isinstance(one, dict)]
+
+
+def _xml(text: str, notes: list[Note]) -> list[dict[str, str]]:
+    try:
+        root = fromstring(text.strip().encode(), forbid_dtd=True)
+    except (ParseError, DefusedXmlException, ValueError) as error:
+        notes.append(Note(f"the XML is not whole or not safe: {error or type(error).__name__}", severity="warning"))
+        return []
+    structures = (one for one in root.iter() if one.tag.rpartition("}")[2] == "structure")
+    return [{one.get("name", ""): _value(one) for one in structure if one.get("name")} for structure in structures]
+
+
+def _value(field: Element) -> str:
+    return " ".join(text.strip() for text in field.itertext() if text.strip())
+
+
+def _keyvalue(text: str) -> list[dict[str, str]]:
+    """A field that comes again begins another structure."""
+    structures: list[dict[str, str]] = []
+    names: set[str] = set()
+    for found in _KEYVALUE.finditer(text):
+        if not structures or found[2] in structures[-1] or found[1] not in names:
+            structures.append({})
+            names = {found[1]}
+        structures[-1][found[2]] = found[3].strip()
+    return structures
+
+
+def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
+    structures: list[dict[str, str]] = []
+    names: list[str] = []
+    for place, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        if _CSV.fullmatch(line):
+            names = line.strip().split(",")
+            continue
+        try:
+            cells = next(csv.reader([line]))
+        except (csv.Error, StopIteration):
+            cells = []
+        if names and len(cells) == len(names):
+            structures.append({name: cell for name, cell in zip(names, cells, strict=True) if name})
+        else:
+            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place, severity="warning"))
+    return structures

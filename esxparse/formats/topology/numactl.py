@@ -1,0 +1,179 @@
+"""numactl --hardware of Linux: NUMA nodes, their CPUs and memory, and how far they are apart (numactl 2.0).
+
+Tables
+------
+nodes       one row per node
+    node       i64
+    cpus       list of i64   numbers of the CPUs; empty for a node of memory alone
+    size_mb    i64   memory, MB of 2**20 bytes; null where not printed
+    free_mb    i64   of it free then
+distances   one row per pair of nodes, in both directions; left out where not printed
+    node, to_node   i64
+    distance   i64   10 is the node itself
+
+meta: `numa_nodes`, `threads` (CPUs), `memory_bytes` (the sum; null where a node has none printed).
+
+Source: numactl.c (`hardware`, `print_distances`). A line of numbers alone goes on with the list above it: terminals,
+mails and numactl itself wrap.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.text import beginning, read_text
+from esxparse.formats.topology.facts import known, whole
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.formats.source import Source
+
+FORMAT = "numactl"
+TITLE = "numactl --hardware"
+OPTIONS: frozenset[str] = frozenset()
+
+_AVAILABLE = re.compile(r"\s*available:\s*(\d{1,6}) nodes?\b.*")
+_CPUS = re.compile(r"\s*node (\d{1,6}) cpus:\s*(.*)")
+_MEMORY = re.compile(r"\s*node (\d{1,6}) (size|free):\s*(.*)")
+_DISTANCES = re.compile(r"\s*node distances:.*")
+_HEADER = re.compile(r"\s*node((?:\s+\d{1,6})+)\s*")
+_ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
+_NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
+_NO_DISTANCES = re.compile(r"\s*No distance information available.*")
+_RECOGNISED = re.compile(r"(?m)^[ \t]*(?:available:[ \t]*\d+ nodes?\b|node \d+ (?:cpus:|size:[ \t]*\d+ [MKG]B))")
+_NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
+_MB = re.compile(r"(\d+) ([MKG])B")
+_NODES: dict[str, type[pl.DataType] | pl.DataType] = {
+    "node": pl.Int64,
+    "cpus": pl.List(pl.Int64),
+    "size_mb": pl.Int64,
+    "free_mb": pl.Int64,
+}
+_PER_MB = {"K": 1 / 1024, "M": 1, "G": 1024}
+
+
+class Found(NamedTuple):
+    """What stands in a file, as numbers."""
+
+    cpus: dict[int, list[int]]
+    sizes: dict[tuple[int, str], int]
+    header: list[int]
+    rows: dict[int, list[int]]
+    available: int | None
+
+
+def recognise(head: bytes) -> bool:
+    """The line of nodes available, or one of a node."""
+    begin = beginning(head)
+    return bool(_RECOGNISED.search(begin) or _NONE.search(begin))
+
+
+def read(source: Source) -> Recording:
+    """Reads one file.
+
+    Raises:
+        DamagedError: There is no node in it.
+    """
+    whole_text = read_text(source)
+    found, notes = read_hardware(whole_text.lines())
+    nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
+    if not nodes:
+        says = "that there is no NUMA on that machine" if _NONE.search(whole_text.text) else "nothing of any node"
+        msg = f"{source.name}: numactl says {says}: record numactl --hardware again, on the machine that ran the test"
+        raise DamagedError(msg)
+    if found.available is not None and found.available != len(nodes):
+        missing = f"{found.available} nodes available, {len(nodes)} described"
+        notes.append(Note(missing, severity="warning"))
+    tables = {"nodes": _nodes(nodes, found).lazy()}
+    distances = _distances(found, notes)
+    if distances.height:
+        tables["distances"] = distances.lazy()
+    sizes = [found.sizes.get((node, "size")) for node in nodes]
+    meta = {
+        "numa_nodes": found.available or len(nodes),
+        "threads": sum(map(len, found.cpus.values())) or None,
+        "memory_bytes": None if None in sizes else sum(size for size in sizes if size is not None) << 20,
+    }
+    return Recording(FORMAT, source.name, tables, known(meta), whole_text.notes + tuple(notes))
+
+
+def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
+    lines: Sequence[str],
+) -> tuple[Found, list[Note]]:
+    """What the lines say; a list goes on over lines of numbers alone."""
+    found = Found({}, {}, [], {}, None)
+    notes: list[Note] = []
+    current: list[int] | None = None
+    for place, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        if (cpus := _CPUS.fullmatch(text)) and (not cpus[2].strip() or _NUMBERS.fullmatch(cpus[2])):
+            current = found.cpus.setdefault(int(cpus[1]), [])
+            current += map(int, cpus[2].split())
+        elif memory := _MEMORY.fullmatch(text):
+            current = None
+            size = _megabytes(memory[3])
+            if size is None:
+                note = f"{memory[2]} of node {memory[1]} is not known: {memory[3].strip()!r}"
+                notes.append(Note(note, line=place, severity="info" if memory[3].startswith("<") else "warning"))
+            else:
+                found.sizes[int(memory[1]), memory[2]] = size
+        elif available := _AVAILABLE.fullmatch(text):
+            if found.available is not None:
+                notes.append(Note("a second recording in the file is left out", line=place, severity="warning"))
+                break
+            found = found._replace(available=int(available[1]))
+        elif header := _HEADER.fullmatch(text):
+            current = found.header
+            current += map(int, header[1].split())
+        elif row := _ROW.fullmatch(text):
+            current = found.rows.setdefault(int(row[1]), [])
+            current += map(int, row[2].split())
+        elif current is not None and _NUMBERS.fullmatch(text):
+            current += map(int, text.split())
+        elif _NO_DISTANCES.match(text):
+            notes.append(Note("numactl knows no distances there", line=place))
+        elif not _DISTANCES.match(text):
+            current = None
+            odd = re.match(r"\s*node \d|\s*\d", text)
+            severity = "warning" if odd else "info"
+            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity=severity))  # type: ignore[arg-type]
+    return found, notes
+
+
+def _megabytes(text: str) -> int | None:
+    found = _MB.match(text.strip())
+    size = whole(found[1]) if found else None
+    return round(size * _PER_MB[found[2]]) if found and size is not None and size < 1 << 40 else None
+
+
+def _nodes(nodes: Sequence[int], found: Found) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {
+            "node": node,
+            "cpus": found.cpus.get(node, []),
+            "size_mb": found.sizes.get((node, "size")),
+            "free_mb": found.sizes.get((node, "free")),
+        }
+        for node in nodes
+    ]
+    return pl.DataFrame(rows, schema=_NODES)
+
+
+def _distances(found: Found, notes: list[Note]) -> pl.DataFrame:
+    header = found.header or list(found.rows)
+    rows = []
+    for node, distances in found.rows.items():
+        if len(distances) != len(header):
+            short = f"{len(distances)} distances of node {node} to {len(header)} nodes: left out"
+            notes.append(Note(short, severity="warning"))
+            continue
+        rows += [(node, to_node, distance) for to_node, distance in zip(header, distances, strict=True)]
+    schema = {"node": pl.Int64, "to_node": pl.Int64, "distance": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

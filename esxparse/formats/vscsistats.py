@@ -1,0 +1,260 @@
+"""vscsiStats histograms, ESX 3.5 to ESXi 8: `vscsiStats -p all -c` (CSV) and what `-p` prints without `-c`.
+
+Tables
+------
+histograms  one row for each bin
+    sample          i64   number of the print within the file, from 1: a file may hold several of one disk
+    world_group_id  i64   the VM's world group
+    handle_id       i64   the virtual disk's handle
+    disk            str   `scsi0:0`; null where the release prints none
+    vm              str   the VM's name, where the file holds `vscsiStats -l` too
+    histogram       str   io_length, seek_distance, seek_distance_of_16 (from the closest of the last 16 commands),
+                          latency, interarrival, outstanding; others under a name made of their title
+    direction       str   all, read, write
+    from, to        i64   limits of the bin: from < value <= to. from null: the first bin, from below;
+                          to null: the last bin, its end is open
+    unit            str   bytes, blocks (of the virtual disk, 512 bytes), us, ios
+    count           i64   commands
+summaries   one row for each histogram
+    sample, world_group_id, handle_id, disk, vm, histogram, direction, unit   as above
+    min, max, mean  i64   as printed, in the unit
+    count           i64   commands, as printed
+
+A histogram is of all commands since collection was started or reset, so that several samples of one disk add up: what
+happened between two is their difference.
+
+Source: the printed form shows the limits as `(<= 4096)` and the last as `(> 524288)`; the CSV repeats the last limit
+instead. "A histogram bar height shows the total number of data points in the range from the previous value to this one"
+(I. Ahmad, who wrote the program, virtualirfan.com/vscsistats). The printed form is known from articles on the program
+only, no whole capture of it could be had.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.text import beginning, read_text
+from esxparse.recording import Note, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from esxparse.formats.source import Source
+
+FORMAT = "vscsistats"
+TITLE = "vscsiStats histograms"
+OPTIONS: frozenset[str] = frozenset()
+
+Row = dict[str, Any]
+
+_KINDS = (
+    ("interarrival", "interarrival", "us"),
+    ("closest of previous", "seek_distance_of_", "blocks"),
+    ("distance", "seek_distance", "blocks"),
+    ("io length", "io_length", "bytes"),
+    ("outstanding", "outstanding", "ios"),
+    ("latency", "latency", "us"),
+)
+"""What a title holds, the histogram it is, its unit; the first that fits."""
+
+_KNOWN = re.compile(
+    r'^[ \t]*"?Histogram:[ \t]*(?:IO lengths of|distance \(in LBNs\)|latency of|number of outstanding)',
+    re.IGNORECASE | re.MULTILINE,
+)
+_TITLE = re.compile(
+    r"""["\s]*Histogram:\s*(?P<title>.*?)\s*(?:$|\{|"?[,;:]?\s*(?:for\s+)?virtual\s+machine)""", re.IGNORECASE
+)
+_WORLD = re.compile(r"world\s?group\s?ID\W{0,5}(\d{1,18})(?!\d)", re.IGNORECASE)
+_HANDLE = re.compile(r"handle\s?ID\W{0,5}(\d{1,18})(?!\d)(?:\s*\((?P<disk>[^()]*)\))?", re.IGNORECASE)
+_SUMMARY = re.compile(
+    r"(?P<what>min|max|mean|count)\s*[,;:=\s]\s*(?P<number>[+-]?\d{1,30}(?:\.\d{1,30})?)", re.IGNORECASE
+)
+_CSV_BIN = re.compile(r"(?P<count>\d{1,30}) *[,;\t] *(?P<limit>[+-]?\d{1,30})")
+_TEXT_BIN = re.compile(r"(?P<count>\d{1,30})\s*\(\s*(?P<sign><=|>)\s*(?P<limit>[+-]?\d{1,30})\s*\)")
+_CAPTION = re.compile(r"frequency\W+histogram bucket limit", re.IGNORECASE)
+_VM = re.compile(r"Display Name\s*:\s*(?P<name>.*?)\s*(?:,\s*Virtual Machine Config File|\{|$)", re.IGNORECASE)
+_LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
+
+_LARGEST = (1 << 63) - 1
+_LONGEST = 1000
+"""Characters of a line that are looked at: names of VMs and files are shorter."""
+_WHOSE = {
+    "sample": pl.Int64,
+    "world_group_id": pl.Int64,
+    "handle_id": pl.Int64,
+    "disk": pl.String,
+    "vm": pl.String,
+    "histogram": pl.String,
+    "direction": pl.String,
+}
+_BINS: dict[str, Any] = _WHOSE | {"from": pl.Int64, "to": pl.Int64, "unit": pl.String, "count": pl.Int64}
+_SUMMARIES: dict[str, Any] = _WHOSE | {
+    "unit": pl.String,
+    "min": pl.Int64,
+    "max": pl.Int64,
+    "mean": pl.Float64,
+    "count": pl.Int64,
+}
+
+
+def recognise(head: bytes) -> bool:
+    """By the title line of a histogram."""
+    return bool(_KNOWN.search(beginning(head)))
+
+
+def read(source: Source) -> Recording:
+    """Reads histograms.
+
+    Raises:
+        DamagedError: There is none with a bin in it.
+    """
+    text = read_text(source)
+    lines = text.lines()
+    vms = _names(lines)
+    before, blocks = _blocks(lines)
+    notes = [*text.notes, *_strange(before)]
+    seen: dict[tuple[Any, ...], int] = {}
+    bins: list[Row] = []
+    summaries: list[Row] = []
+    for (line, title), rows in blocks:
+        whose, odd = _whose(title, line)
+        summary, limits, more = _histogram(rows, cut=rows[-1:] == [(len(lines), lines[-1])])
+        notes += [*odd, *more]
+        if not limits:
+            notes.append(Note(f"no bins in {title.strip()[:60]!r}: left out", line, severity="warning"))
+            continue
+        key = tuple(whose.values())
+        seen[key] = seen.get(key, 0) + 1
+        whose |= {"sample": seen[key], "vm": vms.get(whose["world_group_id"])}
+        bins += [whose | own for own in _limits(limits)]
+        summaries.append(whose | summary)
+        notes += _check(summary, limits, line)
+    if not bins:
+        msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
+        raise DamagedError(msg)
+    disks = {(row["world_group_id"], row["handle_id"]) for row in summaries}
+    return Recording(
+        format=FORMAT,
+        source=source.name,
+        tables={
+            "histograms": pl.DataFrame(bins, schema=_BINS).lazy(),
+            "summaries": pl.DataFrame(summaries, schema=_SUMMARIES).lazy(),
+        },
+        meta={"samples": max(seen.values()), "disks": len(disks)},
+        notes=tuple(notes),
+    )
+
+
+def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[int, str], list[tuple[int, str]]]]]:
+    """The lines before the first title, and each title with the lines below it."""
+    before: list[tuple[int, str]] = []
+    blocks: list[tuple[tuple[int, str], list[tuple[int, str]]]] = []
+    for number, line in enumerate(lines, 1):
+        if line.lstrip(' \t"').lower().startswith("histogram:"):
+            blocks.append(((number, line), []))
+        elif line.strip():
+            (blocks[-1][1] if blocks else before).append((number, line))
+    return before, blocks
+
+
+def _names(lines: Iterable[str]) -> dict[int, str]:
+    """World group to VM, from what `vscsiStats -l` prints."""
+    found = ((_WORLD.search(line), _VM.search(line[:_LONGEST])) for line in lines)
+    return {int(world[1]): vm["name"].strip('" ') for world, vm in found if world and vm}
+
+
+def _strange(lines: Iterable[tuple[int, str]]) -> Iterator[Note]:
+    """One note on lines that say nothing known."""
+    strange = [(number, line.strip()) for number, line in lines if not _harmless(line)]
+    if strange:
+        number, line = strange[0]
+        more = f" ({len(strange):,} such lines)" if len(strange) > 1 else ""
+        yield Note(f"not understood, left out: {line[:60]!r}{more}", number, severity="warning")
+
+
+def _harmless(line: str) -> bool:
+    text = line.strip(' \t",;{}')
+    return not text or bool(_CAPTION.match(text)) or bool(_LISTED.match(text))
+
+
+def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
+    """What a histogram is of, from its title line.
+
+    >>> _whose("Histogram: latency of Read IOs in Microseconds (us),virtual machine worldGroupID : 7 {", 1)[0]
+    {'world_group_id': 7, 'handle_id': None, 'disk': None, 'histogram': 'latency', 'direction': 'read', 'unit': 'us'}
+    """
+    found = _TITLE.match(title_line[:_LONGEST])
+    title = found["title"].strip('" ') if found else title_line.strip()
+    low = title.lower()
+    kind, unit = next(((kind, unit) for word, kind, unit in _KINDS if word in low), ("", None))
+    if kind.endswith("_of_"):
+        window = re.search(r"previous\s+(\d{1,4})", low)
+        kind += window[1] if window else "last"
+    direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
+    world, handle = _WORLD.search(title_line), _HANDLE.search(title_line)
+    notes = []
+    if not kind:
+        notes.append(Note(f"a histogram not known here, kept: {title[:60]!r}", line))
+        kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
+    if world is None or handle is None:
+        notes.append(Note("the title does not say of which VM and disk it is", line))
+    return {
+        "world_group_id": int(world[1]) if world else None,
+        "handle_id": int(handle[1]) if handle else None,
+        "disk": handle["disk"] if handle else None,
+        "histogram": kind,
+        "direction": direction,
+        "unit": unit,
+    }, notes
+
+
+def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[tuple[int, int, bool]], list[Note]]:
+    """What is printed above the bins; (commands, limit, open end) of each; notes. `cut`: the last line has no end."""
+    summary: Row = {}
+    bins: list[tuple[int, int, bool]] = []
+    strange: list[tuple[int, str]] = []
+    notes: list[Note] = []
+    for number, line in rows:
+        text = line.strip(' \t",;')
+        if cut and number == rows[-1][0] and not text.endswith((")", "}")):
+            notes.append(Note(f"the file ends in this line, left out: {text[:40]!r}", number, severity="warning"))
+            continue
+        said = _SUMMARY.fullmatch(text)
+        found = _TEXT_BIN.fullmatch(text) or _CSV_BIN.fullmatch(text)
+        if said:
+            exact = float(said["number"]) if said["what"].lower() == "mean" else int(float(said["number"]))
+            summary[said["what"].lower()] = exact if abs(exact) <= _LARGEST else None
+        elif found and max(int(found["count"]), abs(int(found["limit"]))) <= _LARGEST:
+            bins.append((int(found["count"]), int(found["limit"]), found.groupdict().get("sign") == ">"))
+        else:
+            strange.append((number, line))
+    return summary, bins, [*notes, *_strange(strange)]
+
+
+def _limits(bins: list[tuple[int, int, bool]]) -> Iterator[Row]:
+    """Limits and count of each bin: the last repeats the limit before it, and has no end."""
+    previous = None
+    for place, (count, limit, over) in enumerate(bins):
+        open_end = over or (place == len(bins) - 1 and limit == previous)
+        yield {"from": limit if over else previous, "to": None if open_end else limit, "count": count}
+        previous = limit
+
+
+def _check(summary: Row, bins: list[tuple[int, int, bool]], line: int) -> Iterator[Note]:
+    """Notes on a histogram that does not agree with itself."""
+    limits = [limit for _, limit, _ in bins]
+    if any(low >= high for low, high in pairwise(limits[:-1])):
+        yield Note("the limits of its bins do not rise: lines may be lost or repeated", line, severity="warning")
+    if len(bins) < 2 or not (bins[-1][2] or limits[-1] == limits[-2]):  # noqa: PLR2004  two limits to compare
+        yield Note("its last bin, that of the largest values, is missing: lines may be lost", line, severity="warning")
+    total = sum(count for count, _, _ in bins)
+    if summary.get("count") is None:
+        yield Note("a histogram that does not say how many commands it is of", line, severity="warning")
+    elif summary["count"] != total:
+        what = f"its bins hold {total:,} commands, its count says {summary['count']:,}"
+        yield Note(f"{what}: lines may be lost, or it was printed while it changed", line, severity="warning")

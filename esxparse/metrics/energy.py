@@ -1,0 +1,88 @@
+"""Energy out of power readings, and power per unit of work."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ._columns import names
+
+LONGEST_GAP = 3.0
+"""A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""
+
+_JOULES_PER_KWH = 3_600_000.0
+
+
+def energy(power: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the energy of each sensor, J and kWh, by the trapezoid between readings; gaps are left out.
+
+    Needs `time`, `watts`, and any of `source`, `sensor`; rows without watts do not count. A gap is a distance of more
+    than 3 times the median distance of the sensor's readings. Returns one row per source and sensor, in their order:
+
+    source, sensor  (those that are there)
+    readings        i64  rows with a number
+    start, end      UTC
+    covered_s       f64  s that the energy is of
+    gaps, gap_s     i64, f64  s between start and end that are left out
+    energy_joules, energy_kwh  f64  null with one reading alone
+    watts_mean      f64  energy_joules / covered_s
+
+    >>> from datetime import datetime, timedelta
+    >>> times = [datetime(2026, 3, 2) + timedelta(seconds=second) for second in (0, 10, 20)]
+    >>> energy(pl.LazyFrame({"time": times, "watts": [100.0, 200.0, 200.0]})).collect()["energy_joules"].item()
+    3500.0
+    """
+    keys: list[str] = [name for name in ("source", "sensor") if name in names(power)]
+    watts, time = pl.col("watts"), pl.col("time")
+    step = time.diff().dt.total_microseconds() / 1e6
+    joules = (watts + watts.shift(1)) / 2 * step
+    rows = power.filter(watts.is_not_null() & time.is_not_null()).select(*keys, "time", "watts")
+    if not keys:
+        rows = rows.with_columns(pl.lit(0).alias("_all"))
+    by = keys or ["_all"]
+    known = (
+        rows.sort(*by, "time")
+        .with_columns(step.over(by).alias("_step"), joules.over(by).alias("_joules"))
+        .with_columns(
+            (pl.col("_step") > LONGEST_GAP * pl.col("_step").filter(pl.col("_step") > 0).median().over(by))
+            .fill_null(value=False)
+            .alias("_gap")
+        )
+    )
+    covered = ~pl.col("_gap") & pl.col("_step").is_not_null()
+    total = pl.when(covered.any()).then(pl.col("_joules").filter(covered).sum())
+    seconds = pl.col("_step").filter(covered).sum()
+    return (
+        known.group_by(by, maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("readings"),
+            time.min().alias("start"),
+            time.max().alias("end"),
+            seconds.alias("covered_s"),
+            pl.col("_gap").sum().cast(pl.Int64).alias("gaps"),
+            pl.col("_step").filter("_gap").sum().alias("gap_s"),
+            total.alias("energy_joules"),
+            (total / _JOULES_PER_KWH).alias("energy_kwh"),
+            pl.when(seconds > 0).then(total / seconds).alias("watts_mean"),
+        )
+        .drop("_all", strict=False)
+    )
+
+
+def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.LazyFrame:
+    """Give what a unit of work costs in power, row by row.
+
+    Needs `watts` (W) and the column `rate` (units per second: I/Os, transactions, MB). Adds, null where the rate or the
+    power is not above zero:
+
+    watts_per_unit   f64  watts / rate, that is joules for each unit
+    units_per_joule  f64  rate / watts
+
+    >>> watts_per_unit(pl.LazyFrame({"watts": [300.0], "iops": [1500.0]}), "iops").collect().row(0)
+    (300.0, 1500.0, 0.2, 5.0)
+    """
+    work, power = pl.col(rate).cast(pl.Float64), pl.col(watts).cast(pl.Float64)
+    sound = (work > 0) & (power > 0)
+    return table.with_columns(
+        pl.when(sound).then(power / work).alias("watts_per_unit"),
+        pl.when(sound).then(work / power).alias("units_per_joule"),
+    )

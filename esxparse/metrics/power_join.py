@@ -1,0 +1,326 @@
+"""A capture and the readings of a power meter on one time line.
+
+Readings are resampled to the intervals of the capture by their integral, so that energy is kept; nothing is made up
+outside them or in their gaps. Clocks that are apart (a BMC that runs in local time, say) are reported, not mended: only
+the caller knows which is right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+
+from esxparse.errors import EsxparseError, MissingTableError
+from esxparse.recording import Note, Recording
+
+from . import host_cpu
+from . import power as host_power
+from ._columns import column, names
+from ._lag import Lag, Numbers, best_lag
+from .energy import LONGEST_GAP
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Shape = Literal["trapezoid", "step"]
+
+_FURTHEST_S = 15 * 3600.0
+_SURE = 0.6
+"""Correlation from which two series are taken to have seen the same."""
+_BETTER = 0.2
+"""By so much a shift has to go together better than none."""
+_ZONE_S = 1800.0
+_TIME = pl.Datetime("us", "UTC")
+_NAMED = ("source", "sensor", "kind")
+
+
+@dataclass(frozen=True, eq=False)
+class PowerJoin:
+    """A capture's load and a meter's power on the capture's times."""
+
+    table: pl.LazyFrame
+    """One row per sample of the capture, in order of time:
+
+    time              UTC, the end of the interval
+    interval_s        f64  s since the sample before; null on the first, which has none
+    used_pct, util_pct  f64  % of the host's physical CPUs (`_Total`)
+    watts             f64  W, mean of the meter over the interval; null where its readings do not cover all of it
+    watts_esxtop      f64  W, as the capture has it; null without
+    energy_joules     f64  J, watts x interval_s
+    """
+    source: str
+    sensor: str
+    """Which readings were joined."""
+    shape: Shape
+    """How readings were joined to a line: `trapezoid`, or `step` where each is the mean since the one before it."""
+    offset: timedelta
+    """What was added to the times of the readings, as asked for."""
+    suspected_offset: timedelta | None
+    """What should be added to them, on top, as far as the load tells; None where they seem right or nothing tells."""
+    correlation: float | None
+    """Of the capture's load and the meter, as joined."""
+    best_correlation: float | None
+    """The same with the suspected offset, or with the best there is."""
+    notes: tuple[Note, ...]
+
+
+def _offset(given: timedelta | float | str | None) -> timedelta:
+    """An offset from what a caller wrote: `-2h`, `90s`, `-5h30m`, seconds, a timedelta."""
+    if given is None:
+        return timedelta(0)
+    if isinstance(given, timedelta):
+        return given
+    if isinstance(given, (int, float)):
+        return timedelta(seconds=given)
+    match = re.fullmatch(
+        r"\s*(?P<sign>[+-]?)(?:(?P<h>\d+(?:\.\d+)?)h)?\s*(?:(?P<m>\d+(?:\.\d+)?)m(?:in)?)?\s*(?:(?P<s>\d+(?:\.\d+)?)s)?\s*",
+        given,
+    )
+    if not match or not any(match[unit] for unit in "hms"):
+        msg = f"offset {given!r} is no length of time: write it as -2h, 90s or -5h30m"
+        raise EsxparseError(msg)
+    length = timedelta(hours=float(match["h"] or 0), minutes=float(match["m"] or 0), seconds=float(match["s"] or 0))
+    return -length if match["sign"] == "-" else length
+
+
+def _shown(offset: timedelta) -> str:
+    """An offset as a caller would write it."""
+    seconds = abs(round(offset.total_seconds()))
+    hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
+    parts = [f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
+    return ("-" if offset < timedelta(0) else "") + ("".join(parts) or "0s")
+
+
+def _seconds(times: pl.Series, zero: datetime) -> Numbers:
+    since = (times.cast(_TIME) - zero).dt.total_microseconds()
+    return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
+
+
+def _load(capture: Recording) -> pl.DataFrame:
+    """Times of the capture, with load and power as it has them."""
+    parts: list[pl.DataFrame] = []
+    if "physical_cpu" in capture:
+        total = host_cpu.pcpu(capture["physical_cpu"].filter(pl.col("pcpu").is_null()))
+        parts.append(total.select("time", "used_pct", "util_pct").collect())
+    if "power" in capture and "p_state" in names(capture["power"]):
+        own = host_power.host(capture["power"])
+        parts.append(own.select("time", pl.col("watts").alias("watts_esxtop")).collect())
+    if not parts:
+        msg = f"{capture.source} has neither table physical_cpu nor power: join it with an esxtop capture that has one"
+        raise MissingTableError(msg)
+    found = parts[0].unique("time", keep="first")
+    for part in parts[1:]:
+        found = found.join(part.unique("time", keep="first"), on="time", how="full", coalesce=True)
+    missing = [name for name in ("used_pct", "util_pct", "watts_esxtop") if name not in found.columns]
+    return found.with_columns(pl.lit(None, pl.Float64).alias(name) for name in missing).sort("time")
+
+
+def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, end: float) -> pl.DataFrame:
+    """The readings of one sensor: the one asked for, or that of the whole host with most readings in the capture."""
+    table = power["power"]
+    if "time" not in names(table):
+        msg = f"the readings of {power.source} have no times: they cannot be laid beside a capture"
+        raise EsxparseError(msg)
+    there = names(table)
+    rows = (
+        table.filter(pl.col("watts").is_not_null())
+        .select(
+            "time",
+            *(pl.col(name) if name in there else pl.lit(None, pl.String).alias(name) for name in _NAMED),
+            *(column(there, name) for name in ("watts", "watts_average", "interval_s")),
+        )
+        .collect()
+    )
+    if sensor is not None:
+        chosen = rows.filter((pl.col("sensor") == sensor) | (pl.col("source") == sensor))
+        if not chosen.height:
+            known = ", ".join(repr(name) for name in rows["sensor"].unique(maintain_order=True).drop_nulls())
+            msg = f"{power.source} has no readings of sensor {sensor!r}; it has: {known}"
+            raise EsxparseError(msg)
+        rows = chosen
+    elif (whole := rows.filter(pl.col("kind").fill_null("system") == "system")).height:
+        rows = whole
+    if not rows.height:
+        msg = f"{power.source} has no readings in watts"
+        raise EsxparseError(msg)
+    since = _seconds(rows["time"], zero)
+    rows = rows.with_columns(pl.Series("_inside", (since >= start) & (since <= end)))
+    best = (
+        rows.group_by("source", "sensor", maintain_order=True)
+        .agg(pl.col("_inside").sum(), pl.len().alias("_rows"))
+        .sort("_inside", "_rows", descending=True, maintain_order=True)
+        .head(1)
+    )
+    return (
+        rows.join(best.select("source", "sensor"), on=["source", "sensor"], nulls_equal=True)
+        .unique("time", keep="last", maintain_order=True)
+        .sort("time")
+    )
+
+
+def _shape_of(rows: pl.DataFrame, seconds: Numbers) -> Shape:
+    """`step` where each reading is the mean since the one before it: a sample of a history."""
+    if rows.height < 2:  # noqa: PLR2004  two ends
+        return "trapezoid"
+    usual = float(np.median(np.diff(seconds)))
+    mean = (pl.col("watts") == pl.col("watts_average")).fill_null(value=False).all()
+    since = (pl.col("interval_s") <= 2 * usual).fill_null(value=False).all()
+    return "step" if rows.select(mean & since).item() else "trapezoid"
+
+
+def _integrals(seconds: Numbers, watts: Numbers, at: Numbers, shape: Shape) -> tuple[Numbers, Numbers]:
+    """Joules, and seconds known of, from the first reading to each of the times `at`."""
+    steps = np.diff(seconds)
+    known = steps <= LONGEST_GAP * np.median(steps)
+    rises = np.diff(watts) / steps if shape == "trapezoid" else np.zeros(len(steps))
+    levels = watts[:-1] if shape == "trapezoid" else watts[1:]
+    joules = np.concatenate(([0.0], np.cumsum(np.where(known, (levels + rises * steps / 2) * steps, 0.0))))
+    covered = np.concatenate(([0.0], np.cumsum(np.where(known, steps, 0.0))))
+    inside = np.clip(at, seconds[0], seconds[-1])
+    place = np.clip(np.searchsorted(seconds, inside, side="right") - 1, 0, len(steps) - 1)
+    since = np.where(known[place], inside - seconds[place], 0.0)
+    return joules[place] + (levels[place] + rises[place] * since / 2) * since, covered[place] + since
+
+
+def _resampled(seconds: Numbers, watts: Numbers, times: Numbers, shape: Shape) -> Numbers:
+    """The mean power of each interval between `times`; NaN where the readings do not cover all of it."""
+    if len(seconds) < 2 or len(times) < 2:  # noqa: PLR2004  two ends
+        return np.full(max(len(times) - 1, 0), np.nan)
+    joules, covered = _integrals(seconds, watts, times, shape)
+    length = np.diff(times)
+    whole = np.diff(covered) >= length - 1e-6
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(whole & (length > 0), np.diff(joules) / length, np.nan)
+
+
+def _lag(load: pl.DataFrame, times: Numbers, seconds: Numbers, watts: Numbers) -> Lag | None:
+    """How the meter lies to the capture's own power, or else to its CPU load."""
+    best: Lag | None = None
+    for name in ("watts_esxtop", "used_pct", "util_pct"):
+        values = load[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        there = np.isfinite(values)
+        if there.sum() < 2 or np.ptp(values[there]) == 0:  # noqa: PLR2004  two ends
+            continue
+        gap = LONGEST_GAP * float(np.median(np.diff(seconds)))
+        found = best_lag((times[there], values[there]), (seconds, watts), _FURTHEST_S, gap)
+        if found and (best is None or found.correlation > best.correlation):
+            best = found
+    return best
+
+
+def _suspect(lag: Lag | None) -> timedelta | None:
+    """The offset a lag gives away: one that explains the load, and clearly better than none does."""
+    if lag is None or lag.correlation < _SURE or abs(lag.seconds) < 2 * lag.step:
+        return None
+    if np.isfinite(lag.unshifted) and lag.correlation - lag.unshifted < _BETTER:
+        return None
+    zones = round(lag.seconds / _ZONE_S)
+    if zones and abs(lag.seconds - zones * _ZONE_S) <= max(2 * lag.step, 60.0):
+        return timedelta(seconds=zones * _ZONE_S)
+    return timedelta(seconds=round(lag.seconds))
+
+
+def _explained(offset: timedelta, lag: Lag) -> str:
+    apart = _shown(abs(offset))
+    side = "ahead of" if offset < timedelta(0) else "behind"
+    zone = ""
+    if offset.total_seconds() % _ZONE_S == 0:
+        east = -offset
+        hours, minutes = divmod(abs(round(east.total_seconds())) // 60, 60)
+        sign = "-" if east < timedelta(0) else "+"
+        zone = f", as a clock in time zone UTC{sign}{hours:02d}:{minutes:02d} taken for UTC"
+    return (
+        f"the meter's clock seems {apart} {side} the capture's{zone} (correlation with the load "
+        f"{lag.correlation:.2f}); join with offset={_shown(offset)!r}"
+    )
+
+
+def _day(time: Any) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%S}"
+
+
+def _none_shared(
+    capture: Recording, power: Recording, load: pl.DataFrame, rows: pl.DataFrame, lag: Lag | None
+) -> EsxparseError:
+    spans = [f"{_day(frame['time'].min())} to {_day(frame['time'].max())}" for frame in (load, rows)]
+    found = _suspect(lag)
+    why = f": {_explained(found, lag)}" if found and lag else "; offset= shifts the readings, if a clock was wrong"
+    return EsxparseError(f"{capture.source} ({spans[0]} UTC) and {power.source} ({spans[1]} UTC) share no time{why}")
+
+
+def join_power(
+    capture: Recording,
+    power: Recording,
+    *,
+    sensor: str | None = None,
+    offset: timedelta | float | str | None = None,
+    shape: Shape | None = None,
+) -> PowerJoin:
+    """Lay the readings of a power meter beside a capture, each interval of the capture with their mean over it.
+
+    Readings are joined by straight lines, or by steps where each is a mean since the one before it (the histories of
+    HPE iLO); the mean of an interval is the integral over it, so that energy is kept. Intervals that readings do not
+    cover whole are null: before the first, after the last, and in gaps of more than 3 times their usual distance.
+
+    The two clocks are compared by the load: where the meter would go together with it clearly better if its times were
+    shifted (by up to 15 hours), the result says so in `suspected_offset` and a note, and `offset` applies it.
+
+    Args:
+        capture: An esxtop capture.
+        power: Power readings with times: Redfish, RIBCL, IPMI, a meter's CSV.
+        sensor: Which readings, by the name in column `sensor` or `source`; without, the host's with most readings.
+        offset: What to add to the times of the readings: a timedelta, seconds, or text such as `-2h`.
+        shape: `trapezoid` or `step`, where it should not be told by the readings.
+
+    Raises:
+        EsxparseError: The two share no time; the message says which offset would explain it, if one would.
+    """
+    load = _load(capture)
+    zero = load["time"][0]
+    times = _seconds(load["time"], zero)
+    shift = _offset(offset)
+    late = shift.total_seconds()
+    rows = _chosen(power, sensor, zero, times[0] - late, times[-1] - late)
+    rows = rows.with_columns(pl.col("time") + shift)
+    seconds, watts = _seconds(rows["time"], zero), rows["watts"].to_numpy()
+    if shape is None:
+        shape = _shape_of(rows, seconds)
+    lag = _lag(load, times, seconds, watts) if rows.height > 1 else None
+    if seconds[-1] <= times[0] or seconds[0] >= times[-1]:
+        raise _none_shared(capture, power, load, rows, lag)
+    resampled = np.concatenate(([np.nan], _resampled(seconds, watts, times, shape)))
+    length = np.concatenate(([np.nan], np.diff(times)))
+    table = load.with_columns(
+        pl.Series("interval_s", length).fill_nan(None),
+        pl.Series("watts", resampled).fill_nan(None),
+        pl.Series("energy_joules", resampled * length).fill_nan(None),
+    ).select("time", "interval_s", "used_pct", "util_pct", "watts", "watts_esxtop", "energy_joules")
+    suspected = _suspect(lag)
+    return PowerJoin(
+        table=table.lazy(),
+        source=rows["source"][0] or "",
+        sensor=rows["sensor"][0] or "",
+        shape=shape,
+        offset=shift,
+        suspected_offset=suspected,
+        correlation=lag.unshifted if lag and np.isfinite(lag.unshifted) else None,
+        best_correlation=lag.correlation if lag else None,
+        notes=_notes(table, suspected, lag),
+    )
+
+
+def _notes(table: pl.DataFrame, suspected: timedelta | None, lag: Lag | None) -> tuple[Note, ...]:
+    notes = []
+    without = table["watts"].null_count() - 1
+    if without > 0:
+        notes.append(Note(f"{without:,} of {table.height - 1:,} intervals have no power: no readings cover them whole"))
+    if suspected is not None and lag is not None:
+        notes.append(Note(_explained(suspected, lag), severity="warning"))
+    if lag is None:
+        notes.append(Note("whether the clocks agree cannot be said: too few readings, or a load that does not change"))
+    return tuple(notes)

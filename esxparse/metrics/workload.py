@@ -1,0 +1,286 @@
+"""What storage workloads reported, in one vocabulary: fio, Iometer and DiskSpd beside each other and beside esxtop.
+
+One row per test and direction:
+
+test                    str  job, access specification or target, as the program names it
+direction               str  read, write, trim; all where the program gives no directions
+pattern                 str  random, sequential, or the share that is random, as `70 % random`; null where nothing says
+block_size_bytes        i64  null where a test mixes sizes
+outstanding             i64  I/Os under way at most: queue depth x workers or targets (synchronous engines: one each)
+workers                 i64
+iops                    f64  I/Os per second
+bandwidth_bytes_per_s   f64
+latency_mean_ms, latency_max_ms   f64  milliseconds, as the program measured them: from submission to the end
+p50_ms, p95_ms, p99_ms, p99_9_ms  f64  percentiles, where the program gives them for the whole test
+errors                  i64
+
+A mean over several workers is weighted by their I/Os; percentiles and maxima of several workers cannot be put together
+from percentiles, so they are null (maximum: the highest).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import column, names, weighted_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COLUMNS: Final[dict[str, Any]] = {
+    "test": pl.String,
+    "direction": pl.String,
+    "pattern": pl.String,
+    "block_size_bytes": pl.Int64,
+    "outstanding": pl.Int64,
+    "workers": pl.Int64,
+    "iops": pl.Float64,
+    "bandwidth_bytes_per_s": pl.Float64,
+    "latency_mean_ms": pl.Float64,
+    "latency_max_ms": pl.Float64,
+    "p50_ms": pl.Float64,
+    "p95_ms": pl.Float64,
+    "p99_ms": pl.Float64,
+    "p99_9_ms": pl.Float64,
+    "errors": pl.Int64,
+}
+
+_PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms")
+_ONE_AT_A_TIME: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+"""Engines of fio that wait for each I/O, whatever iodepth says (fio, HOWTO, "iodepth")."""
+
+_SUMMED_JOB: Final = "All clients"
+
+
+def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """The tests of a recording, whatever program ran them.
+
+    Args:
+        format_name: `Recording.format`: fio, iometer or diskspd.
+        tables: `Recording.tables`.
+
+    Raises:
+        EsxparseError: It is of another format, or holds logs only.
+    """
+    needed = {"fio": "jobs", "iometer": "results", "diskspd": "jobs"}.get(format_name)
+    if needed is None or needed not in tables:
+        what = "logs, without the results of its jobs" if needed else "no storage workload"
+        msg = f"a recording of {format_name} with the tables {', '.join(tables)} holds {what}"
+        raise EsxparseError(msg)
+    if format_name == "fio":
+        return from_fio(tables["jobs"])
+    if format_name == "iometer":
+        return from_iometer(tables["results"], tables.get("access_specs"))
+    return from_diskspd(tables["jobs"], tables.get("percentiles"))
+
+
+def _ordered(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The columns of this module, with their types; those that are lacking as nulls."""
+    there = names(frame)
+    return frame.select(
+        (pl.col(name) if name in there else pl.lit(None)).cast(dtype).alias(name) for name, dtype in COLUMNS.items()
+    )
+
+
+def _pattern(random_pct: pl.Expr) -> pl.Expr:
+    """A share of random I/Os in words.
+
+    >>> pl.select(_pattern(pl.Series([0.0, 100.0, 70.0, None]))).to_series().to_list()
+    ['sequential', 'random', '70 % random', None]
+    """
+    share = pl.format("{} % random", random_pct.round(0).cast(pl.Int64))
+    return (
+        pl.when(random_pct == 0)
+        .then(pl.lit("sequential"))
+        .when(random_pct == 100)  # noqa: PLR2004  all of them
+        .then(pl.lit("random"))
+        .otherwise(share)
+    )
+
+
+def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
+    """Tests of fio: workers of one job (`numjobs`) are one test; jobs of servers are told apart, their sum left out.
+
+    Args:
+        jobs: Table `jobs` of a fio recording.
+
+    Source: fio HOWTO (iodepth, numjobs, group_reporting).
+
+    >>> jobs = pl.LazyFrame({
+    ...     "document": [1, 1], "job": ["oltp"] * 2, "hostname": [None, None], "direction": ["read"] * 2,
+    ...     "rw": ["randread"] * 2, "ioengine": ["libaio"] * 2, "block_size_bytes": [4096] * 2, "queue_depth": [16] * 2,
+    ...     "workers": [2] * 2, "ios": [100, 300], "iops": [10.0, 30.0], "bandwidth_bytes_per_s": [40960.0, 122880.0],
+    ...     "latency_mean_ms": [1.0, 2.0], "latency_max_ms": [5.0, 9.0], "p99_ms": [3.0, 4.0],
+    ... })
+    >>> from_fio(jobs).select("pattern", "outstanding", "iops", "latency_mean_ms", "p99_ms").collect().row(0)
+    ('random', 32, 40.0, 1.75, None)
+    """
+    there = names(jobs)
+    keys = ["document", "hostname", "job", "direction"]
+    weight = pl.coalesce(column(there, "ios"), column(there, "iops"))
+    done = pl.coalesce(column(there, "ios"), column(there, "iops"), pl.lit(0.0)) > 0
+    depth = pl.when(pl.col("ioengine").is_in(_ONE_AT_A_TIME)).then(1).otherwise(pl.col("queue_depth"))
+    alone = pl.len() == 1
+    tests = (
+        jobs.filter(done, pl.col("job") != _SUMMED_JOB, pl.col("direction") != "sync")
+        .group_by(keys, maintain_order=True)
+        .agg(
+            rows=pl.len(),
+            rw=pl.col("rw").first(),
+            block_size_bytes=pl.when(pl.col("block_size_bytes").n_unique() == 1).then(
+                pl.col("block_size_bytes").first()
+            ),
+            depth=depth.first(),
+            workers=pl.col("workers").first(),
+            iops=pl.col("iops").sum(),
+            bandwidth_bytes_per_s=pl.col("bandwidth_bytes_per_s").sum(),
+            latency_mean_ms=weighted_mean(pl.col("latency_mean_ms"), weight),
+            latency_max_ms=pl.col("latency_max_ms").max(),
+            errors=column(there, "errors").sum(),
+            **{name: pl.when(alone).then(column(there, name).first()) for name in _PERCENTILES},
+        )
+        .with_columns(workers=pl.max_horizontal("workers", "rows"))
+    )
+    host = pl.format("{} on {}", "job", "hostname")
+    kind = pl.when(pl.col("rw").str.starts_with("rand")).then(pl.lit("random")).otherwise(pl.lit("sequential"))
+    return _ordered(
+        tests.with_columns(
+            test=pl.when(pl.col("hostname").is_null()).then("job").otherwise(host),
+            pattern=pl.when(pl.col("rw").is_not_null()).then(kind),
+            outstanding=pl.col("depth") * pl.col("workers"),
+        )
+    )
+
+
+def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Tests of Iometer: its rows ALL, a row for each direction that has I/Os.
+
+    Outstanding I/Os are per target, so they are multiplied by the targets (`# Disks`).
+
+    Args:
+        results: Table `results` of an Iometer recording.
+        access_specs: Its table `access_specs`; without it block size and pattern are null.
+    """
+    whole = results.filter(pl.col("row_type") == "ALL")
+    if access_specs is not None:
+        share = pl.col("share_pct")
+        specs = access_specs.group_by("run", "access_spec").agg(
+            block_size_bytes=pl.when(pl.col("size_bytes").n_unique() == 1).then(pl.col("size_bytes").first()),
+            pattern=_pattern(weighted_mean(pl.col("random_pct"), share)),
+        )
+        whole = whole.join(specs, on=["run", "access_spec"], how="left", maintain_order="left")
+    there = names(whole)
+    tests = [
+        whole.with_columns(
+            direction=pl.lit(direction),
+            iops=column(there, f"{direction}_iops"),
+            bandwidth_bytes_per_s=column(there, f"{direction}_bandwidth_bytes_per_s"),
+            latency_mean_ms=column(there, f"{direction}_latency_mean_ms"),
+            latency_max_ms=column(there, f"{direction}_latency_max_ms"),
+            errors=column(there, f"{direction}_errors"),
+        ).filter(pl.col("iops") > 0)
+        for direction in ("read", "write")
+    ]
+    named = pl.concat(tests).with_columns(
+        test=pl.col("access_spec"), outstanding=pl.col("queue_depth") * pl.max_horizontal("disks", pl.lit(1))
+    )
+    return _ordered(named.sort("test_number" if "test_number" in there else "test", "direction", maintain_order=True))
+
+
+def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Tests of DiskSpd: its totals of each time span and direction; `run 1.2` is the second time span of the first run.
+
+    Args:
+        jobs: Table `jobs` of a DiskSpd recording.
+        percentiles: Its table `percentiles`, which is there where latency was measured (`-L`).
+    """
+    totals = jobs.filter(pl.col("level") == "total", pl.col("direction") != "all", pl.col("ios") > 0)
+    keys = ["run", "timespan", "direction"]
+    if percentiles is not None:
+        wanted = dict(zip(_PERCENTILES, (50.0, 95.0, 99.0, 99.9), strict=True))
+        whole = percentiles.filter(pl.col("target").is_null())
+        at = whole.group_by(keys).agg(
+            pl.col("latency_ms").filter(pl.col("percentile") == percentile).first().alias(name)
+            for name, percentile in wanted.items()
+        )
+        totals = totals.join(at, on=keys, how="left", maintain_order="left")
+    return _ordered(
+        totals.with_columns(
+            test=pl.format("run {}.{}", "run", "timespan"),
+            pattern=_pattern(pl.col("random_pct")),
+            outstanding=pl.col("queue_depth") * pl.col("workers"),
+        )
+    )
+
+
+_ESXTOP_LATENCY: Final = ("average_guest_millisec_per_{}", "average_millisec_per_{}")
+
+
+def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
+    """Give what esxtop saw of the same I/O, in the same words.
+
+    Args:
+        table: `virtual_disk`, `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` or
+            `physical_disk_nfs_volume` of an esxtop recording.
+
+    Returns:
+        time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (what
+        the guest waited; null where there was no such I/O in the sample). The roll-up rows of VMs are left out.
+    """
+    there = names(table)
+    disks = table.filter(pl.col("disk").is_not_null()) if "disk" in there else table
+    sides = []
+    for direction, rate, volume in (
+        ("read", "reads_per_sec", "mbytes_read_per_sec"),
+        ("write", "writes_per_sec", "mbytes_written_per_sec"),
+    ):
+        latency = pl.coalesce([column(there, name.format(direction)) for name in _ESXTOP_LATENCY])
+        iops = column(there, rate)
+        sides.append(
+            disks.select(
+                "time",
+                name=pl.col("instance"),
+                direction=pl.lit(direction),
+                iops=iops,
+                bandwidth_bytes_per_s=column(there, volume) * 2**20,
+                latency_mean_ms=pl.when((iops > 0) | (latency > 0)).then(latency),
+            )
+        )
+    return pl.concat(sides).sort("time", "name", "direction", maintain_order=True)
+
+
+def beside_host(series: pl.LazyFrame, host: pl.LazyFrame) -> pl.LazyFrame:
+    """A guest's series on the samples of the host: what the guest saw in the interval that each sample stands for.
+
+    A sample of esxtop stands for the time since the one before; the first has no beginning and is left out. Where the
+    guest logged at several moments in it, rates are their mean, and latencies are the plain mean of the logged ones.
+
+    Args:
+        series: `time, direction, metric, value` of a fio recording whose stamps are absolute (`log_unix_epoch=1`);
+            metrics iops, bandwidth, lat.
+        host: `host_side`, of one name.
+
+    Returns:
+        The rows of `host` with guest_iops, guest_bandwidth_bytes_per_s, guest_latency_ms; null where the guest logged
+        nothing in the interval.
+    """
+    samples = host.select("time").unique().sort("time").with_columns(begin=pl.col("time").shift(1)).drop_nulls()
+    guest = (
+        series.select("time", "metric", "value", direction=pl.col("direction").cast(pl.String))
+        .sort("time")
+        .join_asof(samples.with_columns(sample="time"), on="time", strategy="forward")
+        .filter(pl.col("time") > pl.col("begin"))
+        .group_by("sample", "direction")
+        .agg(
+            guest_iops=pl.col("value").filter(pl.col("metric") == "iops").mean(),
+            guest_bandwidth_bytes_per_s=pl.col("value").filter(pl.col("metric") == "bandwidth").mean(),
+            guest_latency_ms=pl.col("value").filter(pl.col("metric") == "lat").mean(),
+        )
+    )
+    return host.join(samples.select("time"), on="time", how="semi").join(
+        guest, left_on=["time", "direction"], right_on=["sample", "direction"], how="left", maintain_order="left"
+    )

@@ -1,0 +1,368 @@
+"""Iometer result files of each release, composed cell by cell from the lists of columns that the program writes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from compose import real_data, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import esxparse as ex
+from esxparse.metrics.workers import median_read_latency
+
+FRONT = "Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps"
+MBPS = {
+    "2003.12.16": "MBps,Read MBps,Write MBps",
+    "2006.07.27": "MBps,Read MBps,Write MBps",
+    "1.1.0-rc1": "MBps (Binary),Read MBps (Binary),Write MBps (Binary),MBps (Decimal),Read MBps (Decimal),"
+    "Write MBps (Decimal)",
+    "1.1.0": "MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),"
+    "Write MBps (Decimal)",
+}
+REST = (
+    "Transactions per Second,Connections per Second,Average Response Time,Average Read Response Time,"
+    "Average Write Response Time,Average Transaction Time,Average Connection Time,Maximum Response Time,"
+    "Maximum Read Response Time,Maximum Write Response Time,Maximum Transaction Time,Maximum Connection Time,"
+    "Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,"
+    "Transactions per Connection,Total Raw Read Response Time,Total Raw Write Response Time,"
+    "Total Raw Transaction Time,Total Raw Connection Time,Maximum Raw Read Response Time,"
+    "Maximum Raw Write Response Time,Maximum Raw Transaction Time,Maximum Raw Connection Time,Total Raw Run Time,"
+    "Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,"
+    "% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,"
+    "Segments Retransmitted/Second"
+)
+BINS = (
+    "0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,"
+    "15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,"
+    "4.7 to 5 s,5 to 10 s, >= 10 s"
+)
+RELEASES = list(MBPS)
+SPEC = "4K; 75% Read; 100% random"
+MIB = 1 << 20
+
+
+def columns(release):
+    return ",".join([FRONT, MBPS[release], REST, *([BINS] if release == "1.1.0" else [])]).split(",")
+
+
+def values(release, number):
+    """A number of our own for each cell: rates with six decimals, counts whole; megabytes agree with each other."""
+    cells = {}
+    for place, name in enumerate(columns(release)):
+        whole = name in WHOLE or name in BINS.split(",")
+        cells[name] = str(1000 * number + place) if whole else f"{1000 * number + place + 0.125:.6f}"
+    for title in ("", "Read ", "Write "):
+        megabytes = 10.0 * number
+        cells |= {
+            f"{title}MBps": f"{megabytes:.6f}",
+            f"{title}MBps (Binary)": f"{megabytes:.6f}",
+            f"{title}MiBps (Binary)": f"{megabytes:.6f}",
+            f"{title}MBps (Decimal)": f"{megabytes * 1.048576:.6f}",
+        }
+    return cells
+
+
+WHOLE = {
+    *("# Managers", "# Workers", "# Disks", "Errors", "Read Errors", "Write Errors", "Bytes Read", "Bytes Written"),
+    *("Read I/Os", "Write I/Os", "Connections", "Transactions per Connection", "Starting Sector", "Maximum Size"),
+    *("Queue Depth", "Total Raw Read Response Time", "Total Raw Write Response Time", "Total Raw Transaction Time"),
+    *("Total Raw Connection Time", "Maximum Raw Read Response Time", "Maximum Raw Write Response Time"),
+    *("Maximum Raw Transaction Time", "Maximum Raw Connection Time", "Total Raw Run Time"),
+}
+
+
+def row(release, row_type, name, number, spec=SPEC, **cells):
+    there = values(release, number) | {"Target Type": row_type, "Target Name": name, "Access Specification Name": spec}
+    there |= {title.replace("_", " "): cell for title, cell in cells.items()}
+    if row_type == "PROCESSOR":
+        there = {
+            title: cell for title, cell in there.items() if title.startswith(("Target", "%", "Processor", "Interr"))
+        }
+    return ",".join(there.get(title, "") for title in columns(release))
+
+
+def rows_of_a_test(release, number=1, spec=SPEC):
+    return [
+        row(release, "ALL", "All", number, spec, Queue_Depth="-2"),
+        row(release, "MANAGER", "GUEST-1", number + 1, spec),
+        row(release, "PROCESSOR", "CPU 0", number + 2),
+        row(release, "WORKER", "Worker 1", number + 3, spec),
+        row(release, "DISK", "PHYSICALDRIVE:1", number + 4, spec),
+        row(release, "WORKER", "Worker 2", number + 5, spec),
+        row(release, "DISK", 'E: "data"', number + 6, spec),
+    ]
+
+
+def results_block(release, rows, minute=35):
+    header = "'" + ",".join(columns(release))
+    return ["'Results", header, *rows, "'Time Stamp", f"2026-03-02 08:{minute:02d}:56:007"]
+
+
+def specs_block(*specs):
+    lines = ["'Access specifications"]
+    for name, *of_spec in specs:
+        lines += ["'Access specification name,default assignment", f"{name},0"]
+        lines += ["'size,% of size,% reads,% random,delay,burst,align,reply", *of_spec]
+    return [*lines, "'End access specifications"]
+
+
+def document(release, *tests, specs=((SPEC, "4096,100,75,100,0,1,0,0"),)):
+    head = ["'Test Type,Test Description", "0,night, first", "'Version", f"{release} ", "'Time Stamp"]
+    lines = [*head, "2026-03-02 08:34:56:007", *specs_block(*specs)]
+    return "\n".join([*lines, *(line for one in tests for line in one)]) + "\n"
+
+
+def opened(tmp_path, content):
+    return ex.open(write(tmp_path, content, "results.csv"))
+
+
+def warnings(rec):
+    return [note.message for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_cell_of_every_release(tmp_path, release):
+    rows = rows_of_a_test(release)
+    rec = opened(tmp_path, document(release, results_block(release, rows)))
+    assert not warnings(rec)
+    assert rec.meta["release"] == release
+    assert rec.meta["description"] == "night, first"
+    assert rec.meta["host"] == "GUEST-1"
+    frame = rec["results"].collect()
+    assert frame["row_type"].to_list() == ["ALL", "MANAGER", "PROCESSOR", "WORKER", "DISK", "WORKER", "DISK"]
+    assert frame["time"].unique().to_list() == [datetime(2026, 3, 2, 8, 35, 56, 7000, tzinfo=UTC)]
+    names = dict(zip(REST.split(","), frame.columns[frame.columns.index("transactions_per_s") :], strict=True))
+    names |= {"IOps": "iops", "Read IOps": "read_iops", "Write IOps": "write_iops", "# Disks": "disks"}
+    for line, found in zip(rows, frame.to_dicts(), strict=True):
+        cells = dict(zip(columns(release), line.split(","), strict=True))
+        for title, name in names.items():
+            ambiguous = cells[title] in {"", "-2"}
+            assert found[name] == (None if ambiguous else float(cells[title])), title
+        for title, name in (("", ""), ("Read ", "read_"), ("Write ", "write_")):
+            binary = next(
+                cells[f"{title}{unit}"]
+                for unit in ("MBps", "MBps (Binary)", "MiBps (Binary)")
+                if f"{title}{unit}" in cells
+            )
+            expected = None if binary == "" else pytest.approx(float(binary) * MIB, rel=1e-6)
+            assert found[f"{name}bandwidth_bytes_per_s"] == expected
+
+
+def test_whose_a_row_is(tmp_path):
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
+    assert rec["results"].collect().select("name", "manager", "worker").rows() == [
+        ("All", None, None),
+        ("GUEST-1", "GUEST-1", None),
+        ("CPU 0", "GUEST-1", None),
+        ("Worker 1", "GUEST-1", "Worker 1"),
+        ("PHYSICALDRIVE:1", "GUEST-1", "Worker 1"),
+        ("Worker 2", "GUEST-1", "Worker 2"),
+        ('E: "data"', "GUEST-1", "Worker 2"),
+    ]
+
+
+def test_latency_bins(tmp_path):
+    rows = rows_of_a_test("1.1.0")
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows)))
+    bins = rec["latency_bins"].collect()
+    assert bins.height == 6 * 21
+    one = bins.filter(bins["row_type"] == "ALL")
+    assert one["from_ms"].to_list()[:6] == [0.0, 0.05, 0.1, 0.2, 0.5, 1.0]
+    assert one["from_ms"].to_list()[1:] == one["to_ms"].to_list()[:-1]
+    assert one.select("from_ms", "to_ms").row(-1) == (10000.0, None)
+    assert one["ios"].to_list() == [int(cell) for cell in rows[0].split(",")[-21:]]
+    assert "latency_bins" not in opened(
+        tmp_path, document("1.1.0-rc1", results_block("1.1.0-rc1", rows_of_a_test("1.1.0-rc1")))
+    )
+
+
+def test_access_specifications_have_all_their_lines_once(tmp_path):
+    specs = (
+        ("Mixed", "4096,60,75,100,0,1,4096,0", "65536,40,0,0,5,8,0,512,"),
+        ("Idle",),
+        (SPEC, "4096,100,75,100,0,1,0,0"),
+    )
+    one = document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")), specs_block(*specs), specs=specs)
+    rec = opened(tmp_path, one + one)
+    found = rec["access_specs"].collect()
+    assert found.filter(found["run"] == 1).drop("run", "default_assignment").rows() == [
+        ("Mixed", 1, 4096, 60.0, 75.0, 100.0, 0.0, 1, 4096, 0),
+        ("Mixed", 2, 65536, 40.0, 0.0, 0.0, 5.0, 8, 0, 512),
+        ("Idle", None, None, None, None, None, None, None, None, None),
+        (SPEC, 1, 4096, 100.0, 75.0, 100.0, 0.0, 1, 0, 0),
+    ]
+    assert found.height == 8
+    assert rec["results"].collect().select("run", "test").unique(maintain_order=True).rows() == [(1, 1), (2, 2)]
+
+
+def test_tests_of_one_run_and_specs_of_each_worker(tmp_path):
+    release = "2006.07.27"
+    rows = [
+        row(release, "ALL", "All", 1, ""),
+        row(release, "WORKER", "Worker 1", 1, "A"),
+        row(release, "WORKER", "W 2", 1, "B"),
+    ]
+    tests = [results_block(release, rows, minute) for minute in (36, 37)]
+    rec = opened(tmp_path, document(release, *tests) + "'End Test\n")
+    frame = rec["results"].collect()
+    assert frame["access_spec"].to_list() == [None, "A", "B"] * 2
+    assert frame["test"].to_list() == [1] * 3 + [2] * 3
+    assert frame["time"].dt.minute().to_list() == [36] * 3 + [37] * 3
+    assert rec.meta["samples"] == 2
+    assert not warnings(rec)
+
+
+def test_the_zone_of_times_is_unknown_and_said_to_be(tmp_path):
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
+    assert [note.message for note in rec.notes] == [
+        "times are local ones of a zone the file does not tell: taken as if they were UTC"
+    ]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_locales(tmp_path, separator):
+    usual = document(
+        "1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")), specs=((SPEC, "8192,100,50,12.5,0,1,0,0"),)
+    )
+    local = usual.replace(".", "\1").replace(",", separator).replace("\1", ",")
+    # What the program calls its specifications has semicolons in it: spreadsheets put such cells in quotes.
+    local = local.replace(SPEC, f'"{SPEC}"').replace("1,1,0", "1.1.0")
+    for name, frame in opened(tmp_path, usual).tables.items():
+        assert frame.collect().equals(opened(tmp_path, local)[name].collect()), name
+    assert not warnings(opened(tmp_path, local))
+
+
+def test_decimal_commas_between_commas_are_ambiguous(tmp_path):
+    rows = rows_of_a_test("1.1.0")
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", [rows[0], rows[1].replace(".125", ",125")])))
+    assert rec["results"].collect()["row_type"].to_list() == ["ALL"]
+    assert "decimal commas" in warnings(rec)[0]
+
+
+def test_names_with_commas_of_early_releases(tmp_path):
+    spec = "4K, aligned, read"
+    rows = [row("2003.12.16", "DISK", name, 1, spec) for name in ("SEAGATE, disk 1", "plain")]
+    rec = opened(
+        tmp_path, document("2003.12.16", results_block("2003.12.16", rows), specs=((spec, "4096,100,100,0,0,1,0,0"),))
+    )
+    frame = rec["results"].collect()
+    assert frame.select("name", "access_spec").rows() == [("SEAGATE, disk 1", spec), ("plain", spec)]
+    assert frame["queue_depth"].to_list() == [int(values("2003.12.16", 1)["Queue Depth"])] * 2
+
+
+def test_a_release_not_known_here_is_read_by_its_names(tmp_path):
+    lines = ["'Results", "'IOps,Nice Time %,Target Type,Target Name,Access Specification Name,Queue Depth"]
+    lines += ["12.5,3.25,WORKER,Worker 1,4K,18446744073709551614", "'Time Stamp", "2031-01-02 03:04:05:678"]
+    rec = opened(tmp_path, document("9.9", lines))
+    assert rec["results"].collect().select("row_type", "iops", "nice_time_pct", "queue_depth").row(0) == (
+        "WORKER",
+        12.5,
+        3.25,
+        None,
+    )
+
+
+def test_a_log_of_updates_has_a_time_in_each_line(tmp_path):
+    lines = ["'TimeStamp,Target Type,Target Name,Access Specification Name,IOps"]
+    lines += [f"2026-03-02 08:35:{second:02d}:250,ALL,All,4K,{second}.5" for second in range(5)]
+    rec = opened(tmp_path, "\n".join(lines) + "\n")
+    assert rec["results"].collect().select("time", "iops").row(3) == (
+        datetime(2026, 3, 2, 8, 35, 3, 250000, tzinfo=UTC),
+        3.5,
+    )
+    assert not warnings(rec)
+
+
+def test_the_median_of_the_workers(tmp_path):
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
+    place = columns("1.1.0").index("Average Read Response Time")
+    two = [float(line.split(",")[place]) for line in rows_of_a_test("1.1.0") if line.startswith("WORKER")]
+    assert median_read_latency(rec["results"]).collect().rows() == [(1, 1, 2, sum(two) / 2)]
+
+
+@pytest.mark.parametrize("name", ["2003-2006.07.27", "1.1.0-rc", "1.1.0-git"])
+def test_the_columns_of_the_program_itself(tmp_path, name):
+    path = real_data("iometer", f"RECONSTRUCTED_from_iometer_source__skeleton_{name}.csv")
+    rec = ex.open(path)
+    assert warnings(rec) == ["no results: the test was not run to its end, or the copy failed"]
+    assert rec["access_specs"].collect()["size_bytes"].to_list() == [4096]
+    assert str(rec.meta["start"]) == "2007-01-31 12:34:56.007000+00:00"
+    text = path.read_text()
+    header = next(line for line in text.splitlines() if line.startswith("'Target Type"))
+    cells = [str(place) for place in range(len(header.split(",")))]
+    filled = text.replace(header, header + "\n" + ",".join(["WORKER", "Worker 1", "4K", *cells[3:]]))
+    frame = opened(tmp_path, filled)["results"].collect()
+    titles = header.removeprefix("'").split(",")
+    (found,) = frame.to_dicts()
+    assert found["read_latency_mean_ms"] == titles.index("Average Read Response Time")
+    assert found["segments_retransmitted_per_s"] == titles.index("Segments Retransmitted/Second")
+    assert not [note for note in opened(tmp_path, filled).notes if "not known here" in note.message]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("Aborted", "") + "Aborted test\n", "aborted here"),
+        (lambda text: text.replace("\nWORKER,Worker 2", ",1,2,3\nWORKER,Worker 2"), "more cells than columns"),
+        (lambda text: text.replace("1006.125000", "1.#INF", 1), "'1.#INF' is no number"),
+        (lambda text: text.replace("'Time Stamp\n2026-03-02 08:35:56:007\n", ""), "no time stamp below"),
+        (lambda text: text.replace("08:35:56:007", "25:61:00"), "no time: '"),
+        (lambda text: text + "some words\n", "left out: 'some words'"),
+        (lambda text: text[: text.index("DISK,E:") + 200], "the file ends in this row"),
+        (lambda text: text.replace("4096,100,75", "4o96,100,75"), "no line of an access specification"),
+    ],
+)
+def test_what_is_odd_is_said_with_its_place(tmp_path, change, message):
+    rec = opened(tmp_path, change(document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")))))
+    (note,) = [note for note in rec.notes if message in note.message]
+    assert note.line
+    assert note.severity == "warning"
+    assert rec["results"].collect().height >= 6
+
+
+@pytest.mark.parametrize("lines", [2, 4, 6])
+def test_only_its_header_is_one_clear_error(tmp_path, lines):
+    with pytest.raises(ex.DamagedError, match="neither results nor access specifications") as caught:
+        opened(tmp_path, "\n".join(document("1.1.0").splitlines()[:lines]))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_is_no_result_file(tmp_path):
+    icf = "Version 1.1.0 \n'TEST SETUP =====\n'Test Description\n\tx\n'ACCESS SPECIFICATIONS =====\n"
+    with pytest.raises(ex.UnknownFormatError):
+        opened(tmp_path, icf + "'Access specification name,default assignment\n\t4K,NONE\n")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(RELEASES),
+    st.lists(st.floats(0, 1e7).map(lambda value: round(value, 6)), min_size=3, max_size=3),
+    st.integers(0, (1 << 63) - 1),
+)
+def test_numbers_written_are_read_back(tmp_path_factory, release, numbers, count):
+    names = ("IOps", "Average Response Time", "% CPU Utilization")
+    cells = {name: f"{number:.6f}" for name, number in zip(names, numbers, strict=True)} | {"Bytes Read": str(count)}
+    line = row(release, "WORKER", "Worker 1", 1, **cells)
+    rec = opened(tmp_path_factory.mktemp("round"), document(release, results_block(release, [line])))
+    got = rec["results"].collect().select("iops", "latency_mean_ms", "cpu_pct", "read_bytes").row(0)
+    assert got == (*(pytest.approx(number, abs=1e-6) for number in numbers), count)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
+    release = data.draw(st.sampled_from(RELEASES))
+    whole = document(release, results_block(release, rows_of_a_test(release))).encode()
+    begin = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(begin, min(len(whole), begin + 500)))
+    splice = data.draw(st.sampled_from([b"", b"\0" * 40, whole[begin:end] * 2]) | st.binary(max_size=30))
+    damaged = whole[:begin] + splice + (whole[end:] if data.draw(st.booleans()) else b"")
+    try:
+        rec = opened(tmp_path_factory.mktemp("damage"), damaged)
+        assert all(rec[name].collect().height for name in rec)
+        said = ""
+    except ex.EsxparseError as error:
+        said = str(error)
+    assert "\n" not in said

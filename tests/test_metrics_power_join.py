@@ -1,0 +1,255 @@
+"""A capture and a power meter on one time line: energy is kept, nothing is made up, clocks that are apart are told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import esxparse as ex
+from esxparse.metrics.energy import energy, watts_per_unit
+from esxparse.metrics.power_join import join_power
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+TIME = pl.Datetime("us", "UTC")
+
+
+def at(seconds):
+    return pl.Series([NOON + timedelta(seconds=float(second)) for second in seconds], dtype=TIME)
+
+
+def a_capture(seconds, load, watts=None):
+    cpu = pl.DataFrame(
+        {"time": at(seconds), "pcpu": [None] * len(load), "pct_processor_time": load, "pct_util_time": load},
+        schema_overrides={"pcpu": pl.Int64},
+    )
+    tables = {"physical_cpu": cpu.lazy()}
+    if watts is not None:
+        tables["power"] = pl.LazyFrame(
+            {"time": at(seconds), "p_state": [None] * len(watts), "power_usage_now_watts": watts},
+            schema_overrides={"p_state": pl.Int64},
+        )
+    return ex.Recording("esxtop", "capture.csv", tables)
+
+
+def readings(seconds, watts, **more):
+    count = len(watts)
+    columns = {
+        "source": "/Power",
+        "sensor": "PowerControl 0",
+        "kind": "system",
+        "watts_average": None,
+        "interval_s": None,
+    }
+    frame = {"time": at(seconds), "watts": [float(one) for one in watts]}
+    frame |= {name: [value] * count for name, value in (columns | more).items() if name not in frame}
+    types = {"watts_average": pl.Float64, "interval_s": pl.Float64}
+    return ex.Recording("redfish", "power.jsonl", {"power": pl.LazyFrame(frame, schema_overrides=types)})
+
+
+def bursts(seconds, seed=7):
+    """A load as of benchmarks: stretches of its own length and height, the same at the same second."""
+    random = np.random.default_rng(seed)
+    edges = np.cumsum(random.uniform(40, 400, 2000)) - 200_000
+    levels = random.uniform(5, 95, 2001)
+    return levels[np.searchsorted(edges, seconds)]
+
+
+def test_an_interval_has_the_mean_of_its_readings():
+    capture = a_capture([0, 20, 40], [1.0, 2.0, 3.0])
+    table = join_power(capture, readings([-10, 10, 30, 50], [100, 200, 200, 400])).table.collect()
+    assert table["watts"].to_list() == [None, pytest.approx((150 + 200) / 2 * 0.5 + 200 * 0.5), pytest.approx(225)]
+    assert table["energy_joules"].to_list() == [None, pytest.approx(3750), pytest.approx(4500)]
+    assert table["interval_s"].to_list() == [None, 20, 20]
+    assert table["used_pct"].to_list() == [1, 2, 3]
+
+
+def test_means_of_a_history_are_steps():
+    capture = a_capture([0, 10, 20], [1.0, 2.0, 3.0])
+    history = readings([0, 10, 20], [100, 200, 300], interval_s=10.0)
+    frame = history["power"].with_columns(pl.col("watts").alias("watts_average"))
+    joined = join_power(capture, ex.Recording("redfish", "x", {"power": frame}))
+    assert joined.shape == "step"
+    assert joined.table.collect()["watts"].to_list() == [None, 200, 300]
+    assert join_power(capture, history, shape="trapezoid").table.collect()["watts"].to_list() == [None, 150, 250]
+
+
+def test_nothing_is_made_up_outside_the_readings_or_in_their_gaps():
+    capture = a_capture([0, 10, 20, 30, 40, 50, 60, 70, 80], [1.0, 9.0] * 4 + [1.0])
+    joined = join_power(capture, readings([12, 16, 20, 24, 28, 32, 56, 60, 64, 68], [100] * 10))
+    assert joined.table.collect()["watts"].to_list() == [None, None, None, 100, None, None, None, None, None]
+    assert any("7 of 8 intervals" in note.message for note in joined.notes)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(1, 20), st.floats(0, 2000)), min_size=2, max_size=60),
+    st.lists(st.floats(0.5, 40), min_size=1, max_size=60),
+    st.sampled_from(["trapezoid", "step"]),
+)
+def test_energy_is_kept(points, lengths, shape):
+    # Whole milliseconds: a time stamp is no better than a microsecond.
+    seconds = np.round(np.cumsum([step for step, _ in points]), 3)
+    watts = np.array([value for _, value in points])
+    usual = np.median(np.diff(seconds))
+    assume(np.diff(seconds).max() <= 3 * usual)
+    inside = np.round(seconds[0] + np.cumsum([0, *lengths]), 3)
+    inside = inside[inside <= seconds[-1]]
+    assume(len(inside) > 1)
+    capture = a_capture(inside, [1.0] * len(inside))
+    joined = join_power(capture, readings(seconds, watts), shape=shape).table.collect()
+    assert joined["watts"].null_count() == 1
+    knots = np.union1d(inside, seconds[(seconds >= inside[0]) & (seconds <= inside[-1])])
+    middles = (knots[:-1] + knots[1:]) / 2
+    lines = {"trapezoid": np.interp(middles, seconds, watts), "step": watts[np.searchsorted(seconds, middles)]}
+    expected = float(np.sum(lines[shape] * np.diff(knots)))
+    assert joined["energy_joules"].sum() == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+def simulated(offset=0.0, *, hours=2.0, noise=3.0, own=False):
+    seconds = np.arange(0, hours * 3600, 5.0)
+    load = bursts(seconds)
+    random = np.random.default_rng(1)
+    capture = a_capture(seconds, load, 150 + 2 * load if own else None)
+    polled = np.arange(-600, hours * 3600 + 600, 10.0) + 3.1
+    watts = 150 + 2 * bursts(polled) + random.normal(0, noise, len(polled))
+    return capture, readings(polled + offset, watts)
+
+
+def test_clocks_that_agree_raise_no_suspicion():
+    for own in (False, True):
+        joined = join_power(*simulated(own=own))
+        assert joined.suspected_offset is None
+        assert joined.correlation > 0.9
+        assert not joined.notes
+
+
+def test_a_clock_that_is_a_little_off_is_told_and_mended_by_the_offset():
+    capture, meter = simulated(240)
+    joined = join_power(capture, meter)
+    assert abs(joined.suspected_offset.total_seconds() + 240) <= 10
+    (note,) = [note for note in joined.notes if note.severity == "warning"]
+    assert "ahead of the capture's" in note.message
+    assert "time zone" not in note.message
+    again = join_power(capture, meter, offset=joined.suspected_offset)
+    assert again.suspected_offset is None
+    assert again.correlation > joined.correlation + 0.2
+
+
+@pytest.mark.parametrize(
+    ("hours", "zone", "offset"),
+    [(2, r"UTC\+02:00", "-2h"), (-5, "UTC-05:00", "5h"), (5.5, r"UTC\+05:30", "-5h30m"), (13, r"UTC\+13:00", "-13h")],
+)
+def test_a_meter_in_local_time_shares_no_time_and_the_error_names_the_zone(hours, zone, offset):
+    capture, meter = simulated(hours * 3600, hours=1.5)
+    with pytest.raises(ex.EsxparseError, match=rf"share no time: .*{zone} taken for UTC.*offset='{offset}'"):
+        join_power(capture, meter)
+    joined = join_power(capture, meter, offset=offset)
+    assert joined.suspected_offset is None
+    assert joined.table.collect()["watts"].null_count() == 1
+
+
+def test_a_zone_is_told_where_the_two_overlap_all_the_same():
+    capture, meter = simulated(3600, hours=4)
+    joined = join_power(capture, meter)
+    assert joined.suspected_offset == timedelta(hours=-1)
+    assert any("UTC+01:00" in note.message for note in joined.notes)
+
+
+def test_times_that_nothing_explains_are_no_zone():
+    capture, _ = simulated(hours=1.5)
+    other = np.arange(0, 5400, 10.0) + 6 * 3600
+    noise = np.random.default_rng(3).normal(200, 20, len(other))
+    with pytest.raises(ex.EsxparseError, match="share no time; offset= shifts"):
+        join_power(capture, readings(other, noise))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_meter_of_another_host_raises_no_suspicion(seed):
+    capture, _ = simulated()
+    seconds = np.arange(0, 7200, 10.0)
+    joined = join_power(capture, readings(seconds, 150 + 2 * bursts(seconds, seed=100 + seed)))
+    assert joined.suspected_offset is None
+
+
+def test_a_load_that_repeats_is_not_shifted_by_its_period():
+    seconds = np.arange(0, 7200, 5.0)
+    wave = 50 + 40 * np.sin(seconds / 600 * 2 * np.pi)
+    polled = np.arange(0, 7200, 10.0)
+    meter = readings(polled, 150 + 80 * np.sin(polled / 600 * 2 * np.pi))
+    assert join_power(a_capture(seconds, wave), meter).suspected_offset is None
+
+
+def test_a_load_that_does_not_change_says_nothing_of_the_clocks():
+    joined = join_power(a_capture(range(0, 600, 5), [50.0] * 120), readings(range(0, 600, 10), [200] * 60))
+    assert joined.suspected_offset is None
+    assert joined.correlation is None
+    assert any("cannot be said" in note.message for note in joined.notes)
+
+
+def test_the_whole_host_is_joined_and_another_sensor_when_asked_for():
+    frame = pl.concat(
+        [
+            readings(range(0, 100, 10), [200] * 10)["power"],
+            readings(range(0, 100, 5), [90] * 20, sensor="supply 1", kind="supply")["power"],
+            readings(range(1000, 1400, 10), [777] * 40, sensor="FastPowerMeter")["power"],
+        ]
+    )
+    power = ex.Recording("redfish", "power.jsonl", {"power": frame})
+    capture = a_capture([0, 40, 80], [1.0, 2.0, 3.0])
+    assert join_power(capture, power).table.collect()["watts"].to_list() == [None, 200, 200]
+    other = join_power(capture, power, sensor="supply 1")
+    assert other.sensor == "supply 1"
+    assert other.table.collect()["watts"].to_list() == [None, 90, 90]
+    with pytest.raises(ex.EsxparseError, match="no readings of sensor 'x'; it has: 'PowerControl 0', 'supply 1'"):
+        join_power(capture, power, sensor="x")
+
+
+def test_readings_without_times_cannot_be_joined():
+    power = ex.Recording("redfish", "p.json", {"power": pl.LazyFrame({"watts": [1.0]})})
+    with pytest.raises(ex.EsxparseError, match="have no times"):
+        join_power(a_capture([0, 5], [1.0, 2.0]), power)
+    with pytest.raises(ex.MissingTableError):
+        join_power(ex.Recording("esxtop", "c", {}), readings([0, 1], [1, 1]))
+    with pytest.raises(ex.EsxparseError, match="offset 'soon'"):
+        join_power(a_capture([0, 5], [1.0, 2.0]), readings([0, 5], [1, 1]), offset="soon")
+
+
+def test_the_bundled_capture_joins_with_polled_readings(busy_host):
+    start = busy_host.meta["start"]
+    span = (busy_host.meta["end"] - start).total_seconds()
+    seconds = (start - NOON).total_seconds() + np.arange(0, span + 10, 10.0)
+    table = join_power(busy_host, readings(seconds, [300] * len(seconds))).table.collect()
+    assert table["watts"].drop_nulls().to_list() == pytest.approx([300] * (busy_host.meta["samples"] - 1))
+    assert table["util_pct"].null_count() == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 10), st.integers(0, 900)), min_size=3, max_size=40))
+def test_energy_of_a_sensor_is_its_trapezoids(points):
+    seconds = np.cumsum([step for step, _ in points])
+    watts = [value for _, value in points]
+    row = energy(readings(seconds, watts)["power"]).collect().to_dicts()[0]
+    steps = np.diff(seconds)
+    known = steps <= 3 * np.median(steps)
+    expected = sum((a + b) / 2 * s for a, b, s, ok in zip(watts, watts[1:], steps, known, strict=False) if ok)
+    assert row["energy_joules"] == pytest.approx(expected)
+    assert row["energy_kwh"] == pytest.approx(expected / 3.6e6)
+    assert row["covered_s"] == pytest.approx(steps[known].sum())
+    assert (row["gaps"], row["gap_s"]) == (int((~known).sum()), pytest.approx(steps[~known].sum()))
+    assert row["readings"] == len(points)
+
+
+def test_energy_of_one_reading_is_not_known():
+    row = energy(readings([0], [100])["power"]).collect().to_dicts()[0]
+    assert row["energy_joules"] is None
+    assert row["watts_mean"] is None
+
+
+def test_watts_per_unit_of_no_work_is_none():
+    table = watts_per_unit(pl.LazyFrame({"watts": [300.0, 300.0, None], "iops": [1500, 0, 10]}), "iops").collect()
+    assert table["watts_per_unit"].to_list() == [0.2, None, None]
+    assert table["units_per_joule"].to_list() == [5, None, None]

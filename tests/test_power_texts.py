@@ -1,0 +1,352 @@
+"""Power readings in RIBCL, from IPMI tools and in CSV: the real files number by number, their variants, and damage."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import compose
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import esxparse as ex
+from esxparse.formats.power.stamps import stamp
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def ribcl(*bodies, status="0x0000", message="No error"):
+    response = f"<RESPONSE\n    STATUS=\"{status}\"\n    MESSAGE='{message}'\n     />\n"
+    return "".join(f'<?xml version="1.0"?>\r\n<RIBCL VERSION="2.23">\n{response}{body}</RIBCL>\n' for body in bodies)
+
+
+def readings(now, average, highest, lowest):
+    rows = {"PRESENT": now, "AVERAGE": average, "MAXIMUM": highest, "MINIMUM": lowest}
+    inside = "".join(f'<{name}_POWER_READING VALUE="{value}" UNIT="Watts"/>\n' for name, value in rows.items())
+    return f"<GET_POWER_READINGS>\n{inside}</GET_POWER_READINGS>\n"
+
+
+def chunked(text, size):
+    content = text.encode()
+    pieces = [content[at : at + size] for at in range(0, len(content), size)]
+    head = b"HTTP/1.1 200 OK\r\nDate: Mon, 02 Mar 2026 12:00:00 GMT\r\nExpires: Thu, 26 Oct 1995 00:00:00 GMT\r\n\r\n"
+    return head + b"".join(b"%03x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def opened(folder, content, name="power.txt", **options):
+    return ex.open(compose.write(folder, content, name), **options)
+
+
+def test_the_real_readings_of_an_ilo_3():
+    file = compose.real_data("power", "ilo3_ribcl_power_readings.raw.xml")
+    text = file.read_bytes().decode()
+    rec = ex.open(file)
+    (row,) = rec["power"].collect().to_dicts()
+    for column, name in {
+        "watts": "PRESENT",
+        "watts_average": "AVERAGE",
+        "watts_minimum": "MINIMUM",
+        "watts_maximum": "MAXIMUM",
+    }.items():
+        assert row[column] == float(re.search(rf'{name}_POWER_READING VALUE="(\d+)"', text)[1])
+    day, month, year, clock = re.search(r"\nDate: \w+, (\d+) (\w+) (\d+) ([\d:]+) GMT", text).groups()
+    assert f"{row['time']:%d %b %Y %H:%M:%S}" == f"{day} {month} {year} {clock}"
+    assert row["watts_cap"] is None
+    assert not [note for note in rec.notes if note.severity == "warning"]
+
+
+def test_the_real_cap_of_an_ilo_3_is_off():
+    rec = ex.open(compose.real_data("power", "ilo3_ribcl_power_cap.raw.xml"))
+    assert rec["settings"].collect().select("setting", "value").rows() == [("POWER_CAP", "OFF")]
+    assert "power" not in rec
+    assert not [note for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.mark.parametrize("size", [15, 16, 97, 150, 255, 4000])
+def test_chunk_sizes_anywhere_are_taken_out(tmp_path, size):
+    content = chunked(ribcl("", readings(108, 106, 157, 101), ""), size)
+    rec = opened(tmp_path, content)
+    expected = ("GET_POWER_READINGS", "system", "system", 108, 106, 101, 157, None, None)
+    assert rec["power"].collect().row(0) == (NOON, *expected)
+
+
+def test_a_cap_and_the_power_regulator(tmp_path):
+    alert = '<PWRALERT TYPE="PEAK"/><PWRALERT_SETTINGS THRESHOLD="200" DURATION="35"/>'
+    pwreg = f'<GET_PWREG><PCAP MODE="MAN"/><GET_HOST_POWER HOST_POWER="ON"/>{alert}</GET_PWREG>'
+    rec = opened(tmp_path, ribcl('<GET_POWER_CAP>\n<POWER_CAP>"350"</POWER_CAP>\n</GET_POWER_CAP>\n', pwreg))
+    assert rec["power"].collect()["watts_cap"].to_list() == [350]
+    found = dict(rec["settings"].collect().select("setting", "value").rows())
+    assert found == {
+        "POWER_CAP": "350",
+        "PCAP.MODE": "MAN",
+        "GET_HOST_POWER.HOST_POWER": "ON",
+        "PWRALERT.TYPE": "PEAK",
+        "PWRALERT_SETTINGS.THRESHOLD": "200",
+        "PWRALERT_SETTINGS.DURATION": "35",
+    }
+
+
+def test_the_power_summary_of_embedded_health(tmp_path):
+    summary = '<POWER_SUPPLY_SUMMARY><PRESENT_POWER_READING VALUE = "61 Watts"/></POWER_SUPPLY_SUMMARY>'
+    health = f"<GET_EMBEDDED_HEALTH_DATA><POWER_SUPPLIES>{summary}</POWER_SUPPLIES></GET_EMBEDDED_HEALTH_DATA>"
+    assert opened(tmp_path, ribcl(health))["power"].collect()["watts"].to_list() == [61]
+
+
+def test_an_error_of_an_ilo_is_told(tmp_path):
+    refused = ribcl("", status="0x005F", message="Login credentials rejected.")
+    with pytest.raises(ex.DamagedError, match="error 0x005F: Login credentials rejected"):
+        opened(tmp_path, refused)
+    rec = opened(tmp_path, ribcl(readings(1, 2, 3, 1)) + refused)
+    assert rec["power"].collect()["watts"].to_list() == [1]
+    assert any("0x005F" in note.message and note.severity == "warning" for note in rec.notes)
+
+
+def test_entities_are_refused(tmp_path):
+    bomb = (
+        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><RIBCL VERSION="2.0">&b;</RIBCL>'
+    )
+    with pytest.raises(ex.DamagedError, match="entities"):
+        opened(tmp_path, bomb)
+
+
+def test_a_cut_document_leaves_the_others(tmp_path):
+    whole = ribcl(readings(100, 100, 100, 100))
+    for text in (whole + whole[: len(whole) // 2], whole[: len(whole) // 2] + "\n" + whole):
+        rec = opened(tmp_path, text)
+        assert rec["power"].collect().height == 1
+        assert any("cut" in note.message for note in rec.notes)
+
+
+def test_every_number_of_the_real_dcmi_reading():
+    file = compose.real_data("power", "ipmitool_dcmi_power_reading.txt")
+    raw = dict(re.findall(r"^(.+?)\s+:\s+(.+?)\s*$", file.read_text(), re.MULTILINE))
+    (row,) = ex.open(file)["power"].collect().to_dicts()
+    watts = {
+        "watts": "Instantaneous power reading",
+        "watts_minimum": "Minimum during sampling period",
+        "watts_maximum": "Maximum during sampling period",
+        "watts_average": "Average power reading over sample period",
+    }
+    for column, label in watts.items():
+        assert row[column] == float(raw[label].split()[0])
+    assert row["interval_s"] == float(raw["Sampling period"].split()[0]) / 1000
+    assert f"{row['time']:%Y-%m-%d %H:%M:%S} UTC" == raw["IPMI timestamp"]
+
+
+def dcmi(watts, moment="Thu Jan  1 00:00:00 1970", state="activated"):
+    return f"""
+    Instantaneous power reading:                   {watts:5d} Watts
+    Minimum during sampling period:                   70 Watts
+    Maximum during sampling period:                  600 Watts
+    Average power reading over sample period:        220 Watts
+    IPMI timestamp:                           {moment}
+    Sampling period:                          00000005 Seconds.
+    Power reading state is:                   {state}
+
+"""
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["Mon Mar  2 13:00:00 CET 2026", "Mon Mar  2 13:00:10 CET 2026"],
+        ["2026-03-02T12:00:00Z", "2026-03-02T14:00:10+02:00"],
+        ["1772452800", "1772452810"],
+        ["Mo 2. Mär 13:00:00 CET 2026", "Mo 2. Mär 13:00:10 CET 2026"],
+        ["Mon, 02 Mar 2026 13:00:00 +0100", "Mon, 02 Mar 2026 13:00:10 +0100"],
+        ["Mon Mar  2 12:00:00 PM UTC 2026", "Mon Mar  2 12:00:10 PM UTC 2026"],
+    ],
+)
+def test_a_loop_with_dates_between_of_any_form(tmp_path, dates):
+    rec = opened(tmp_path, "".join(f"{date}\n{dcmi(200 + n)}" for n, date in enumerate(dates)))
+    table = rec["power"].collect()
+    assert table["time"].to_list() == [NOON, NOON + timedelta(seconds=10)]
+    assert table["watts"].to_list() == [200, 201]
+    assert any("not set" in note.message for note in rec.notes)
+
+
+def test_dates_that_follow_their_readings(tmp_path):
+    rec = opened(tmp_path, f"{dcmi(200)}2026-03-02T12:00:00Z\n{dcmi(201)}2026-03-02T12:00:10Z\n")
+    assert rec["power"].collect().select("watts").to_series().to_list() == [200, 201]
+    assert rec["power"].collect()["time"].to_list() == [NOON, NOON + timedelta(seconds=10)]
+    assert any("before it" in note.message for note in rec.notes)
+
+
+def test_dates_on_the_line_and_errors_between(tmp_path):
+    lines = [
+        "2026-03-02T12:00:00Z Instantaneous power reading:   214 Watts",
+        "Error: Unable to establish IPMI v2 / RMCP+ session",
+        "2026-03-02T12:00:20Z Instantaneous power reading:   216 Watts",
+    ]
+    rec = opened(tmp_path, "\n".join(lines) + "\n")
+    assert rec["power"].collect()["watts"].to_list() == [214, 216]
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert note.line == 2
+    assert "RMCP+" in note.message
+
+
+def test_a_bmc_that_does_not_measure(tmp_path):
+    rec = opened(tmp_path, dcmi(235, state="deactivated"))
+    assert rec["power"].collect()["watts"].to_list() == [None]
+    assert "time" not in rec["power"].collect().columns
+
+
+def test_freeipmi_and_a_limit(tmp_path):
+    text = (
+        "Current Power                        : 591 Watts\nMinimum Power over sampling duration : 558 watts\n"
+        "Maximum Power over sampling duration : 607 watts\nAverage Power over sampling duration : 572 watts\n"
+        "Time Stamp                           : 03/02/2026 - 12:0:1\n"
+        "Statistics reporting time period     : 10000 milliseconds\nPower Measurement                    : Active\n"
+        "    Current Limit State: Power Limit Active\n    Exception actions:   Hard Power Off\n"
+        "    Power Limit:         450 Watts\n    Correction time:     1000 milliseconds\n"
+    )
+    rec = opened(tmp_path, text)
+    (row,) = rec["power"].collect().to_dicts()
+    assert (row["watts"], row["watts_minimum"], row["watts_maximum"], row["watts_average"]) == (591, 558, 607, 572)
+    assert row["interval_s"] == 10
+    assert row["time"] == NOON + timedelta(seconds=1)
+    assert rec["power_undated"].collect()["watts_cap"].to_list() == [450]
+    assert not [note for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [
+            "Inlet Temp | 23.000 | degrees C | ok | na | 3.000 | na | 42.000 | 47.000 | na",
+            "Pwr Consumption | 168.000 | Watts | ok | na | na | na | 896.000 | 980.000 | na",
+            "PS1 Input Power | na | Watts | na | na | na | na | na | na | na",
+        ],
+        [
+            "Inlet Temp       | 23 degrees C      | ok",
+            "Pwr Consumption  | 168 Watts         | ok",
+            "PS1 Input Power  | no reading        | ns",
+        ],
+        [
+            "Inlet Temp       | 04h | ok  |  7.1 | 23 degrees C",
+            "Pwr Consumption  | 77h | ok  |  7.1 | 168 Watts",
+            "PS1 Input Power  | 60h | ns  | 10.1 | No Reading",
+        ],
+        ["Inlet Temp,23,degrees C,ok", "Pwr Consumption,168,Watts,ok", "PS1 Input Power,,,ns"],
+    ],
+    ids=["sensor", "sdr", "elist", "csv"],
+)
+def test_listings_of_sensors(tmp_path, lines):
+    rec = opened(tmp_path, "2026-03-02T12:00:00Z\n" + "\n".join(lines) + "\n")
+    (row,) = rec["power"].collect().to_dicts()
+    assert (row["time"], row["sensor"], row["kind"], row["watts"]) == (NOON, "Pwr Consumption", "system", 168)
+    assert row["inlet_celsius"] == 23
+    assert rec["sensors"].collect().height == 3
+
+
+def test_freeipmi_sensors(tmp_path):
+    text = "ID | Name            | Type    | Reading | Units | Event\n"
+    text += "9  | Pwr Consumption | Current | 168.00  | W     | 'OK'\n"
+    assert opened(tmp_path, text)["power"].collect()["watts"].to_list() == [168]
+
+
+@pytest.mark.parametrize(
+    "text", ["214 Watts", "", "12:00", "ok", "2026-13-45T00:00:00Z", "99999999999999999999", "é" * 30]
+)
+def test_what_is_no_time_is_none(text):
+    assert stamp(text) is None
+
+
+@given(st.datetimes(datetime(2001, 1, 1), datetime(2099, 1, 1)), st.integers(-12 * 4, 14 * 4))  # noqa: DTZ001  naive is what the strategy takes
+def test_a_time_written_is_the_time_read(moment, quarters):
+    east = timedelta(minutes=15 * quarters)
+    minutes = int(abs(east).total_seconds() // 60)
+    zone = f"{'-' if quarters < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+    expected = moment.replace(microsecond=0, tzinfo=UTC) - east
+    for form in ("%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S "):
+        assert stamp(moment.strftime(form) + zone).time == expected
+    assert stamp(moment.strftime(f"%a %b %e %H:%M:%S {zone} %Y")).time == expected
+
+
+def test_a_meter_s_columns_are_found_by_name(tmp_path):
+    rows = "2026-03-02 12:00:00+00:00,230,0.25,1\n2026-03-02 12:00:10+00:00,231,0.5,1\n"
+    text = f"Time,Volts,Power (kW),Energy (kWh)\n{rows}"
+    rec = opened(tmp_path, text, "meter.csv")
+    assert rec.format == "power_csv"
+    assert rec["power"].collect().select("time", "watts").rows() == [(NOON, 250), (NOON + timedelta(seconds=10), 500)]
+
+
+def test_columns_named_by_the_caller(tmp_path):
+    text = "a;b;c\n02.03.2026 12:00:00;1.234,5;9\n03.03.2026 12:00:00;7,25;9\n"
+    for options in ({"time_column": "a", "value_column": "b"}, {"time_column": "1", "value_column": "2"}):
+        rec = opened(tmp_path, text, "meter.csv", format="power_csv", **options)
+        assert rec["power"].collect()["watts"].to_list() == [1234.5, 7.25]
+        assert rec["power"].collect()["time"][0] == NOON
+
+
+def test_columns_that_cannot_be_told_are_listed(tmp_path):
+    text = "time,watts in,watts out\n2026-03-02T12:00:00Z,1,2\n"
+    with pytest.raises(
+        ex.EsxparseError, match=r"2 columns may be the one with the watts: name it with value_column.*3 'watts out'"
+    ):
+        opened(tmp_path, text, "meter.csv", format="power_csv")
+    with pytest.raises(ex.EsxparseError, match="no column 'x'; there are: 1 'time', 2 'watts in'"):
+        opened(tmp_path, text, "meter.csv", format="power_csv", value_column="x")
+
+
+def test_days_and_months_are_told_by_the_other_rows_or_asked_for(tmp_path):
+    sure = "date,watts\n03/02/2026 12:00:00,1\n03/13/2026 12:00:00,2\n"
+    assert opened(tmp_path, sure, "m.csv")["power"].collect()["time"][0] == NOON
+    doubtful = "date,watts\n03/02/2026 12:00:00,1\n"
+    with pytest.raises(ex.EsxparseError, match="date_order"):
+        opened(tmp_path, doubtful, "m.csv")
+    assert opened(tmp_path, doubtful, "m.csv", date_order="mdy")["power"].collect()["time"][0] == NOON
+
+
+def test_elapsed_seconds_are_no_time(tmp_path):
+    rec = opened(tmp_path, "time (s),watts\n0,100\n10,110\n", "m.csv", format="power_csv")
+    assert "time" not in rec["power"].collect().columns
+    assert rec["power"].collect()["elapsed_s"].to_list() == [0, 10]
+
+
+def test_rows_that_cannot_be_used_are_told(tmp_path):
+    text = "time,watts\n2026-03-02T12:00:00Z,1\nsoon,2\n2026-03-02T12:00:10Z,lots\n2026-03-02T12:00:20Z\n"
+    rec = opened(tmp_path, text, "m.csv")
+    assert rec["power"].collect()["watts"].to_list() == [1]
+    assert [note.line for note in rec.notes if note.severity == "warning"] == [3, 4, 5]
+
+
+def test_a_csv_without_watts_is_not_recognised(tmp_path):
+    for text in ("time,value\n1,2\n", "time,power factor\n2026-03-02T12:00:00Z,0.9\n", "a,b\n"):
+        with pytest.raises(ex.UnknownFormatError):
+            opened(tmp_path, text, "other.csv")
+
+
+def read_or_refused(file, form):
+    try:
+        return ex.open(file, format=form)
+    except ex.EsxparseError as error:
+        said = str(error)
+    assert "\n" not in said
+    return None
+
+
+SAMPLES = sorted(
+    path.name for kind in ("ribcl", "ipmi", "power") for path in (ex.datasets_dir() / "formats").glob(f"{kind}-*")
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(SAMPLES), st.data())
+def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data):
+    content = (ex.datasets_dir() / "formats" / name).read_bytes()
+    where, length = data.draw(st.integers(0, len(content))), data.draw(st.integers(0, 200))
+    how = data.draw(st.sampled_from(["cut", "nul", "lose", "twice", "noise", "utf-16"]))
+    middle = {"cut": b"", "nul": b"\0" * length, "lose": b"", "twice": content[where : where + length] * 2}.get(
+        how, data.draw(st.binary(max_size=40))
+    )
+    damaged = content[:where] + middle + (b"" if how == "cut" else content[where + length :])
+    if how == "utf-16":
+        damaged = content.decode().encode("utf-16")
+    file = compose.write(tmp_path_factory.mktemp("damage"), damaged, "damaged.txt")
+    form = {"ribcl": "ribcl", "ipmi": "ipmi", "power": "power_csv"}[name.partition("-")[0]]
+    if rec := read_or_refused(file, form):
+        assert all(rec[table].collect().height for table in rec)
+        assert how != "utf-16" or rec["power"].select(pl.len()).collect().item() >= 3

@@ -1,0 +1,127 @@
+"""vmkperf poll and read, composed: any number of PCPUs, several events in a file, damage."""
+
+from __future__ import annotations
+
+import compose
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies_of_text import damaged, reads_or_refuses
+
+import esxparse as ex
+from esxparse.errors import DamagedError
+from esxparse.formats import vmkperf as reader
+
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def block(event, polls, *, title="{} per second per cpu", command=""):
+    names = " ".join(f"pcpu{number}" for number in range(len(polls[0])))
+    lines = [
+        title.format(event),
+        "-" * 22,
+        names,
+        *(" ".join(f"{value:.2f}" for value in poll) + " " for poll in polls),
+    ]
+    return (f"{command}\n" if command else "") + "\n".join(lines) + "\n"
+
+
+def opened(folder, text):
+    return ex.open(compose.write(folder, text, "vmkperf.txt"))
+
+
+def rows(rec, *columns):
+    return rec["events"].collect().select(columns).rows()
+
+
+def test_a_poll_gives_rates_by_time_and_pcpu(tmp_path):
+    text = block("tlb_misses", [(100, 2.5), (300, 4)], command="~ # vmkperf poll tlb_misses -i 5 -n 2")
+    rec = opened(tmp_path, text)
+    assert rows(rec, "poll", "elapsed_s", "pcpu", "event", "rate_per_s", "count") == [
+        (1, 5.0, 0, "tlb_misses", 100.0, None),
+        (1, 5.0, 1, "tlb_misses", 2.5, None),
+        (2, 10.0, 0, "tlb_misses", 300.0, None),
+        (2, 10.0, 1, "tlb_misses", 4.0, None),
+    ]
+    assert (rec.meta["pcpus"], rec.meta["events"], rec.meta["interval"]) == (2, ("tlb_misses",), 5.0)
+    assert not rec.notes
+
+
+def test_without_the_command_line_the_interval_is_not_known(tmp_path):
+    rec = opened(tmp_path, block("inst", [(1, 2)]))
+    assert rows(rec, "elapsed_s", "rate_per_s") == [(None, 1.0), (None, 2.0)]
+    assert "interval" not in rec.meta
+
+
+def test_several_events_and_reads_stand_in_one_file(tmp_path):
+    text = block("a", [(1, 2)]) + block("b", [(3, 4, 5)]) + block("c", [(6e9, 7)], title="{}", command="vmkperf read c")
+    rec = opened(tmp_path, text)
+    assert rows(rec, "block", "pcpu", "event", "rate_per_s", "count") == [
+        (1, 0, "a", 1, None), (1, 1, "a", 2, None),
+        (2, 0, "b", 3, None), (2, 1, "b", 4, None), (2, 2, "b", 5, None),
+        (3, 0, "c", None, 6e9), (3, 1, "c", None, 7),
+    ]  # fmt: skip
+
+
+def test_lines_a_terminal_wrapped_are_put_together(tmp_path):
+    polls = [tuple(float(cpu + 100 * poll) for cpu in range(24)) for poll in range(3)]
+    wrapped = "\n".join(
+        "\n".join(" ".join(words[at : at + 7]) for at in range(0, len(words), 7)) if len(words) > 7 else line
+        for line in block("tlb", polls).split("\n")
+        for words in [line.split()]
+    )
+    rec = opened(tmp_path, wrapped)
+    assert rec.meta["pcpus"] == 24
+    assert [value for (value,) in rows(rec, "rate_per_s")] == [value for poll in polls for value in poll]
+    assert not rec.notes
+
+
+def test_a_line_that_is_not_whole_is_left_out_and_told_of(tmp_path):
+    rec = opened(tmp_path, block("tlb", [(1, 2, 3), (4, 5, 6)])[: -len("6.00 \n") - 1])
+    assert [value for (value,) in rows(rec, "rate_per_s")] == [1, 2, 3]
+    assert [note.severity for note in rec.notes] == ["warning"]
+
+
+def test_a_title_alone_is_one_clear_error(tmp_path):
+    with pytest.raises(DamagedError, match="no line of numbers of vmkperf"):
+        opened(tmp_path, block("tlb", [(1, 2)]).rsplit("\n", 2)[0])
+
+
+def test_the_poll_of_the_study_is_read(tmp_path):
+    # The layout of the blog's capture of 24 PCPUs, with other numbers.
+    polls = [tuple(1000.0 * cpu + poll for cpu in range(24)) for poll in (0, 1)]
+    text = block("tlbmisses", polls, command="~ # vmkperf poll tlb_misses -i 1 -n 2")
+    rec = opened(tmp_path, text)
+    frame = rec["events"].collect()
+    assert frame.height == 48
+    assert frame.filter(pcpu=23)["rate_per_s"].to_list() == [23000.0, 23001.0]
+    assert frame["elapsed_s"].unique().sort().to_list() == [1.0, 2.0]
+
+
+@MANY
+@given(
+    polls=st.integers(1, 40).flatmap(
+        lambda cpus: st.lists(st.lists(st.integers(0, 10**9), min_size=cpus, max_size=cpus), min_size=1, max_size=4)
+    ),
+    width=st.sampled_from([0, 5, 80]),
+)
+def test_what_is_written_is_read_back(tmp_path, polls, width):
+    text = block("event", polls)
+    if width:
+        head, *lines = text.split("\n")
+        words = (
+            "\n".join(" ".join(line.split()[at : at + width]) for at in range(0, len(line.split()), width))
+            for line in lines
+        )
+        text = "\n".join([head, *words])
+    rec = opened(tmp_path, text)
+    assert [value for (value,) in rows(rec, "rate_per_s")] == [value for poll in polls for value in poll]
+
+
+@MANY
+@given(
+    damage=damaged(block("tlb", [(1, 2, 3)] * 3, command="# vmkperf poll tlb -i 2") + block("b", [(9, 8)], title="{}"))
+)
+def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
+    assert reader.recognise(damage) in {True, False}
+    assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "vmkperf")

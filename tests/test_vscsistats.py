@@ -1,0 +1,204 @@
+"""vscsiStats: the real file number by number, and prints composed in both forms."""
+
+from __future__ import annotations
+
+import pytest
+from compose import real_data, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import esxparse as ex
+
+TITLES = {
+    ("io_length", "all"): "IO lengths of commands",
+    ("io_length", "read"): "IO lengths of Read commands",
+    ("io_length", "write"): "IO lengths of Write commands",
+    ("seek_distance", "all"): "distance (in LBNs) between successive commands",
+    ("seek_distance", "read"): "distance (in LBNs) between successive Read commands",
+    ("seek_distance", "write"): "distance (in LBNs) between successive Write commands",
+    ("seek_distance_of_16", "all"): "distance (in LBNs) between each command from the closest of previous 16",
+    ("latency", "all"): "latency of IOs in Microseconds (us)",
+    ("latency", "read"): "latency of Read IOs in Microseconds (us)",
+    ("latency", "write"): "latency of Write IOs in Microseconds (us)",
+    ("outstanding", "all"): "number of outstanding IOs when a new IO is issued",
+    ("outstanding", "read"): "number of outstanding Read IOs when a new Read IO is issued",
+    ("outstanding", "write"): "number of outstanding Write IOs when a new Write IO is issued",
+    ("interarrival", "all"): "latency of IO interarrival time in Microseconds (us)",
+    ("interarrival", "read"): "latency of IO interarrival time for Reads in Microseconds (us)",
+    ("interarrival", "write"): "latency of IO interarrival time for Writes in Microseconds (us)",
+}
+LIMITS = [512, 1024, 4095, 4096, 8192]
+
+
+def csv(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
+    lines = [f"Histogram: {title},virtual machine worldGroupID,{world},virtual disk handleID,{disk}"]
+    lines += ["min,512", "max,8192", "mean,4000", f"count,{sum(counts)}", "Frequency,Histogram Bucket Limit"]
+    lines += [f"{count},{limit}" for count, limit in zip(counts, [*limits, limits[-1]], strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def printed(title, counts, limits=LIMITS, disk="8194 (scsi0:1)", world=77):
+    lines = [f"Histogram: {title},virtual machine worldGroupID : {world},virtual disk handleID : {disk} {{"]
+    lines += [" min : 512", " max : 8192", " mean : 4000", f" count : {sum(counts)}", "   {"]
+    lines += [f"      {count:<15} (<= {limit:>18})" for count, limit in zip(counts[:-1], limits, strict=True)]
+    lines += [f"      {counts[-1]:<15} (> {limits[-1]:>19})", "   }", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def opened(tmp_path, content):
+    return ex.open(write(tmp_path, content, "vscsi.out"))
+
+
+def test_every_number_of_a_real_file():
+    path = real_data("misc", "vscsistats_esxi7.csv")
+    rec = ex.open(path)
+    assert not rec.notes
+    bins, sums, title, previous = [], [], None, None
+    # Independently: one line after the other, a title begins a histogram.
+    for line in path.read_text().splitlines():
+        first, *rest = line.split(",")
+        if first.startswith("Histogram: "):
+            kind = next(kind for kind, text in TITLES.items() if first == f"Histogram: {text}")
+            title, previous = (int(rest[1]), int(rest[3].split(" ")[0]), *kind), None
+            sums.append([*title])
+        elif first in {"min", "max", "mean", "count"}:
+            sums[-1].append(float(rest[0]))
+        elif first.isdecimal():
+            limit = int(rest[0])
+            bins.append((*title, previous, None if limit == previous else limit, int(first)))
+            previous = limit
+    whose = ("world_group_id", "handle_id", "histogram", "direction")
+    assert len(bins) == len(path.read_text().splitlines()) - 16 * 6
+    assert len(sums) == 16
+    assert rec["histograms"].collect().select(*whose, "from", "to", "count").rows() == bins
+    assert rec["summaries"].collect().select(*whose, "min", "max", "mean", "count").rows() == [
+        tuple(one) for one in sums
+    ]
+    assert rec["histograms"].collect()["disk"].unique().to_list() == ["scsi0:0"]
+
+
+@pytest.mark.parametrize("form", [csv, printed])
+def test_each_histogram_is_told_by_its_title(tmp_path, form):
+    rec = opened(tmp_path, "".join(form(title, [1, 2, 3, 4, 5, 6]) for title in TITLES.values()))
+    assert not rec.notes
+    found = rec["summaries"].collect()
+    assert found.select("histogram", "direction").rows() == list(TITLES)
+    assert dict(found.select("histogram", "unit").rows()) == {
+        "io_length": "bytes",
+        "seek_distance": "blocks",
+        "seek_distance_of_16": "blocks",
+        "latency": "us",
+        "outstanding": "ios",
+        "interarrival": "us",
+    }
+    assert found.select("world_group_id", "handle_id", "disk", "vm", "sample").unique().rows() == [
+        (77, 8194, "scsi0:1", None, 1)
+    ]
+
+
+@pytest.mark.parametrize("form", [csv, printed])
+def test_the_last_bin_has_no_end(tmp_path, form):
+    rec = opened(tmp_path, form(TITLES["io_length", "read"], [1, 2, 3, 4, 5, 6]))
+    assert rec["histograms"].collect().select("from", "to", "count").rows() == [
+        (None, 512, 1),
+        (512, 1024, 2),
+        (1024, 4095, 3),
+        (4095, 4096, 4),
+        (4096, 8192, 5),
+        (8192, None, 6),
+    ]
+    assert rec["summaries"].collect().select("min", "max", "mean", "count").row(0) == (512, 8192, 4000.0, 21)
+
+
+def test_several_disks_and_several_samples(tmp_path):
+    one = csv(TITLES["latency", "all"], [1, 0, 0, 0, 0, 0])
+    other = csv(TITLES["latency", "all"], [5, 0, 0, 0, 0, 0], disk="8195")
+    rec = opened(tmp_path, one + other + one + other)
+    assert rec.meta == {"samples": 2, "disks": 2}
+    assert rec["summaries"].collect().select("sample", "handle_id", "disk", "count").rows() == [
+        (1, 8194, "scsi0:1", 1),
+        (1, 8195, None, 5),
+        (2, 8194, "scsi0:1", 1),
+        (2, 8195, None, 5),
+    ]
+
+
+def test_the_list_of_vms_names_them(tmp_path):
+    listed = (
+        "Virtual Machine worldGroupID: 77, Virtual Machine Display Name: web, two, "
+        "Virtual Machine Config File: /vmfs/volumes/a/web.vmx, {\n Virtual SCSI Disk handleID: 8194 (scsi0:1)\n}\n"
+    )
+    rec = opened(tmp_path, listed + printed(TITLES["latency", "all"], [1, 0, 0, 0, 0, 0]))
+    assert rec["histograms"].collect()["vm"].unique().to_list() == ["web, two"]
+    assert not rec.notes
+
+
+def test_a_histogram_not_known_is_kept(tmp_path):
+    rec = opened(tmp_path, csv(TITLES["latency", "all"], [1] * 6) + csv("zone resets (Write commands)", [1] * 6))
+    assert rec["summaries"].collect().select("histogram", "direction", "unit").row(1) == (
+        "zone_resets_write_commands",
+        "write",
+        None,
+    )
+    assert [note.severity for note in rec.notes] == ["info"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("4,4096\n", ""), "hold 17 commands, its count says 21"),
+        (lambda text: text.replace("6,8192\n", ""), "its last bin"),
+        (lambda text: text.replace("3,4095\n4,4096\n", "4,4096\n3,4095\n"), "do not rise"),
+        (lambda text: text.replace("4,4096", "4,4o96"), "not understood, left out: '4,4o96'"),
+        (lambda text: text.replace("count,21\n", ""), "does not say how many"),
+        (lambda text: text.removesuffix("92\n"), "the file ends in this line"),
+        (lambda text: text + "vscsiStats: killed\n", "not understood"),
+        (lambda text: text.replace("4,4096", f"{10**25},4096"), "not understood"),
+    ],
+)
+def test_what_is_odd_is_said(tmp_path, change, message):
+    rec = opened(tmp_path, change(csv(TITLES["io_length", "all"], [1, 2, 3, 4, 5, 6])))
+    assert any(message in note.message and note.line for note in rec.notes)
+    assert {note.severity for note in rec.notes} == {"warning"}
+
+
+def test_nothing_collected_is_one_clear_error(tmp_path):
+    with pytest.raises(ex.DamagedError, match="no histogram with a bin") as caught:
+        opened(tmp_path, csv(TITLES["io_length", "all"], [0] * 6).split("Frequency")[0])
+    assert "\n" not in str(caught.value)
+
+
+NUMBERS = st.lists(st.integers(0, 10**12), min_size=3, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NUMBERS, st.sampled_from(list(TITLES.items())), st.integers(1, 10**9), st.sampled_from([csv, printed]))
+def test_numbers_written_are_read_back(tmp_path_factory, counts, title, world, form):
+    limits = [-(2**place) for place in range(len(counts) // 2, 0, -1)]
+    limits += [2**place for place in range(len(counts) - 1 - len(limits))]
+    content = form(title[1], counts, limits, world=world)
+    rec = opened(tmp_path_factory.mktemp("round"), content)
+    assert not rec.notes
+    got = rec["histograms"].collect()
+    assert got["count"].to_list() == counts
+    assert got["to"].to_list() == [*limits, None]
+    assert got["from"].to_list() == [None, *limits]
+    assert got.select("world_group_id", "histogram", "direction").unique().rows() == [(world, *title[0])]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
+    form = data.draw(st.sampled_from([csv, printed]))
+    document = "".join(form(title, [1, 2, 3, 4, 5, 6]) for title in TITLES.values()).encode()
+    begin = data.draw(st.integers(0, len(document)))
+    end = data.draw(st.integers(begin, min(len(document), begin + 300)))
+    splice = data.draw(st.sampled_from([b"", b"\0" * 40, document[begin:end] * 2]) | st.binary(max_size=30))
+    damaged = document[:begin] + splice + (document[end:] if data.draw(st.booleans()) else b"")
+    try:
+        rec = opened(tmp_path_factory.mktemp("damage"), damaged)
+        assert all(rec[name].collect().height for name in rec)
+        said = ""
+    except ex.EsxparseError as error:
+        said = str(error)
+    assert "\n" not in said
