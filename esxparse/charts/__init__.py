@@ -1,8 +1,9 @@
 """Charts: a table in, an `altair.Chart` out.
 
-One module per topic: `cpu`, `memory`, `storage`, `network`, `power`. Every builder takes a frame of `esxparse.metrics`
-(or None), reduces it before drawing (`reduce`), and gives None where there is nothing to draw: a chart over no data
-would only look like an answer. `theme.use()` switches altair to the look of the reports.
+One module per topic: `cpu`, `memory`, `storage`, `network`, `power`, and `workload` and `latency` for benchmarks. Every
+builder takes a frame of `esxparse.metrics` (or None), reduces it before drawing (`reduce`), and gives None where there
+is nothing to draw: a chart over no data would only look like an answer. `theme.use()` switches altair to the look of
+the reports.
 
 Altair takes more than a second to import, so the modules are loaded when first asked for: `charts.cpu.host(...)`.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["cpu", "marks", "memory", "network", "power", "reduce", "storage", "theme"]
+__all__ = ["cpu", "latency", "marks", "memory", "network", "power", "reduce", "storage", "theme", "workload"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -116,7 +116,7 @@ def _theme() -> alt.theme.ThemeConfig:
             "labelFontSize": 11,
             "titleFontSize": 11,
             "titleFontWeight": "normal",
-            "labelLimit": 170,
+            "labelLimit": 190,
             "symbolType": "square",
             "symbolStrokeWidth": 0,
             "columnPadding": 14,

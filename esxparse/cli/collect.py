@@ -25,7 +25,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     about = "ask a BMC for its power readings while a capture runs"
     parser = subparsers.add_parser("collect", help=about, description=f"{about[:1].upper()}{about[1:]}.")
-    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to ask for")
     power = kinds.add_parser("power", help="power readings of a BMC, by Redfish", description=_DESCRIPTION)
     power.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
     power.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; - is standard output")

@@ -16,7 +16,7 @@ _HOMES = {
     "report": "run",
     "templates": "library",
 }
-_MODULES = frozenset({"blocks", "export", "kernel", "library", "listing", "page", "run", "verdict"})
+_MODULES = frozenset({"blocks", "export", "kernel", "library", "listing", "page", "run", "verdict", "workload"})
 
 __all__ = ["Parameter", "Template", "find", "report", "templates"]
 

@@ -193,7 +193,7 @@ def _execute(
 def _failure(name: str, value: str) -> str:
     text = " ".join(_ANSI.sub("", value).split())
     # Errors of esxparse are written for the user and need no class name in front.
-    return text if name.endswith("Error") and name in _OWN else f"{name}: {text}"
+    return text if name.endswith("Error") and name in _OWN else f"{name}: {text[:_LONGEST_REASON]}"
 
 
 def _own(base: type[Exception]) -> frozenset[str]:

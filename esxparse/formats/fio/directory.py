@@ -14,7 +14,8 @@ The name of a log has a number: fio counts the jobs of a run from 1, in the orde
 part of its own. With `group_reporting` jobs are missing there: a log then keeps the name it was given, unless all jobs
 have one name. The output tells the release, and with it the unit of latencies.
 
-A directory is one of fio if a file in it is fio's and none belongs to another format that is read here.
+A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
+else lies beside them (lscpu's output, the job file) is named in a note.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_names import log_name
 from esxparse.formats.fio.log_units import Told
 from esxparse.formats.fio.output import is_output, parse_output
-from esxparse.formats.registry import readers
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.formats.text import read_text
 from esxparse.recording import Note, Recording
@@ -100,12 +101,11 @@ def _looked_at(path: Path) -> _File:
 
 
 def recognise_directory(path: Path) -> bool:
-    """Whether a directory holds output or logs of fio, and no capture of another format."""
+    """Whether a directory holds output or logs of fio, and no esxtop capture."""
     files = _files(path)
     if not any(file.kind in {"output", "log"} for file in files):
         return False
-    others = [reader for reader in readers() if reader.FORMAT != logs.FORMAT]
-    return not any(reader.recognise(file.head) for file in files if file.kind == "other" for reader in others)
+    return not any(esxtop.recognise(file.head) for file in files if file.kind == "other")
 
 
 def _of(file: str, notes: Iterable[Note]) -> list[Note]:

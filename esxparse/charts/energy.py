@@ -1,0 +1,354 @@
+"""Power profiles: watts of every sensor over time, beside the load, against the load, and what a unit of work costs.
+
+The builders take the frames of `esxparse.reports.power_profile`. Lines end where the readings have a gap, as the energy
+does (`esxparse.metrics.energy`). Each gives None where there is nothing to draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import MAX_SERIES, over_time, rounded, with_labels
+from esxparse.charts.theme import colour
+from esxparse.metrics.energy import LONGEST_GAP
+
+KINDS: Final = {
+    "system": "Power of the whole host",
+    "supply": "Power of the power supplies",
+    "part": "Power of parts of the host",
+}
+"""Kind of a sensor -> title of its chart. Kinds are never added up: they measure the same watts again."""
+
+PARTS: Final = {"cpu_watts": "CPUs", "dimm_watts": "Memory", "gpu_watts": "GPUs", "fan_watts": "Fans"}
+"""Column of a reading -> part of the host it is the power of."""
+
+SURROUNDINGS: Final = {
+    "inlet_celsius": ("Inlet temperature", "degrees Celsius", "°C"),
+    "temperature_celsius": ("Temperature", "degrees Celsius", "°C"),
+    "cpu_mhz": ("CPU frequency, as the BMC has it", "MHz", "MHz"),
+    "cpu_util_pct": ("CPU utilisation, as the BMC has it", "%", "%"),
+}
+"""Column of a reading -> title, title of the axis, unit."""
+
+IDLE_PCT: Final = 5.0
+FULL_PCT: Final = 95.0
+"""Load below which a host is idle, and above which it is fully loaded."""
+
+_MOST_POINTS: Final = 600
+_DOTS_BELOW: Final = 40
+_FEWEST_FOR_A_LINE: Final = 10
+_ENDS: Final = 0.05
+"""Share of the samples that stand for the lowest and the highest load."""
+
+_LABEL_WIDTH: Final = 30
+
+
+@dataclass(frozen=True)
+class _Limit:
+    warn: float | None
+    critical: float | None = None
+
+
+def _by_part(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Number the stretches between gaps: `part`, of each `label`."""
+    step = pl.col("time").diff().dt.total_microseconds().over("label")
+    usual = step.filter(step > 0).median().over("label")
+    gap = (step > LONGEST_GAP * usual).fill_null(value=False)
+    return frame.sort("label", "time").with_columns(part=gap.cast(pl.Int64).cum_sum().over("label"))
+
+
+def _lines(  # noqa: PLR0913  words of one chart
+    frame: pl.LazyFrame,
+    *,
+    title: str,
+    about: str = "",
+    y_title: str,
+    noun: str,
+    unit: str,
+    order: list[str] | None = None,
+    cap: float | None = None,
+    zero: bool = True,
+    since_start: bool = False,
+) -> alt.LayerChart | None:
+    """Lines of `value` of each `label` over `time`, over the band from `low` to `high`, broken at gaps."""
+    reduced = over_time(
+        _by_part(frame.filter(pl.col("value").is_not_null())), ["value", "low", "high"], ["label", "part"]
+    )
+    if reduced.frame.is_empty():
+        return None
+    table = reduced.frame.select("label", "part", "time", "value", low="low_min", high="high_max")
+    every = order or table.group_by("label").agg(pl.col("value").mean()).sort("value", "label", descending=True)[
+        "label"
+    ].to_list()
+    names = every[:MAX_SERIES]
+    shown = table.filter(pl.col("label").is_in(names)).sort("label", "time")
+    band = bool((shown["high"] > shown["low"]).any())
+    levels = _Limit(cap) if cap else None
+    top = marks.top_of(shown["high"].to_list(), levels)
+    scale = alt.Scale(domain=[0, top], nice=False) if zero else alt.Scale(zero=False)
+    x = marks.time_x(shown["time"])
+    if since_start:
+        x = x.title("Time since the first reading, h:min").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
+    base = alt.Chart(rounded(shown)).encode(x, detail=["part:N"])
+    y, hue = alt.Y("value:Q", title=y_title, scale=scale), marks.series_colour(names, legend=len(names) > 1)
+    tips: list[Any] = [alt.Tooltip("label:N", title=noun)]
+    tips += [] if since_start else [marks.time_tip(title="From (UTC)" if reduced.step_s else "Time (UTC)")]
+    tips += [marks.number_tip("value", f"mean, {unit}" if reduced.step_s else unit)]
+    layers: list[Any] = []
+    if band:
+        tips += [marks.number_tip("low", f"lowest, {unit}"), marks.number_tip("high", f"highest, {unit}")]
+        area = base.mark_area(opacity=0.16).encode(alt.Y("high:Q", title=y_title, scale=scale), alt.Y2("low:Q"))
+        layers.append(area.encode(color=hue))
+    layers.append(base.mark_line().encode(y, color=hue))
+    few = shown.height <= _DOTS_BELOW * len(names)
+    hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
+    seen = alt.when(hover).then(alt.value(1)).otherwise(alt.value(0.8 if few else 0))
+    dots = base.mark_point(filled=True, size=26 if few else 70).encode(y, color=hue, tooltip=tips, opacity=seen)
+    layers.append(dots.add_params(hover))
+    left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
+    spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
+    gaps = "lines end at gaps" if table["part"].max() else ""
+    alone = names[0] if len(names) == 1 and noun != "" and names[0] not in title else ""
+    from_zero = "" if zero else "the axis does not begin at 0"
+    heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)
+    whole = marks.layered(*layers, *marks.rules(levels, top, unit, words=("cap", "cap"))).properties(title=heading)
+    return marks.fluid(whole, f"{title} over time, {y_title}.")
+
+
+def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.LayerChart | None:
+    """Watts of each sensor of a kind over time, with the cap where there is one.
+
+    Args:
+        readings: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
+            are only distances from the first).
+        kind: One of `KINDS`.
+        cap: W allowed, where one is set.
+    """
+    rows = readings.filter(pl.col("kind") == kind, pl.col("watts").is_not_null(), pl.col("time").is_not_null())
+    # A BMC's minimum and maximum belong to the reading where they are of its own period; often they are of 20 minutes.
+    step = pl.col("time").sort().diff().dt.total_microseconds() / 1e6
+    own = (pl.col("interval_s") <= 2 * step.filter(step > 0).median()).over("label").fill_null(value=False)
+    value = pl.col("watts")
+    frame = rows.select(
+        "time",
+        "label",
+        "since_start",
+        value=value,
+        low=pl.when(own).then(pl.min_horizontal(value, "watts_minimum")).otherwise(value),
+        high=pl.when(own).then(pl.max_horizontal(value, "watts_maximum")).otherwise(value),
+    ).collect()
+    return _lines(
+        frame.lazy(),
+        title=KINDS[kind],
+        y_title="watts",
+        noun="Sensor",
+        unit="W",
+        cap=cap,
+        since_start=bool(frame["since_start"].any()),
+    )
+
+
+def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
+    """Power of CPUs, memory, GPUs and fans over time, of the sensor that has most of them.
+
+    Args:
+        readings: `time, label` and any of `PARTS`.
+    """
+    there = [name for name in PARTS if name in readings.collect_schema().names()]
+    long = (
+        readings.filter(pl.col("time").is_not_null())
+        .unpivot(there, index=["time", "label"], variable_name="of", value_name="value")
+        .filter((pl.col("value") > 0).any().over("of", "label"), pl.col("value").is_not_null())
+        .with_columns(sensor="label", label=pl.col("of").replace_strict(PARTS, return_dtype=pl.String))
+        .collect()
+    )
+    if long.is_empty():
+        return None
+    sensor = long["sensor"].value_counts(sort=True)["sensor"][0]
+    rows = long.filter(pl.col("sensor") == sensor).with_columns(low="value", high="value").lazy()
+    about = f"of {sensor}; part of the host's power"
+    return _lines(rows, title="What draws it", about=about, y_title="watts", noun="Part", unit="W")
+
+
+def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
+    """A temperature, the CPUs' frequency or utilisation over time, as the meter has it.
+
+    Args:
+        readings: `time, label` and the column `value`.
+        value: One of `SURROUNDINGS`.
+    """
+    if value not in readings.collect_schema().names():
+        return None
+    title, y_title, unit = SURROUNDINGS[value]
+    column = pl.col(value)
+    rows = readings.filter(pl.col("time").is_not_null()).select("time", "label", value=column, low=column, high=column)
+    return _lines(rows, title=title, y_title=y_title, noun="Sensor", unit=unit, zero=unit == "%")
+
+
+def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
+    """The power that is laid beside the load: the meter's on the capture's samples, and esxtop's own.
+
+    Args:
+        beside: `time, watts, watts_esxtop`.
+        name: What measured `watts`.
+    """
+    names = {"watts": name, "watts_esxtop": "esxtop"}
+    rows = (
+        beside.unpivot(list(names), index="time", value_name="value", variable_name="of")
+        .filter(pl.col("value") > 0)
+        .with_columns(label=pl.col("of").replace_strict(names), low="value", high="value")
+        .unique(["time", "label"])
+        .collect()
+    )
+    order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]
+    return _lines(
+        rows.lazy(),
+        title="Power on the capture's samples",
+        y_title="watts",
+        noun="By",
+        unit="W",
+        order=order,
+        zero=False,
+    )
+
+
+def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
+    """The load in the same stretch of time.
+
+    Args:
+        beside: `time, util_pct, used_pct`.
+        load: What the load is, in words.
+    """
+    names = {"util_pct": "Util (not halted)", "used_pct": "Used (work, at nominal clock)"}
+    rows = (
+        beside.filter(pl.col("watts").is_not_null())
+        .unpivot(list(names), index="time", value_name="value", variable_name="of")
+        .filter(pl.col("value").is_not_null())
+        .with_columns(label=pl.col("of").replace_strict(names), low="value", high="value")
+        .collect()
+    )
+    order = [one for one in names.values() if one in rows["label"].to_list()]
+    return _lines(rows.lazy(), title=load, y_title="% of all CPUs", noun="Load", unit="%", order=order, zero=False)
+
+
+def _ends(points: pl.DataFrame) -> pl.DataFrame:
+    """Mean power at the lowest and at the highest load there was, with what to call them."""
+    count = max(1, round(points.height * _ENDS))
+    ordered = points.sort("util_pct")
+    found = []
+    for place, rows in (("low", ordered.head(count)), ("high", ordered.tail(count))):
+        util, watts = float(rows["util_pct"].mean() or 0.0), float(rows["watts"].mean() or 0.0)  # type: ignore[arg-type]
+        if place == "low":
+            word = "idle" if util <= IDLE_PCT else "lowest load"
+        else:
+            word = "full load" if util >= FULL_PCT else "highest load"
+        found.append({"place": place, "util_pct": util, "watts": watts, "text": f"{word}: {watts:,.0f} W at {util:.0f} %"})
+    return pl.DataFrame(found)
+
+
+def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
+    """Slope (W per % util), intercept (W) and correlation of the straight line through the points; None if none is.
+
+    >>> fit(pl.DataFrame({"util_pct": [float(n) for n in range(10)], "watts": [100.0 + 2 * n for n in range(10)]}))
+    (2.0, 100.0, 1.0)
+    """
+    if points.height < _FEWEST_FOR_A_LINE or points["util_pct"].n_unique() < _FEWEST_FOR_A_LINE // 2:
+        return None
+    util, watts = pl.col("util_pct"), pl.col("watts")
+    found = points.select(
+        slope=pl.cov(util, watts) / util.var(), correlation=pl.corr(util, watts), util=util.mean(), watts=watts.mean()
+    ).row(0, named=True)
+    if found["slope"] is None or found["correlation"] is None or found["correlation"] != found["correlation"]:
+        return None
+    return (
+        round(found["slope"], 6),
+        round(found["watts"] - found["slope"] * found["util"], 6),
+        round(found["correlation"], 6),
+    )
+
+
+def against_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
+    """Power against util, one point per sample, with the lowest and the highest load marked: the server's power curve.
+
+    Args:
+        beside: `time, util_pct, watts`.
+        load: What the load is, in words.
+    """
+    points = (
+        beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
+        .select("time", "util_pct", "watts")
+        .sort("time")
+        .collect()
+    )
+    if points.height < 2:  # noqa: PLR2004  one point is no curve
+        return None
+    every = -(-points.height // _MOST_POINTS)
+    drawn = points.gather_every(every)
+    x = alt.X("util_pct:Q", title=f"{load}, %", scale=alt.Scale(zero=False, padding=12))
+    y = alt.Y("watts:Q", title="watts", scale=alt.Scale(zero=False, padding=16))
+    tips = [marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")]
+    dots = alt.Chart(rounded(drawn)).mark_point(filled=True, size=36, opacity=0.5, color=colour("blue"))
+    layers: list[Any] = [dots.encode(x, y, tooltip=tips)]
+    said = f"every {every}th sample" if every > 1 else "one point per sample"
+    line = fit(points)
+    if line is not None:
+        slope, intercept, correlation = line
+        low, high = float(points["util_pct"].min()), float(points["util_pct"].max())  # type: ignore[arg-type]
+        ends = pl.DataFrame({"util_pct": [low, high], "watts": [intercept + slope * low, intercept + slope * high]})
+        rule = alt.Chart(rounded(ends)).mark_line(color=colour("rest"), strokeDash=[5, 4]).encode(x, y)
+        layers.append(rule)
+        said += f"; line: {slope:+.2f} W per % util (correlation {correlation:.2f})"
+    marked = _ends(points)
+    if marked["util_pct"].n_unique() > 1:
+        base = alt.Chart(rounded(marked)).encode(x, y)
+        layers.append(base.mark_point(shape="diamond", filled=True, size=120, color=colour("ink"), opacity=1))
+        for place, align, dx in (("low", "left", 9), ("high", "right", -9)):
+            one = alt.Chart(rounded(marked.filter(pl.col("place") == place)))
+            word = {"align": align, "dx": dx, "dy": -9}
+            rim = one.mark_text(**word, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.8, strokeJoin="round")
+            text = one.mark_text(**word, color=colour("ink"), fontWeight=600)
+            layers += [layer.encode(x, y, text="text:N") for layer in (rim, text)]
+    heading = marks.heading("Power against load", said)
+    return marks.fluid(marks.layered(*layers).properties(title=heading), "Power against CPU util, watts.", 280)
+
+
+def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
+    """What a unit of work costs in watts, against the load: it falls as the idle power is shared by more work.
+
+    Args:
+        units: `time, util_pct, watts_per_unit`.
+        name: What the work is.
+        unit: Its unit.
+    """
+    points = (
+        units.filter(pl.col("watts_per_unit").is_not_null(), pl.col("util_pct").is_not_null())
+        .select("time", "util_pct", "watts_per_unit")
+        .sort("time")
+        .collect()
+    )
+    if points.height < _FEWEST_FOR_A_LINE:
+        return None
+    every = -(-points.height // _MOST_POINTS)
+    chart: alt.Chart = (
+        alt.Chart(
+            rounded(points.gather_every(every)),
+            title=marks.heading(f"Watts per {name}", f"every {every}th sample" if every > 1 else "one point per sample"),
+        )
+        .mark_point(filled=True, size=36, opacity=0.5, color=colour("teal"))
+        .encode(
+            alt.X("util_pct:Q", title="host util, %", scale=alt.Scale(zero=False, padding=12)),
+            alt.Y("watts_per_unit:Q", title=unit, scale=alt.Scale(zero=False, padding=12)),
+            tooltip=[marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts_per_unit", unit)],
+        )
+    )
+    return marks.fluid(chart, f"Watts per {name} against CPU util.")
+
+
+def labelled(readings: pl.LazyFrame) -> pl.LazyFrame:
+    """Add `label`, short enough for a legend, from `name`."""
+    return with_labels(readings, "name", width=_LABEL_WIDTH)

@@ -1,0 +1,171 @@
+"""How latencies spread: percentiles, distributions, and the histograms of vscsiStats."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import MAX_SERIES, rounded
+from esxparse.charts.theme import colour
+from esxparse.charts.workload import DIRECTIONS
+
+_MOST_BINS: Final = 60
+_MOST_OUTLINES: Final = 5
+_NINES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+
+
+def _nines(percentile: float) -> float:
+    """Where a percentile stands on an axis on which each nine takes the same room."""
+    return -math.log10(max(1 - percentile / 100, 1e-6))
+
+
+def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
+    """Latency at each percentile: how bad the rare I/Os are. Each further nine takes the same room.
+
+    Args:
+        table: `label` (what the line is), `percentile`, `latency_ms`.
+    """
+    points = (
+        table.filter(pl.col("percentile") > 0, pl.col("percentile") < 100, pl.col("latency_ms") > 0)  # noqa: PLR2004
+        .with_columns(at=pl.col("percentile").map_elements(_nines, return_dtype=pl.Float64))
+        .sort("label", "percentile")
+        .collect()
+    )
+    if points.is_empty():
+        return None
+    every = points["label"].unique(maintain_order=True).to_list()
+    worst = points.group_by("label").agg(pl.col("latency_ms").max()).sort("latency_ms", descending=True)
+    chosen = worst["label"].head(MAX_SERIES).to_list()
+    labels = [label for label in every if label in chosen]
+    ticks = {_nines(one): f"{one:g} %" for one in _NINES if _nines(one) <= points["at"].max()}  # type: ignore[operator]
+    names = " : ".join(f"abs(datum.value - {at}) < 1e-4 ? '{words}'" for at, words in ticks.items())
+    base = alt.Chart(rounded(points.filter(pl.col("label").is_in(labels)))).encode(
+        alt.X(
+            "at:Q",
+            title="Share of the I/Os that took at most so long",
+            axis=alt.Axis(values=list(ticks), labelExpr=f"{names} : ''", grid=True),
+        ),
+        alt.Y("latency_ms:Q", title="Latency, ms (log scale)", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=5)),
+        color=marks.series_colour(labels),
+    )
+    tips = [
+        alt.Tooltip("label:N", title="Test"),
+        alt.Tooltip("percentile:Q", title="Percentile"),
+        marks.number_tip("latency_ms", "ms", 3),
+    ]
+    left_out = f"the {len(labels)} of {len(every)} with the highest" if len(every) > len(labels) else ""
+    chart = marks.layered(base.mark_line(), base.mark_point(filled=True, size=40).encode(tooltip=tips))
+    heading = marks.heading("Latency percentiles", left_out)
+    return marks.fluid(chart.properties(title=heading), "Latency at each percentile, by test, milliseconds.", 260)
+
+
+def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt.LayerChart | None:
+    """How the I/Os spread over latencies: the share in each bin, as bars of one test or outlines of several.
+
+    Bins finer than ten to a power of ten are put together to such.
+
+    Args:
+        bins: `label`, `from_ms`, `to_ms` (null: open end), `share_pct`.
+        title: Heading.
+    """
+    table = bins.filter(pl.col("share_pct") > 0).sort("label", "from_ms").collect()
+    if table.is_empty():
+        return None
+    every = table["label"].unique(maintain_order=True).to_list()
+    labels = every[:_MOST_OUTLINES]
+    drawn = _decade_bins(table.filter(pl.col("label").is_in(labels)))
+    scale = alt.Scale(type="log", domain=drawn.select(pl.col("low").min(), pl.col("high").max()).row(0), nice=False)
+    x_title = "Latency, ms (log scale)"
+    tips = [
+        alt.Tooltip("label:N", title="Test"),
+        marks.number_tip("low", "from, ms", 4),
+        marks.number_tip("high", "to, ms", 4),
+        marks.number_tip("share_pct", "% of the I/Os"),
+    ]
+    base = alt.Chart(drawn.select("label", "low", "high", "share_pct", "zero"))
+    y = alt.Y("share_pct:Q", title="% of the I/Os", stack=None)
+    x = alt.X("low:Q", title=x_title, scale=scale, axis=alt.Axis(tickCount=6, format="~g"))
+    layers: list[alt.Chart]
+    if len(labels) == 1:
+        layers = [base.mark_rect(color=colour("blue")).encode(x, y, alt.X2("high:Q"), alt.Y2("zero:Q"), tooltip=tips)]
+    else:
+        hue = marks.series_colour(labels)
+        outline = _with_gaps(drawn)
+        layers = [
+            alt.Chart(outline).mark_line(interpolate="step-after").encode(x, y, color=hue),
+            base.mark_point(filled=True, size=25, opacity=0.01).encode(x, y, color=hue, tooltip=tips),
+        ]
+    left_out = f"{len(labels)} of {len(every)} tests" if len(every) > len(labels) else ""
+    chart = marks.layered(*layers).properties(title=marks.heading(title, left_out))
+    return marks.fluid(chart, f"{title}: share of I/Os by latency.", 240)
+
+
+def _decade_bins(table: pl.DataFrame) -> pl.DataFrame:
+    """label, low, high, share_pct, zero: bins with two ends above 0, none narrower than a tenth of a power of ten."""
+    least = float(table.filter(pl.col("to_ms") > 0)["to_ms"].min() or 1e-3) / 2  # type: ignore[arg-type]
+    ends = table.with_columns(low=pl.max_horizontal(pl.col("from_ms").fill_null(0), pl.lit(least))).with_columns(
+        high=pl.coalesce("to_ms", pl.col("low") * 2)
+    )
+    if table["from_ms"].n_unique() > _MOST_BINS:
+        tenth = (pl.col("low").log10() * 10 + 1e-9).floor()
+        ends = ends.group_by("label", tenth.alias("tenth"), maintain_order=True).agg(pl.col("share_pct").sum())
+        ends = ends.with_columns(low=10 ** (pl.col("tenth") / 10), high=10 ** ((pl.col("tenth") + 1) / 10))
+    return ends.select("label", pl.col("low", "high").round_sig_figs(6), pl.col("share_pct"), zero=0.0)
+
+
+def _with_gaps(bins: pl.DataFrame) -> pl.DataFrame:
+    """The bins with a bin of nothing wherever one does not begin where the one before ends."""
+    following = pl.col("low").shift(-1).over("label")
+    ends = bins.filter(following.is_null() | (following > pl.col("high") * 1.001)).select(
+        "label", low="high", share_pct=0.0
+    )
+    begins = bins.group_by("label").agg(low=pl.col("low").min()).select("label", "low", share_pct=0.0)
+    return pl.concat([begins, bins.select("label", "low", "share_pct"), ends]).sort("label", "low", maintain_order=True)
+
+
+def histogram(table: pl.LazyFrame, title: str, unit: str) -> alt.LayerChart | None:
+    """A histogram of vscsiStats: commands in each bin, reads and writes apart.
+
+    Args:
+        table: Rows of one histogram of `histograms`: `direction` (read, write), `from`, `to`, `count`.
+        title: Heading.
+        unit: Unit of the bins.
+    """
+    limit = pl.coalesce("to", "from")
+    words = (
+        pl.when(pl.col("to").is_null())
+        .then(pl.format("> {}", pl.col("from").cast(pl.Int64)))
+        .otherwise(pl.format("≤ {}", pl.col("to").cast(pl.Int64)))
+    )
+    drawn = (
+        table.filter(pl.col("direction").is_in(["read", "write"]))
+        .group_by("direction", "from", "to")
+        .agg(pl.col("count").sum())
+        .with_columns(at=limit, bin=words, open=pl.col("to").is_null())
+        .sort("at", "open", "direction")
+        .collect()
+    )
+    if drawn.is_empty() or not drawn["count"].sum():
+        return None
+    bins = drawn["bin"].unique(maintain_order=True).to_list()
+    hues = [colour(DIRECTIONS[one]) for one in ("read", "write")]
+    bars = (
+        alt.Chart(drawn.select("bin", "direction", "count"))
+        .mark_bar()
+        .encode(
+            alt.X("bin:N", title=unit, sort=None, scale=alt.Scale(domain=bins), axis=alt.Axis(labelAngle=-45)),
+            alt.Y("count:Q", title="commands", stack="zero"),
+            color=alt.Color("direction:N", title=None, scale=alt.Scale(domain=["read", "write"], range=hues)),
+            tooltip=[
+                alt.Tooltip("bin:N", title=unit),
+                alt.Tooltip("direction:N", title="Direction"),
+                marks.number_tip("count", "commands", 0),
+            ],
+        )
+    )
+    chart = marks.layered(bars).properties(title=marks.heading(title))
+    return marks.fluid(chart, f"{title}: commands by {unit}.")

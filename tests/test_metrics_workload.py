@@ -1,0 +1,151 @@
+"""What storage workloads reported, in one vocabulary."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.metrics import workload
+
+SAMPLES = ex.datasets_dir() / "formats"
+
+
+def results(name):
+    rec = ex.open(SAMPLES / name)
+    return workload.results(rec.format, rec.tables).collect()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["fio-json-plus.json", "fio-normal.txt", "fio-terse-v5.txt", "iometer-1.1.0.csv", "diskspd-2.1.txt"],
+)
+def test_every_program_gives_the_same_columns(name):
+    frame = results(name)
+    assert dict(frame.schema) == workload.COLUMNS
+    assert frame.height > 0
+    assert (frame["iops"] > 0).all()
+    assert set(frame["direction"]) <= {"read", "write", "trim", "all"}
+
+
+def test_numbers_of_fio_are_those_of_the_file():
+    document = json.loads((SAMPLES / "fio-json-plus.json").read_text())
+    (job,) = (one for one in document["jobs"] if one["jobname"] == "oltp")
+    row = (
+        results("fio-json-plus.json").filter(pl.col("test") == "oltp", pl.col("direction") == "read").row(0, named=True)
+    )
+    assert row["iops"] == pytest.approx(job["read"]["iops"])
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(job["read"]["bw_bytes"])
+    assert row["latency_mean_ms"] == pytest.approx(job["read"]["lat_ns"]["mean"] / 1e6)
+    assert row["p99_ms"] == pytest.approx(job["read"]["clat_ns"]["percentile"]["99.000000"] / 1e6)
+    assert row["outstanding"] == int(job["job options"]["iodepth"])
+    assert row["pattern"] == "random"
+
+
+def test_workers_of_one_job_are_one_test_whose_latency_is_weighted():
+    document = json.loads((SAMPLES / "fio-json-plus.json").read_text())
+    workers = [one["write"] for one in document["jobs"] if one["jobname"] == "log"]
+    assert len(workers) == 2
+    row = results("fio-json-plus.json").filter(pl.col("test") == "log").row(0, named=True)
+    ios = [one["total_ios"] for one in workers]
+    weighted = sum(one["lat_ns"]["mean"] * count for one, count in zip(workers, ios, strict=True)) / sum(ios) / 1e6
+    assert row["latency_mean_ms"] == pytest.approx(weighted)
+    assert row["iops"] == pytest.approx(sum(one["iops"] for one in workers))
+    assert row["outstanding"] == 2
+    assert row["p99_ms"] is None
+
+
+def jobs(**columns):
+    row = {
+        "document": 1,
+        "job": "j",
+        "hostname": None,
+        "direction": "read",
+        "rw": "read",
+        "ioengine": "libaio",
+        "block_size_bytes": 4096,
+        "queue_depth": 32,
+        "workers": 1,
+        "ios": 10,
+        "iops": 10.0,
+        "bandwidth_bytes_per_s": 40960.0,
+        "latency_mean_ms": 1.0,
+        "latency_max_ms": 2.0,
+    }
+    return pl.LazyFrame([{**row, **columns}], schema_overrides={"hostname": pl.String})
+
+
+def test_a_synchronous_engine_has_one_io_under_way_whatever_its_depth():
+    assert workload.from_fio(jobs(ioengine="psync", workers=4)).collect()["outstanding"].item() == 4
+    assert workload.from_fio(jobs(workers=4)).collect()["outstanding"].item() == 128
+
+
+def test_the_sum_of_all_clients_and_idle_directions_are_no_tests():
+    assert workload.from_fio(jobs(job="All clients")).collect().is_empty()
+    assert workload.from_fio(jobs(ios=0, iops=0.0)).collect().is_empty()
+    named = workload.from_fio(jobs(hostname="vm-1")).collect()
+    assert named["test"].to_list() == ["j on vm-1"]
+
+
+def test_outstanding_ios_of_iometer_are_those_of_all_its_targets():
+    whole = {
+        "run": 1,
+        "row_type": "ALL",
+        "access_spec": "4K mix",
+        "workers": 2,
+        "disks": 4,
+        "queue_depth": 16,
+        "read_iops": 700.0,
+        "write_iops": 300.0,
+        "read_latency_mean_ms": 1.5,
+        "write_latency_mean_ms": 2.5,
+        "read_errors": 0,
+        "write_errors": 1,
+    }
+    specs = {"run": 1, "access_spec": "4K mix", "size_bytes": 4096, "share_pct": 100.0, "random_pct": 70.0}
+    found = workload.from_iometer(pl.LazyFrame([whole]), pl.LazyFrame([specs])).collect()
+    assert found["direction"].to_list() == ["read", "write"]
+    assert found["outstanding"].to_list() == [64, 64]
+    assert found["pattern"].to_list() == ["70 % random"] * 2
+    assert found["latency_mean_ms"].to_list() == [1.5, 2.5]
+    assert found["errors"].to_list() == [0, 1]
+
+
+def test_a_recording_without_tests_is_one_clear_error():
+    rec = ex.open(SAMPLES / "fio-mixed_lat.1.log")
+    with pytest.raises(ex.EsxparseError, match="logs, without the results of its jobs"):
+        workload.results(rec.format, rec.tables)
+    with pytest.raises(ex.EsxparseError, match="no storage workload"):
+        workload.results("esxtop", {"memory": pl.LazyFrame()})
+
+
+def test_esxtop_says_the_same_in_the_same_words(busy_host):
+    frame = workload.host_side(busy_host["virtual_disk"]).collect()
+    raw = busy_host["virtual_disk"].filter(pl.col("disk").is_not_null()).collect()
+    reads = frame.filter(pl.col("direction") == "read")
+    assert reads.height == raw.height
+    assert reads["iops"].sum() == pytest.approx(raw["reads_per_sec"].sum())
+    assert reads["bandwidth_bytes_per_s"].sum() == pytest.approx(raw["mbytes_read_per_sec"].sum() * 2**20)
+    assert frame.filter(pl.col("iops") == 0, pl.col("latency_mean_ms") == 0).is_empty()
+
+
+def test_a_guest_log_is_laid_on_the_samples_of_the_host():
+    start = datetime(2026, 3, 2, 8, tzinfo=UTC)
+    times = pl.Series([start + timedelta(seconds=5 * n) for n in range(3)], dtype=pl.Datetime("us", "UTC"))
+    host = pl.LazyFrame({"time": times, "name": "db:scsi0:0", "direction": "read", "iops": [9.0, 11.0, 12.0]})
+    logged = pl.LazyFrame(
+        {
+            "time": [start + timedelta(seconds=n) for n in range(1, 11)],
+            "metric": "iops",
+            "direction": "read",
+            "value": [10.0] * 5 + [20.0] * 5,
+        },
+        schema_overrides={"time": pl.Datetime("us", "UTC")},
+    )
+    joined = workload.beside_host(logged, host).collect()
+    assert joined["time"].to_list() == times[1:].to_list()
+    assert joined["guest_iops"].to_list() == [10.0, 20.0]
+    assert joined["guest_latency_ms"].to_list() == [None, None]

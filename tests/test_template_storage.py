@@ -1,0 +1,153 @@
+"""The report on storage benchmarks, and its charts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import compose
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.charts import latency, workload
+from esxparse.cli import main
+
+SAMPLES = ex.datasets_dir() / "formats"
+
+
+def sweep(**columns):
+    rows = {
+        "test": [f"t{n}" for n in range(6)],
+        "direction": ["read"] * 6,
+        "pattern": ["random"] * 3 + ["sequential"] * 3,
+        "block_size_bytes": [4096, 16384, 1048576] * 2,
+        "outstanding": [1, 8, 32] * 2,
+        "workers": [1, 1, 2] * 2,
+        "iops": [100.0, 300.0, 200.0, 150.0, 400.0, 350.0],
+        "bandwidth_bytes_per_s": [4e5, 4.8e6, 2e8, 6e5, 6.4e6, 3.5e8],
+        "latency_mean_ms": [10.0, 26.6, 160.0, 6.6, 20.0, 91.0],
+    }
+    return pl.LazyFrame(rows | columns)
+
+
+def values(chart, field):
+    """What a chart draws of a field, in all its layers."""
+    spec = chart.to_dict()
+    return [row[field] for rows in spec["datasets"].values() for row in rows if field in row]
+
+
+def test_a_sweep_over_block_sizes_is_a_line_for_each_pattern():
+    spec = workload.by_block_size(sweep(), "bandwidth_bytes_per_s").to_dict()
+    x = spec["layer"][0]["encoding"]["x"]
+    assert x["scale"]["domain"] == ["4 KiB", "16 KiB", "1 MiB"]
+    assert spec["layer"][0]["encoding"]["y"]["title"] == "MB per second (10⁶ bytes)"
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["random read", "sequential read"]
+    assert max(values(workload.by_block_size(sweep(), "bandwidth_bytes_per_s"), "bandwidth_bytes_per_s")) == 350
+
+
+def test_where_a_point_was_run_twice_the_better_run_is_drawn_and_said():
+    twice = pl.concat([sweep(), sweep(iops=[1.0] * 6)])
+    chart = workload.by_block_size(twice, "iops")
+    assert min(values(chart, "iops")) == 100
+    assert "the run with most IOPS" in chart.to_dict()["title"]["subtitle"][0]
+
+
+def test_recordings_that_are_sweeps_are_compared_and_those_that_are_points_are_joined():
+    same_size = {"block_size_bytes": [4096] * 6}
+    both = pl.concat([sweep(recording=["before"] * 6, **same_size), sweep(recording=["after"] * 6, **same_size)])
+    assert "before, random read, 4 KiB" in values(workload.by_outstanding(both, "iops"), "label")
+    points = sweep(recording=[f"run {n}" for n in range(6)], **same_size)
+    assert set(values(workload.by_outstanding(points, "iops"), "label")) == {
+        "random read, 4 KiB",
+        "sequential read, 4 KiB",
+    }
+
+
+def test_nothing_to_compare_is_no_chart():
+    one = sweep().head(1)
+    assert workload.by_block_size(one, "iops") is None
+    assert workload.by_outstanding(one, "iops") is None
+    assert workload.latency_against_iops(one) is None
+    assert workload.heat(one) is None
+    assert workload.tests(one.head(0), "iops") is None
+    empty = pl.LazyFrame(schema={"label": pl.String, "percentile": pl.Float64, "latency_ms": pl.Float64})
+    assert latency.percentiles(empty) is None
+
+
+def test_the_heat_map_sums_directions_and_takes_the_best_test():
+    grid = pl.LazyFrame(
+        {
+            "test": ["a", "a", "b", "c"],
+            "direction": ["read", "write", "read", "read"],
+            "outstanding": [1, 1, 8, 8],
+            "workers": [1, 1, 2, 1],
+            "iops": [10.0, 5.0, 40.0, 30.0],
+        }
+    )
+    cells = {(row["depth"], row["workers"]): row["iops"] for row in _rows(workload.heat(grid)) if "depth" in row}
+    assert cells == {(1, 1): 15.0, (4, 2): 40.0, (8, 1): 30.0}
+
+
+def _rows(chart):
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def test_each_nine_of_a_percentile_takes_the_same_room():
+    table = pl.LazyFrame({"label": ["x"] * 3, "percentile": [90.0, 99.0, 99.9], "latency_ms": [1.0, 2.0, 9.0]})
+    places = values(latency.percentiles(table), "at")
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], rel=1e-3)
+
+
+def test_fine_bins_are_put_together_and_no_share_is_lost():
+    fine = pl.LazyFrame(
+        {
+            "label": ["x"] * 200,
+            "from_ms": [0.1 + n / 100 for n in range(200)],
+            "to_ms": [0.11 + n / 100 for n in range(200)],
+            "share_pct": [0.5] * 200,
+        }
+    )
+    rows = [row for row in _rows(latency.distribution(fine)) if "high" in row]
+    assert len(rows) < 20
+    assert sum(row["share_pct"] for row in rows) == pytest.approx(100)
+
+
+def test_the_report_on_several_recordings_is_one_page_with_their_numbers(tmp_path, capsys):
+    files = [SAMPLES / name for name in ("fio-json-plus.json", "iometer-1.1.0.csv", "vscsistats-web.csv")]
+    output = tmp_path / "storage.html"
+    assert main(["report", *map(str, files), "-t", "storage_benchmark", "-o", str(output), "-q"]) == 0
+    page = output.read_text()
+    document = json.loads(files[0].read_text())
+    iops = next(one for one in document["jobs"] if one["jobname"] == "oltp")["read"]["iops"]
+    assert f"{iops:,.0f}" in page
+    assert "fio-json-plus: oltp" in page
+    for title in ("IOPS of each test", "Latency percentiles", "Sizes of commands"):
+        assert title in page
+    assert "Traceback" not in page
+    assert capsys.readouterr().err == ""
+
+
+def test_a_recording_of_another_kind_is_refused_in_one_line(busy_host_file, tmp_path, capsys):
+    output = tmp_path / "x.html"
+    assert main(["report", str(busy_host_file), "-t", "storage_benchmark", "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert "reads fio, iometer, diskspd, vscsistats" in error
+    assert error.count("\n") == 1
+    assert not output.exists()
+
+
+def test_the_report_on_the_directory_of_a_real_run(tmp_path):
+    if not shutil.which("fio"):
+        compose.missing("fio")
+    run = tmp_path / "run"
+    run.mkdir()
+    shared = ["--ioengine=psync", "--size=1m", f"--filename={tmp_path / 'file'}", "--bs=4k", "--stonewall"]
+    logs = ["--write_iops_log=run", "--write_lat_log=run", "--log_avg_msec=10", "--runtime=1", "--time_based"]
+    jobs = ["--name=first", "--rw=randread", *shared, *logs, "--name=second", "--rw=randwrite", *shared, *logs]
+    output = ["--output-format=json+", "--output=out.json"]
+    subprocess.run(["fio", *output, *jobs], cwd=run, check=True, capture_output=True)  # noqa: S607
+    page = ex.report([run], template="storage_benchmark", output=tmp_path / "run.html").read_text()
+    assert "IOPS over time" in page
+    assert "Latency over time" in page
