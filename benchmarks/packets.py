@@ -103,7 +103,8 @@ def _once(reader: str, path: str) -> None:
     found = READERS[reader](path)
     seconds = time.perf_counter() - begin
     # Not ru_maxrss of its own: that begins with what the process that started it had.
-    own = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1])  # type: ignore[index]
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    own = int(re.findall(r"VmHWM:\s*(\d+)", status)[0])
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(json.dumps({"seconds": seconds, "requests": found, "own": own / 1024, "tshark": children / 1024}))
 
@@ -138,7 +139,7 @@ def main() -> None:
         return
     answer, tenth = _measure("pyshark", part), part.stat().st_size / 1e6
     print(
-        f"| pyshark, the replies alone, {tenth:.0f} MB of it | {answer['seconds']:.2f} | {tenth / answer['seconds']:.1f} "
+        f"| pyshark, replies only, {tenth:.0f} MB of it | {answer['seconds']:.2f} | {tenth / answer['seconds']:.1f} "
         f"| {answer['own']:.0f} | {answer['tshark']:.0f} | {answer['requests']:,.0f} |"
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 
+import compose
 import polars as pl
 import pytest
 
@@ -29,6 +31,8 @@ def test_a_reader_has_a_recording_to_show(reader):
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_a_bundled_recording_is_read_by_one_reader_into_sound_tables(path):
+    if path.suffix == ".pcapng" and not shutil.which("tshark"):
+        compose.missing("tshark")
     head = path.read_bytes()[: 1 << 20]
     (reader,) = [reader for reader in readers() if reader.recognise(head)]
     rec = ex.open(path)

@@ -1,0 +1,168 @@
+"""What tshark is asked for, and how the fields of one frame are dealt out to the messages in it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TCP_EVENTS = {
+    "retransmissions": "tcp.analysis.retransmission",
+    "duplicate_acks": "tcp.analysis.duplicate_ack",
+    "zero_windows": "tcp.analysis.zero_window",
+    "lost_segments": "tcp.analysis.lost_segment",
+    "out_of_order": "tcp.analysis.out_of_order",
+}
+"""Column of the table `tcp` to the field that stands in each frame it counts."""
+
+FIELDS = (
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "_ws.malformed",
+    "ip.src",
+    "ip.dst",
+    "ipv6.src",
+    "ipv6.dst",
+    "icmp.type",
+    "icmpv6.type",
+    "udp.srcport",
+    "udp.dstport",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.stream",
+    "tcp.len",
+    "tcp.flags",
+    "tcp.analysis.initial_rtt",
+    "tcp.analysis.ack_rtt",
+    *TCP_EVENTS.values(),
+    "rpc.xid",
+    "rpc.msgtyp",
+    "rpc.program",
+    "rpc.programversion",
+    "rpc.procedure",
+    "rpc.replystat",
+    "rpc.state_accept",
+    "nfs.procedure_v2",
+    "nfs.procedure_v3",
+    "nfs.procedure_v4",
+    "nfs.minorversion",
+    "nfs.status3",
+    "nfs.offset3",
+    "nfs.count3",
+    "nfs.write.stable",
+    "nfs.write.committed",
+    "nfs.fh.hash",
+    "nfs.ops.count",
+    "nfs.opcode",
+    "nfs.nfsstat4",
+    "nfs.offset4",
+    "nfs.count4",
+    "nfs.stable_how4",
+    "nfs.write.data_length",
+    "nfs.read.data_length",
+    "iscsi.opcode",
+    "iscsi.initiatortasktag",
+    "iscsi.datasegmentlength",
+    "iscsi.scsicommand.expecteddatatransferlength",
+    "iscsi.scsiresponse.status",
+    "iscsi.scsidata.S",
+    "scsi",
+    "scsi.lun",
+    "scsi_sbc.opcode",
+    "scsi_sbc.rdwr6.lba",
+    "scsi_sbc.rdwr6.xferlen",
+    "scsi_sbc.rdwr10.lba",
+    "scsi_sbc.rdwr10.xferlen",
+    "scsi_sbc.rdwr12.xferlen",
+    "scsi_sbc.rdwr16.lba",
+    "scsi_sbc.verify.lba",
+    "scsi_sbc.verify.lba64",
+    "scsi_sbc.verify.vlen",
+    "scsi_sbc.verify.vlen32",
+    "scsi_sbc.wrverify.lba",
+    "scsi_sbc.wrverify.lba64",
+    "scsi_sbc.wrverify.xferlen",
+    "scsi_sbc.wrverify.xferlen32",
+    "scsi_sbc.blocksize",
+)
+
+NEEDED = ("frame.time_epoch",)
+
+Frame = dict[str, list[str]]
+"""The fields of a frame that it has, each with its values in the order of the frame."""
+
+
+@cache
+def names() -> dict[str, Any]:
+    """The tables of `names.toml`."""
+    import tomllib  # noqa: PLC0415 (only who reads packets pays for the parser)
+
+    with Path(__file__).with_name("names.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def number(text: str | None) -> int | None:
+    """The number in a field, as tshark prints it: decimal, `0x...`, or the bytes of a big one; else none.
+
+    >>> number("0x2a"), number("42"), number("True"), number("odd")
+    (42, 42, 1, None)
+    """
+    if not text:
+        return None
+    try:
+        return int(text, 16 if text[:2].lower() == "0x" else 10)
+    except ValueError:
+        return {"true": 1, "false": 0}.get(text.lower())
+
+
+def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:
+    """Shares out the values of one field to the messages of a frame; None where it cannot be told whose they are.
+
+    tshark prints a field once for a frame, with the values of all its messages in their order. How many each message
+    has is known from its kind: `wanted`, -1 for any number. Of several such messages those between the first and the
+    last cannot be told. A frame that was `cut` has too few, and they are missing at its end.
+
+    >>> deal(["8192", "512", "0"], [1, 0, 2])
+    [['8192'], [], ['512', '0']]
+    >>> deal(["a", "b", "c"], [1, -1, 1])
+    [['a'], ['b'], ['c']]
+    >>> deal(["a", "b"], [1, 0, 2]), deal(["a", "b"], [1, 0, 2], cut=True)
+    ([None, None, None], [['a'], [], ['b']])
+    """
+    if len(wanted) == 1:
+        return [list(values)]
+    known = sum(count for count in wanted if count >= 0)
+    open_ended = [place for place, count in enumerate(wanted) if count < 0]
+    missing = known - len(values)
+    if (missing > 0 and not cut) or (missing < 0 and not open_ended):
+        return [None] * len(wanted)
+    shares: list[list[str] | None] = [None] * len(wanted)
+    begin = 0
+    first = open_ended[0] if open_ended else len(wanted)
+    for place in range(first):
+        shares[place] = list(values[begin : begin + wanted[place]])
+        begin += wanted[place]
+    if not open_ended or cut:
+        return shares
+    end = len(values)
+    for place in range(len(wanted) - 1, open_ended[-1], -1):
+        shares[place] = list(values[end - wanted[place] : end])
+        end -= wanted[place]
+    if len(open_ended) == 1:
+        shares[first] = list(values[begin:end])
+    return shares
+
+
+def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:
+    """How often a field stands in messages of these kinds; of an unknown kind any number of times."""
+    return [-1 if kind is None else table.get(str(kind), 0) for kind in kinds]
+
+
+def first(values: Sequence[str] | None) -> int | None:
+    """The number in the first value, where there is one."""
+    return number(values[0]) if values else None

@@ -1,0 +1,196 @@
+"""Where requests begin: alignment of offsets, latency by operation, sequential share; from packet traces.
+
+A guest partition that begins at sector 63 shifts every block of its file system against the blocks of the server, so
+that one write touches two of them and old blocks have to be read first. It shows in the offsets of requests: they are
+multiples of 512 bytes and of nothing larger, all with the same remainder.
+
+Works on the tables `nfs` and `iscsi` of a packet trace, and on any frame with the columns a function names.
+Source: "NFS & iSCSI: Performance Characterization and Best Practices in ESX 3.5", case studies 1 and 2: "Block
+addresses aligned to appropriate boundaries?", "Offset in NFS WRITE requests is not aligned to power-of-2 boundary",
+"array takes 10 ms to 20 ms to respond to a read request".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BOUNDARIES = (512, 1024, 2048, 4096, 65536)
+"""Bytes: a sector, NTFS and ext blocks, a VMDK and server block of 4 KB, the usual stripe of 64 KB."""
+
+_FILES = (("server", "file"), ("target", "lun"))
+
+
+def _addressed(requests: pl.LazyFrame) -> pl.LazyFrame:
+    """The requests that move data: they have a direction, where that is known, an offset and an operation."""
+    moved = pl.col("direction").is_not_null() if "direction" in names(requests) else pl.lit(value=True)
+    return requests.filter(moved, pl.col("offset_bytes").is_not_null(), pl.col("operation").is_not_null())
+
+
+def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return pl.when(whole > 0).then(100.0 * part / whole)
+
+
+def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl.LazyFrame:
+    """Give the share of requests, and of their bytes, that begin on a multiple of each boundary.
+
+    aligned = offset_bytes mod boundary_bytes = 0; the offset of a SCSI command is lba x block size.
+    Needs `operation`, `offset_bytes`, `size_bytes`; where there is a `direction`, requests without one (COMMIT,
+    SYNCHRONIZE CACHE) are left out, and so are requests without an offset. An offset is relative to the file or LUN:
+    what lies under it has its own. Returns one row per operation and boundary, in that order:
+
+    operation
+    boundary_bytes        i64
+    requests              i64  requests of that operation that have an offset
+    aligned               i64  those of them that begin on the boundary
+    aligned_requests_pct  f64  100 x aligned / requests
+    aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null where no bytes were asked for
+
+    Raises:
+        EsxparseError: A boundary is below 1.
+
+    >>> requests = pl.LazyFrame({
+    ...     "operation": ["WRITE"] * 2, "offset_bytes": [0, 32256], "size_bytes": [12288, 4096],
+    ... })
+    >>> shares(requests, [512, 4096]).collect().rows()
+    [('WRITE', 512, 2, 2, 100.0, 100.0), ('WRITE', 4096, 2, 1, 50.0, 75.0)]
+    """
+    if any(boundary < 1 for boundary in boundaries):
+        msg = f"a boundary is 1 byte or more, not {min(boundaries)}"
+        raise EsxparseError(msg)
+    sized = pl.col("size_bytes").fill_null(0).cast(pl.Float64)
+    on_it = pl.col("offset_bytes") % pl.col("boundary_bytes") == 0
+    every = pl.LazyFrame({"boundary_bytes": list(boundaries)}, schema={"boundary_bytes": pl.Int64})
+    return (
+        _addressed(requests)
+        .join(every, how="cross")
+        .group_by("operation", "boundary_bytes")
+        .agg(
+            pl.len().cast(pl.Int64).alias("requests"),
+            on_it.sum().cast(pl.Int64).alias("aligned"),
+            _share(on_it.sum(), pl.len()).alias("aligned_requests_pct"),
+            _share(sized.filter(on_it).sum(), sized.sum()).alias("aligned_bytes_pct"),
+        )
+        .sort("operation", "boundary_bytes")
+    )
+
+
+def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
+    """Give how far behind the last boundary requests begin, most frequent first.
+
+    offset_bytes mod boundary. One remainder for nearly all requests is a shifted partition: a partition that begins at
+    sector 63 gives 63 x 512 mod 4096 = 3584. Many remainders are requests smaller than the boundary.
+    Needs `operation`, `offset_bytes` (see `shares` for what is left out). Returns:
+
+    operation
+    remainder_bytes  i64
+    requests         i64
+    requests_pct     f64  of the requests of that operation that have an offset
+
+    Raises:
+        EsxparseError: The boundary is below 1.
+
+    >>> requests = pl.LazyFrame({"operation": ["WRITE"] * 4, "offset_bytes": [32256, 36352, 40448, 8192]})
+    >>> remainders(requests).collect().rows()
+    [('WRITE', 3584, 3, 75.0), ('WRITE', 0, 1, 25.0)]
+    """
+    if boundary < 1:
+        msg = f"a boundary is 1 byte or more, not {boundary}"
+        raise EsxparseError(msg)
+    return (
+        _addressed(requests)
+        .group_by("operation", (pl.col("offset_bytes") % boundary).cast(pl.Int64).alias("remainder_bytes"))
+        .agg(pl.len().cast(pl.Int64).alias("requests"))
+        .with_columns((100.0 * pl.col("requests") / pl.col("requests").sum().over("operation")).alias("requests_pct"))
+        .sort(["operation", "requests", "remainder_bytes"], descending=[False, True, False])
+    )
+
+
+def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the latency of requests by operation: what the server or array took to answer, as seen on the wire.
+
+    Needs `operation`, `latency_ms`, `size_bytes`; a request without a reply has no latency and counts in `unanswered`
+    alone. Percentiles are linear between the two nearest requests. Returns one row per operation, by name:
+
+    operation
+    requests     i64  with a reply
+    unanswered   i64  without one
+    mean_ms, p50_ms, p95_ms, p99_ms, max_ms   milliseconds, null where nothing was answered
+    bytes        i64  asked for by the requests with a reply
+
+    >>> requests = pl.LazyFrame({
+    ...     "operation": ["READ", "READ", "READ", "WRITE"], "latency_ms": [1.0, 3.0, None, 20.0],
+    ...     "size_bytes": [4096, 4096, 4096, 1024],
+    ... })
+    >>> latency(requests).select("operation", "requests", "unanswered", "mean_ms", "max_ms", "bytes").collect().rows()
+    [('READ', 2, 1, 2.0, 3.0, 8192), ('WRITE', 1, 0, 20.0, 20.0, 1024)]
+    """
+    answered = pl.col("latency_ms").is_not_null()
+    value = pl.col("latency_ms").cast(pl.Float64)
+    quantiles = [
+        value.quantile(share, interpolation="linear").alias(f"p{round(share * 100)}_ms") for share in (0.5, 0.95, 0.99)
+    ]
+    return (
+        requests.filter(pl.col("operation").is_not_null())
+        .group_by("operation")
+        .agg(
+            answered.sum().cast(pl.Int64).alias("requests"),
+            (~answered).sum().cast(pl.Int64).alias("unanswered"),
+            value.mean().alias("mean_ms"),
+            *quantiles,
+            value.max().alias("max_ms"),
+            pl.col("size_bytes").filter(answered).sum().cast(pl.Int64).alias("bytes"),
+        )
+        .sort("operation")
+    )
+
+
+def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
+    """Give, for each file or LUN and direction, the share of requests that begin where the one before ended.
+
+    sequential = offset_bytes equals offset_bytes + size_bytes of the request before it in time, of the same file or LUN
+    and direction. Requests of several streams that run at once, or that were sent out of order, come out as random.
+    Needs `time`, `direction`, `offset_bytes`, `size_bytes`, and `server`, `file` (NFS) or `target`, `lun` (iSCSI).
+    Returns, sorted by these:
+
+    server, file  or  target, lun
+    direction
+    requests        i64  with an offset
+    sequential      i64  that follow on the one before
+    sequential_pct  f64  100 x sequential / (requests - 1): the first has none before it; null where it is the only one
+
+    Raises:
+        EsxparseError: Neither pair of columns is there.
+
+    >>> requests = pl.LazyFrame({
+    ...     "time": [1, 2, 3], "target": ["a"] * 3, "lun": [1] * 3, "direction": ["read"] * 3,
+    ...     "offset_bytes": [0, 4096, 0], "size_bytes": [4096] * 3,
+    ... })
+    >>> sequential(requests).collect().rows()
+    [('a', 1, 'read', 3, 1, 50.0)]
+    """
+    there = names(requests)
+    keys = next((pair for pair in _FILES if {*pair} <= there), None)
+    if keys is None:
+        msg = "sequential share is by file or LUN: it needs columns server and file, or target and lun"
+        raise EsxparseError(msg)
+    follows = pl.col("offset_bytes") == (pl.col("offset_bytes") + pl.col("size_bytes")).shift(1)
+    return (
+        requests.filter(pl.col("offset_bytes").is_not_null(), pl.col("direction").is_not_null())
+        .sort("time", maintain_order=True)
+        .group_by(*keys, "direction", maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("requests"),
+            follows.fill_null(value=False).sum().cast(pl.Int64).alias("sequential"),
+        )
+        .with_columns(_share(pl.col("sequential"), pl.col("requests") - 1).alias("sequential_pct"))
+        .sort(*keys, "direction")
+    )
