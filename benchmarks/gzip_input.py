@@ -29,7 +29,7 @@ DATA = Path(__file__).parent / "data"
 COLUMNS, ROWS = 17000, 800
 ROUNDS = 7
 BUFFER = 2 << 20
-YARDSTICK = "gzip -dc | wc -l"
+YARDSTICK = "gzip -dc \\| wc -l"
 
 
 def capture() -> Path:

@@ -44,13 +44,24 @@ def _entry(label: str, text: str) -> str:
     )
 
 
+def _tables(recording: Recording) -> str:
+    """The tables, with how many instances each has where the format has instances, else with its rows."""
+    sizes = recording.meta.get("objects")
+    counted = "instances"
+    if not sizes:
+        import polars as pl  # noqa: PLC0415  not for --help
+
+        sizes = {name: frame.select(pl.len()).collect().item() for name, frame in recording.tables.items()}
+        counted = "rows"
+    tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in recording.tables)
+    return f"{tables}   ({counted})"
+
+
 def describe(recording: Recording) -> str:
     """The facts, tables and notes of a recording, as text."""
     facts = [(name, text) for name, text in recording.facts() if name != "file"]
     lines = [printable(recording.source), *(_entry(name, text) for name, text in facts)]
-    sizes = recording.meta.get("objects", {})
-    tables = ", ".join(f"{name} ({sizes[name]:,})" if name in sizes else name for name in recording.tables)
-    lines.append(_entry("tables", f"{tables}   (instances)" if sizes else tables))
+    lines.append(_entry("tables", _tables(recording)))
     lines += [
         _entry("warning" if note.severity == "warning" else "note", str(note)) for note in recording.notes[:_NOTES]
     ]

@@ -79,7 +79,7 @@ def _recognising(head: bytes) -> ModuleType | None:
 
 
 def _unknown(name: str, head: bytes) -> UnknownFormatError:
-    known = "; ".join(reader.TITLE for reader in readers())
+    known = ", ".join(reader.FORMAT for reader in readers())
     return UnknownFormatError(
         f"{name} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
     )

@@ -18,28 +18,7 @@ TCP_EVENTS = {
 }
 """Column of the table `tcp` to the field that stands in each frame it counts."""
 
-FIELDS = (
-    "frame.number",
-    "frame.time_epoch",
-    "frame.len",
-    "frame.cap_len",
-    "_ws.malformed",
-    "ip.src",
-    "ip.dst",
-    "ipv6.src",
-    "ipv6.dst",
-    "icmp.type",
-    "icmpv6.type",
-    "udp.srcport",
-    "udp.dstport",
-    "tcp.srcport",
-    "tcp.dstport",
-    "tcp.stream",
-    "tcp.len",
-    "tcp.flags",
-    "tcp.analysis.initial_rtt",
-    "tcp.analysis.ack_rtt",
-    *TCP_EVENTS.values(),
+NFS_FIELDS = (
     "rpc.xid",
     "rpc.msgtyp",
     "rpc.program",
@@ -65,15 +44,10 @@ FIELDS = (
     "nfs.stable_how4",
     "nfs.write.data_length",
     "nfs.read.data_length",
-    "iscsi.opcode",
-    "iscsi.initiatortasktag",
-    "iscsi.datasegmentlength",
-    "iscsi.scsicommand.expecteddatatransferlength",
-    "iscsi.scsiresponse.status",
-    "iscsi.scsidata.S",
-    "scsi",
-    "scsi.lun",
-    "scsi_sbc.opcode",
+)
+"""Those of RPC and NFS messages."""
+
+LBA_FIELDS = (
     "scsi_sbc.rdwr6.lba",
     "scsi_sbc.rdwr6.xferlen",
     "scsi_sbc.rdwr10.lba",
@@ -88,8 +62,50 @@ FIELDS = (
     "scsi_sbc.wrverify.lba64",
     "scsi_sbc.wrverify.xferlen",
     "scsi_sbc.wrverify.xferlen32",
-    "scsi_sbc.blocksize",
 )
+"""Where a SCSI command begins and how long it is, by kind of command."""
+
+ISCSI_FIELDS = (
+    "iscsi.opcode",
+    "iscsi.initiatortasktag",
+    "iscsi.datasegmentlength",
+    "iscsi.scsicommand.expecteddatatransferlength",
+    "iscsi.scsiresponse.status",
+    "iscsi.scsidata.S",
+    "scsi",
+    "scsi.lun",
+    "scsi_sbc.opcode",
+    "scsi_sbc.blocksize",
+    *LBA_FIELDS,
+)
+"""Those of iSCSI and SCSI messages."""
+
+FIELDS = (
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "_ws.malformed",
+    "ip.src",
+    "ip.dst",
+    "ipv6.src",
+    "ipv6.dst",
+    "icmp.type",
+    "icmpv6.type",
+    "udp.srcport",
+    "udp.dstport",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.stream",
+    "tcp.len",
+    "tcp.flags",
+    "tcp.analysis.initial_rtt",
+    "tcp.analysis.ack_rtt",
+    *TCP_EVENTS.values(),
+    *NFS_FIELDS,
+    *ISCSI_FIELDS,
+)
+"""All, of frames and of the messages in them."""
 
 NEEDED = ("frame.time_epoch",)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from esxparse.formats.packets.fields import deal, first, names, number
+from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, names, number
 from esxparse.formats.packets.frames import messages
 
 if TYPE_CHECKING:
@@ -19,28 +19,6 @@ _COMMAND, _DATA_OUT, _RESPONSE, _DATA_IN, _REJECT, _EVENT = 0x01, 0x05, 0x21, 0x
 _WITHOUT_TAG = (_REJECT, _EVENT)
 _CDB = "SCSI CDB "
 _ALL_OF_6 = 256
-
-_LBA = tuple(
-    f"scsi_sbc.{name}"
-    for name in (
-        *("rdwr6.lba", "rdwr6.xferlen", "rdwr10.lba", "rdwr10.xferlen", "rdwr12.xferlen", "rdwr16.lba"),
-        *("verify.lba", "verify.lba64", "verify.vlen", "verify.vlen32"),
-        *("wrverify.lba", "wrverify.lba64", "wrverify.xferlen", "wrverify.xferlen32"),
-    )
-)
-FIELDS = (
-    "iscsi.opcode",
-    "iscsi.initiatortasktag",
-    "iscsi.datasegmentlength",
-    "iscsi.scsicommand.expecteddatatransferlength",
-    "iscsi.scsiresponse.status",
-    "iscsi.scsidata.S",
-    "scsi",
-    "scsi.lun",
-    "scsi_sbc.opcode",
-    "scsi_sbc.blocksize",
-    *_LBA,
-)
 
 SCHEMA = {
     "ns": pl.Int64,
@@ -73,7 +51,7 @@ def _key(facts: dict[str, Any], tag: int | None, *, command: bool) -> tuple[Any,
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     """The commands of a batch that were ended in it; those that were not stay in `pending`."""
-    for facts, fields in messages(batch, FIELDS):
+    for facts, fields in messages(batch, ISCSI_FIELDS):
         kinds = [number(text) for text in fields["iscsi.opcode"]]
         with_tag = [int(kind not in _WITHOUT_TAG) for kind in kinds]
         tags = [first(share) for share in deal(fields.get("iscsi.initiatortasktag", ()), with_tag, cut=facts["cut"])]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from esxparse.formats.packets.fields import deal, first, names, number
+from esxparse.formats.packets.fields import NFS_FIELDS, deal, first, names, number
 from esxparse.formats.packets.frames import messages
 from esxparse.formats.packets.nfs_messages import calls_3, calls_4, named, replies_3, replies_4
 
@@ -20,34 +20,6 @@ if TYPE_CHECKING:
 _NFS = 100003
 _CALL, _REPLY = 0, 1
 _V3, _V4 = 3, 4
-
-FIELDS = (
-    "rpc.xid",
-    "rpc.msgtyp",
-    "rpc.program",
-    "rpc.programversion",
-    "rpc.procedure",
-    "rpc.replystat",
-    "rpc.state_accept",
-    "nfs.procedure_v2",
-    "nfs.procedure_v3",
-    "nfs.procedure_v4",
-    "nfs.minorversion",
-    "nfs.status3",
-    "nfs.offset3",
-    "nfs.count3",
-    "nfs.write.stable",
-    "nfs.write.committed",
-    "nfs.fh.hash",
-    "nfs.ops.count",
-    "nfs.opcode",
-    "nfs.nfsstat4",
-    "nfs.offset4",
-    "nfs.count4",
-    "nfs.stable_how4",
-    "nfs.write.data_length",
-    "nfs.read.data_length",
-)
 
 SCHEMA = {
     "ns": pl.Int64,
@@ -83,7 +55,7 @@ def _version(fields: Frame) -> int | None:
 
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     """The calls of a batch that got their reply in it; those that wait for theirs stay in `pending`."""
-    for facts, fields in messages(batch, FIELDS):
+    for facts, fields in messages(batch, NFS_FIELDS):
         xids = [number(text) for text in fields["rpc.xid"]]
         programs = [number(text) for text in fields.get("rpc.program", ())] or [_NFS] * len(xids)
         kinds = [number(text) for text in fields.get("rpc.msgtyp", ())]
