@@ -25,6 +25,14 @@ Truth = Mapping[Key, frozenset[float]]
 """For each key the numbers that stand there: several where several samples have one time."""
 
 MARK = "(PDH-CSV"
+ZONES = {
+    0: "UTC",
+    -60: "W. Europe Standard Time",
+    -330: "India Standard Time",
+    300: "Eastern Standard Time",
+    420: "Pacific Daylight Time",
+}
+"""Names that Windows gives its zones, by their bias in minutes."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +86,16 @@ class Capture:
             line += comma + (cell if column.glued else f'"{cell}"')
         return line + "," * self.trailing_comma
 
-    def header(self) -> str:
-        zone = "UTC" if not self.bias else "Some Standard Time"
-        names = [
+    def names(self) -> list[str]:
+        """The cells of the header."""
+        columns = [
             "   -" if column.glued else rf"\\esx-01.example.com\{column.owner}\{column.counter}"
             for column in self.columns
         ]
-        return self._line([f"{MARK} 4.0) ({zone})({self.bias})", *names])
+        return [f"{MARK} 4.0) ({ZONES[self.bias]})({self.bias})", *columns]
+
+    def header(self) -> str:
+        return self._line(self.names())
 
     def rows(self) -> list[str]:
         rows = []
@@ -144,6 +155,7 @@ _PLAIN = [
     ("Memory", None, "Memory Overcommit (1 Minute Avg)"),
     ("Physical Cpu", "_Total", "% Util Time"),
     ("VSAN", None, "Enabled?"),
+    ("Group Memory", "7:db", "Numa Home Nodes"),
     ("Quantum Bus", "q0:left", "Entangled? %/sec"),
 ]
 _plain_columns = st.lists(st.sampled_from(_PLAIN), unique=True, max_size=3).map(

@@ -54,6 +54,34 @@ def test_semicolons_and_decimal_commas(tmp_path):
     assert [note.message.partition(" ")[0] for note in rec.notes] == ["semicolons", "dates"]
 
 
+def test_semicolons_are_told_though_every_name_is_quoted(tmp_path):
+    names = [compose.path("Group Cpu(1:a;b)", "% Used"), compose.path("Group Cpu(2:c;d)", "% Used")]
+    header = ";".join([compose.STAMP, *(f'"{name}"' for name in names)])
+    rec = opened(tmp_path, f"{header}\n26.03.2015 22:42:00;1,5;2,25\n")
+    assert rec["group_cpu"].select("group", "pct_used").collect().rows() == [("a;b", 1.5), ("c;d", 2.25)]
+
+
+def test_between_semicolons_a_list_of_nodes_stays_a_list(tmp_path):
+    columns = [("Group Memory(1:a)", "Numa Home Nodes"), ("Group Memory(1:a)", "Memory Size MBytes")]
+    header = ";".join([compose.STAMP, *(compose.path(*column) for column in columns)])
+    rec = opened(tmp_path, f"{header}\n26.03.2015 22:42:00;0,1;1,5E+03\n26.03.2015 22:42:05;1;2048\n")
+    memory = rec["group_memory"].collect()
+    assert memory["numa_home_nodes"].to_list() == [None, 1.0]
+    assert memory["numa_home_nodes_text"].to_list() == ["0,1", None]
+    assert memory["memory_size_mbytes"].to_list() == [1500.0, 2048.0]
+
+
+@pytest.mark.parametrize("trailing", [("", ","), (",", ""), (",", ",")])
+def test_captures_glued_together_have_trailing_separators_of_their_own(tmp_path, trailing):
+    """An empty last cell is a number that is missing in one of them, and no cell in the other."""
+    second = [compose.STAMP, compose.path("Memory", "Free MBytes")]
+    lines = [",".join(HEADER).replace("a, b", "a"), "3/26/2015 22:42:00,100,"]
+    more = [",".join(second), "3/26/2015 22:43:00,7", "3/26/2015 22:43:05,"]
+    content = "".join(line + end + "\n" for part, end in zip((lines, more), trailing, strict=True) for line in part)
+    assert opened(tmp_path, content)["memory"].collect()["free_mbytes"].to_list() == [100.0]
+    assert opened(tmp_path, content, segment=2)["memory"].collect()["free_mbytes"].to_list() == [7.0, None]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_other_encodings(tmp_path, encoding):
     plain = compose.text(COLUMNS, [list(pair) for pair in NUMBERS], step=5).replace(
@@ -62,6 +90,23 @@ def test_other_encodings(tmp_path, encoding):
     rec = opened(tmp_path, plain.replace("\n", "\r\n").encode(encoding))
     check(rec, *MARCH_26)
     assert any("UTF-16" in note.message for note in rec.notes) == (encoding == "utf-16")
+
+
+def test_what_only_its_bytes_changed_keeps_names_dates_and_broken_cells(tmp_path):
+    """PowerShell's `>` writes what esxtop gave as UTF-16: nothing in it is escaped, and its dates are esxtop's."""
+    columns = [('Group Cpu(1:say "hi"", ")', "% Used"), ("PCPU Power State(PCPU 0)", "%C-State C0")]
+    header = compose.text(columns, []).strip()
+    content = f'{header},   -\n"03/04/2015 22:42:00","1.50","8.01",    68.5\n"03/04/2015 22:42:05","2.50","8.02",   -\n'
+    plain = opened(tmp_path, content)
+    rec = opened(tmp_path, content.encode("utf-16"))
+    assert rec.meta == plain.meta
+    assert rec.meta["start"] == dt.datetime(2015, 3, 4, 22, 42, tzinfo=dt.UTC)
+    assert [note.message for note in rec.notes] == [
+        "the file is UTF-16: read as such",
+        *(n.message for n in plain.notes),
+    ]
+    for name in plain:
+        assert rec[name].collect().equals(plain[name].collect())
 
 
 def test_stamps_to_the_minute_repeat_and_the_interval_is_the_mean(tmp_path):
@@ -91,6 +136,36 @@ def test_dates_that_nothing_tells_are_refused_with_a_hint_and_read_when_told(tmp
         opened(tmp_path, content)
     assert opened(tmp_path, content, date_order="mdy").meta["start"] == dt.datetime(2015, 3, 4, 22, 42, tzinfo=dt.UTC)
     assert opened(tmp_path, content, date_order="dmy").meta["start"] == dt.datetime(2015, 4, 3, 22, 42, tzinfo=dt.UTC)
+
+
+def test_dates_of_which_both_orders_are_one_are_no_question(tmp_path):
+    check(
+        opened(tmp_path, saved([f"3/3/2015 22:42:{s:02d}" for s in (0, 5, 10)])),
+        *[(2015, 3, 3, *t[3:]) for t in MARCH_26],
+    )
+
+
+def test_dates_of_two_orders_are_refused_with_a_hint(tmp_path):
+    with pytest.raises(
+        ex.EsxparseError, match=r"'26/03/2015 22:42:00' and '03/27/2015 .* not of one order.*date_order="
+    ):
+        opened(tmp_path, saved(["26/03/2015 22:42:00", "03/04/2015 22:42:05", "03/27/2015 22:42:10"]))
+
+
+def test_a_date_that_is_none_in_the_order_told_is_left_out_and_said(tmp_path):
+    """Month first, as esxtop writes it, it would be a date: another one than was told."""
+    stamps = ["04/03/2015 22:42:00", "03/26/2015 22:42:05", "05/03/2015 22:42:10"]
+    rec = opened(tmp_path, saved(stamps), date_order="dmy")
+    assert rec["memory"].collect()["free_mbytes"].to_list() == [100.0, 300.0]
+    assert {time.month for time in rec["memory"].collect()["time"]} == {3}
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert "such as '03/26/2015 22:42:05 (not dmy)'" in note.message
+    assert note.line == 3
+
+
+def test_fractions_of_a_second_are_kept(tmp_path):
+    rec = opened(tmp_path, saved([f"2015-03-26 22:42:{s:02d}.4820000" for s in (0, 5, 10)]))
+    assert [time.microsecond for time in rec["memory"].collect()["time"]] == [482000] * 3
 
 
 def test_times_without_a_date_are_refused_with_a_hint_and_read_when_told(tmp_path):

@@ -23,6 +23,7 @@ _TRAFFIC = {
     "drop_tx_pct": "pct_outbound_packets_dropped",
     "drop_rx_pct": "pct_received_packets_dropped",
 }
+_LINK_SPEED = "link_speed_mb_per_s"
 # Below 100 packets per second a single lost packet in a second is the quoted 1 % by itself.
 PACKET_FLOOR = 100.0
 ALL = 100.0
@@ -145,6 +146,34 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
                 for way in ("tx", "rx")
             ),
         )
+    )
+
+
+def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
+    """Give the speed of the link of every uplink; None where the capture has not the counter.
+
+    Needs `switch`, `port_id`, `world_id`, `client`, `link_speed_mb_per_s`. Returns one row per uplink (see `kind`)
+    whose link was up at any time:
+
+    switch, port_id, client
+    link_mbits                        Mbit/s of 10**6 bits, the highest of the capture: a link that is down has 0
+
+    Source: the counter `Link Speed (Mb/s)` of Network Port; that 0 is a link that is down is general knowledge.
+
+    >>> table = pl.LazyFrame({
+    ...     "switch": ["vSwitch0"] * 3, "port_id": [2, 4, 9], "world_id": [None, None, 444768],
+    ...     "client": ["vmnic0", "vmnic1", "db"], "link_speed_mb_per_s": [10000.0, 0.0, 10000.0],
+    ... })
+    >>> link_speeds(table).collect().rows()
+    [('vSwitch0', 2, 'vmnic0', 10000.0)]
+    """
+    if network_port is None or _LINK_SPEED not in names(network_port):
+        return None
+    return (
+        network_port.filter(kind() == "uplink")
+        .group_by("switch", "port_id", "client")
+        .agg(link_mbits=pl.col(_LINK_SPEED).max())
+        .filter(pl.col("link_mbits") > 0)
     )
 
 

@@ -6,12 +6,11 @@ from typing import Final
 
 import polars as pl
 
+from esxparse.metrics.network import link_speeds
 from esxparse.reports.blocks import Block, Column, note, number, table
 
 MOST_ROWS: Final = 40
 """Rows of a list; what is left out is said in its caption."""
-
-_LINK_SPEED: Final = "link_speed_mb_per_s"
 
 _NOTHING: Final = Block("", "")
 
@@ -191,25 +190,6 @@ def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None
     ]
     unused = f"; {number(idle, None)} without traffic left out" if idle else ""
     return _list(frame, columns, f"Ports, most dropped packets first{unused}")
-
-
-def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
-    """Speed of the link of every physical uplink, where the capture has the counter.
-
-    Args:
-        network_port: Table `network_port`: `switch, port_id, client, link_speed_mb_per_s`, the last in Mbit/s.
-
-    Returns:
-        `switch, port_id, client, link_mbits`, one row per uplink whose link has a speed, or None.
-    """
-    if network_port is None or _LINK_SPEED not in network_port.collect_schema().names():
-        return None
-    return (
-        network_port.filter(pl.col("client").str.contains(r"^vmnic\d+$"), pl.col("world_id").is_null())
-        .group_by("switch", "port_id", "client")
-        .agg(link_mbits=pl.col(_LINK_SPEED).max())
-        .filter(pl.col("link_mbits") > 0)
-    )
 
 
 def _list(frame: pl.DataFrame, columns: list[Column], caption: str) -> Block:

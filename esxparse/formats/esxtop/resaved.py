@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 
 DateOrder = Literal["mdy", "dmy", "ymd"]
 
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+_LIST_COUNTERS = ("Numa Home Nodes",)
+"""Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
+_SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;])')
 _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
-    r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+_LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
+_WRITTEN_STAMP = re.compile(r'"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"')
+"""A time stamp as esxtop and Perfmon write it."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MONTHS = 12
 
@@ -86,14 +92,17 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
         return "ymd"
     if any(stamp["mark"] == "." for stamp in stamps):
         return "dmy"  # nobody writes month.day.year
-    if any(int(stamp["first"]) > _MONTHS for stamp in stamps):
+    day_first = next((stamp[0] for stamp in stamps if int(stamp["first"]) > _MONTHS), None)
+    month_first = next((stamp[0] for stamp in stamps if int(stamp["second"]) > _MONTHS), None)
+    if day_first and month_first:
+        why = f"dates such as {day_first!r} and {month_first!r} are not of one order, and others may be of either"
+    elif day_first:
         return "dmy"
-    if any(int(stamp["second"]) > _MONTHS for stamp in stamps):
+    elif month_first or all(int(stamp["first"]) == int(stamp["second"]) for stamp in stamps):
         return "mdy"
-    msg = (
-        f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}: "
-        "say which with date_order= (mdy or dmy), on the command line --date-order"
-    )
+    else:
+        why = f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}"
+    msg = f"{why}: say which with date_order= (mdy or dmy), on the command line --date-order"
     raise EsxparseError(msg)
 
 
@@ -108,7 +117,7 @@ def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
         time = datetime(numbers["y"], numbers["m"], numbers["d"], hour, minute, second)  # noqa: DTZ001
     except ValueError:
         return None
-    return f"{time:%m/%d/%Y %H:%M:%S}"
+    return f"{time:%m/%d/%Y %H:%M:%S}" + (f".{stamp['fraction']}" if stamp["fraction"] else "")
 
 
 def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> tuple[list[str], list[Note]]:
@@ -126,7 +135,11 @@ def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> 
     if not dated:
         return list(texts), []
     settled = _order_of(dated, order)
-    found = [(_time(match, settled) or text) if match else text for match, text in zip(matches, texts, strict=True)]
+    # A date that is none in this order is one in another: what reads on would take it for esxtop's own, and be wrong.
+    found = [
+        (_time(match, settled) or f"{text.strip()} (not {settled})") if match else text
+        for match, text in zip(matches, texts, strict=True)
+    ]
     notes = []
     if all(match["clock"].count(":") == 1 for match in dated):
         notes.append(Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1))
@@ -150,42 +163,75 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     before, mark, rest = text.partition("(PDH-CSV")
     quoted = before.endswith('"')
     body = ('"' if quoted else "") + mark + rest
+    if quoted and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
+        # Only its bytes are other ones. Names are not escaped: nothing but the reader of captures tells where they end.
+        return Canonical(text.encode(), tuple(notes))
     junk = before.removesuffix('"') if quoted else before
     lines_before = junk.count("\n")
     if junk.strip():
         notes.append(Note(f"text before the header: passed over ({' '.join(junk.split())[:80]!r})", line=1, column=1))
-    header_line = body.partition("\n")[0]
-    semicolons = not quoted and header_line.count(";\\\\") > header_line.count(",\\\\")
-    # Commas in decimals are told by the separator: between semicolons a comma is nothing else.
-    reader = csv.reader(io.StringIO(body, newline=""), delimiter=";" if semicolons else ",", quotechar='"')
-    csv.field_size_limit(max(csv.field_size_limit(), 1 << 24))
-    try:
-        header, *rows = reader
-    except (csv.Error, ValueError) as error:
-        msg = f"its lines are no separated values ({error})"
-        raise DamagedError(msg) from None
-    if header[-1] == "":
-        # One empty cell goes from every line: a row that has none to give lost another, and is too short then.
+    separator = _SEPARATOR.match(body)
+    semicolons = separator is not None and separator["separator"] == ";"
+    captures = _captures(_rows(body, ";" if semicolons else ","))
+    if any(capture[0][-1] == "" for capture in captures):
         notes.append(Note("trailing separator: the empty last column is left out", line=lines_before + 1))
-        header.pop()
-        rows = [row[:-1] if row and row[-1] == "" else row for row in rows]
+        captures = [_without_last(capture) for capture in captures]
     if semicolons:
-        notes.append(
-            Note("semicolons between cells and commas in decimals: a spreadsheet saved it", line=lines_before + 1)
-        )
-        rows = [[_with_point(cell) for cell in row] for row in rows]
+        message = "semicolons between cells and commas in decimals: a spreadsheet saved it"
+        notes.append(Note(message, line=lines_before + 1))
+        captures = [_with_points(capture) for capture in captures]
     elif not quoted:
         message = "the header has no quotes around its cells: another program saved this file"
         notes.append(Note(message, line=lines_before + 1))
-    stamps, stamp_notes = _stamps([row[0] if row else "" for row in rows], dates.order, dates.day)
+    rows = [row for _, *rows in captures for row in rows]
+    found, stamp_notes = _stamps([row[0] if row else "" for row in rows], dates.order, dates.day)
+    stamps = iter(found)
     out = io.StringIO()
     # Lines keep their numbers, so that notes tell those of the file.
     out.write("\n" * lines_before)
-    out.write(",".join(f'"{cell}"' for cell in header) + "\n")
-    for stamp, row in zip(stamps, rows, strict=True):
-        out.write(",".join(f'"{cell.strip()}"' for cell in [stamp, *row[1:]]) + "\n" if row else "\n")
+    for header, *rows in captures:
+        out.write(_line(header))
+        for row in rows:
+            stamp = next(stamps)
+            out.write(_line([cell.strip() for cell in [stamp, *row[1:]]]) if row else "\n")
     return Canonical(out.getvalue().encode(), (*notes, *stamp_notes))
+
+
+def _rows(body: str, separator: str) -> list[list[str]]:
+    csv.field_size_limit(max(csv.field_size_limit(), 1 << 24))
+    try:
+        return list(csv.reader(io.StringIO(body, newline=""), delimiter=separator, quotechar='"'))
+    except (csv.Error, ValueError) as error:
+        msg = f"its lines are no separated values ({error})"
+        raise DamagedError(msg) from None
+
+
+def _captures(rows: list[list[str]]) -> list[list[list[str]]]:
+    """The rows from each header to the next: captures that were glued together, or of an esxtop started again."""
+    starts = [place for place, row in enumerate(rows) if row and row[0].startswith("(PDH-CSV")]
+    return [rows[start:stop] for start, stop in zip(starts, [*starts[1:], len(rows)], strict=True)]
+
+
+def _without_last(capture: list[list[str]]) -> list[list[str]]:
+    """The rows without the empty cell after a trailing separator, where the header has one.
+
+    One empty cell goes from every line: a row that has none to give lost another, and is too short then.
+    """
+    if capture[0][-1] != "":
+        return capture
+    return [row[:-1] if row and row[-1] == "" else row for row in capture]
+
+
+def _with_points(capture: list[list[str]]) -> list[list[str]]:
+    """The rows with points in decimals: between semicolons a comma is nothing else, but in lists."""
+    header, *rows = capture
+    lists = {place for place, name in enumerate(header) if name.endswith(_LIST_COUNTERS)}
+    return [header, *([c if place in lists else _with_point(c) for place, c in enumerate(row)] for row in rows)]
 
 
 def _with_point(cell: str) -> str:
     return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell.strip()) else cell
+
+
+def _line(cells: Sequence[str]) -> str:
+    return ",".join(f'"{cell}"' for cell in cells) + "\n"

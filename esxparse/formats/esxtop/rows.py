@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.formats.esxtop import times
+from esxparse.formats.esxtop import line_notes, times
+from esxparse.formats.esxtop.line_notes import Met
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-_SHOWN = 5
+_HOUR = 3600.0
+_LONGEST_INTERVAL = 900.0
+"""Seconds between samples up to which an hour stands out among the steps."""
+_SLACK = 60.0
+"""Seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still."""
+_UNSURE = (
+    "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
+    "from there on may be off by an hour"
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +58,8 @@ class Expected:
     """Row in which a header with other columns stands: another capture begins there."""
 
 
-def _where(lines: Integers) -> str:
-    shown = ", ".join(str(line) for line in lines[:_SHOWN].tolist())
-    return f"line{'s' if len(lines) > 1 else ''} {shown}{' ...' if len(lines) > _SHOWN else ''}"
+def _met(lines: Integers) -> Met:
+    return Met(len(lines), lines[: line_notes.SHOWN + 1].tolist())
 
 
 def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
@@ -67,54 +75,66 @@ def _is_cut(body: Body, rows: int) -> bool:
     return body.last_byte != b"\n" and rows == len(body.cells)
 
 
-def _wrong_count_notes(wrong: list[tuple[int, int]], body: Body, expected: Expected, *, cut: bool) -> list[Note]:
-    """Notes on lines (line, cells) with too few or too many cells; a cut last line is told apart from damage."""
-    notes = []
-    if cut and wrong and wrong[-1][0] == body.lines - 1:
-        line, found = wrong.pop()
-        message = f"the last row is cut after {found:,} of {expected.cells:,} cells: left out"
-        notes.append(Note(message, line=line + expected.first_line, column=found, severity="warning"))
-    if wrong:
-        counts = sorted({found for _, found in wrong})
-        shown = ", ".join(f"{count:,}" for count in counts[:_SHOWN]) + (" ..." if len(counts) > _SHOWN else "")
-        lines = np.array([line for line, _ in wrong]) + expected.first_line
-        message = f"{len(wrong)} rows have {shown} cells where the header has {expected.cells:,}"
-        column = min(wrong[0][1], expected.cells) + 1
-        notes.append(
-            Note(f"{message}: left out ({_where(lines)})", line=int(lines[0]), column=column, severity="warning")
-        )
-    return notes
-
-
 def _line_notes(
     body: Body, whole: NDArray[np.bool_], torn: Integers, rows: int, last_line: int, expected: Expected
 ) -> list[Note]:
     """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
     notes = []
-    blank = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
-    if len(blank):
-        lines = blank + expected.first_line
-        message = f"{len(blank)} blank lines: passed over ({_where(lines)})"
-        notes.append(Note(message, line=int(lines[0])))
+    empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
+    if len(empty):
+        notes.append(line_notes.blank(_met(empty + expected.first_line)))
     bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
     wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
-    wrong += [(line, cells) for line, cells in body.short if cells and line < last_line]
-    notes += _wrong_count_notes(sorted(wrong), body, expected, cut=_is_cut(body, rows))
+    wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
+    if _is_cut(body, rows) and wrong and wrong[-1][0] == body.lines - 1:
+        line, found = wrong.pop()
+        notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
+    if wrong:
+        lines = [line + expected.first_line for line, _ in wrong]
+        met = Met(len(wrong), lines, [found for _, found in wrong])
+        notes.append(line_notes.wrong_count(met, expected.cells))
     return notes
 
 
-def _time_notes(clock: pl.Series, lines: Integers) -> list[Note]:
-    steps = clock.diff().dt.total_microseconds().to_numpy()
-    notes = []
-    backward = np.flatnonzero(steps < 0)
+def _hours(steps: NDArray[np.float64], lines: Integers, again: Integers, bias: int) -> tuple[NDArray[np.bool_], ...]:
+    """Which steps (seconds) go an hour back, and which an hour ahead, beside what lies between two samples anyway."""
+    none = np.zeros(len(steps), dtype=np.bool_)
+    ahead = steps[steps > 0]
+    interval = float(np.median(ahead)) if len(ahead) else 0.0
+    if not 0 < interval <= _LONGEST_INTERVAL:
+        return none, none
+    slack = min(interval, _SLACK)
+    # Where esxtop was started again, or a file was appended, the clock need not have been set.
+    starts = np.searchsorted(again, lines)
+    through = np.diff(starts) == 0
+    back = through & (steps < 0) & (np.abs(steps + _HOUR - interval) <= slack)
+    # A host on UTC sets no clock ahead: what is missing there is samples.
+    forth = through & (np.abs(steps - _HOUR - interval) <= slack) if bias else none
+    return back, forth
+
+
+def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -> list[Note]:
+    steps = clock.diff().dt.total_microseconds().to_numpy()[1:] / 1e6
+    after = lines[1:]
+    back, forth = _hours(steps, lines, again, bias)
+    found = [
+        (back, "the clock was set back by an hour at {}, as at the end of daylight saving"),
+        (forth, "the clock was set ahead by an hour at {}, as at the start of daylight saving, or samples are missing"),
+    ]
+    notes = [_time_note(after[steps_of], f"{message}: {_UNSURE}") for steps_of, message in found if steps_of.any()]
+    backward = after[(steps < 0) & ~back]
     if len(backward):
         message = f"time goes backward {len(backward)} times: rows kept in the order of the file"
-        notes.append(Note(message, line=int(lines[backward[0]]), column=1, severity="warning"))
-    same = np.flatnonzero(steps == 0)
+        notes.append(_time_note(backward, message))
+    same = after[steps == 0]
     if len(same):
-        message = f"{len(same)} rows have the time of the row before them: kept"
-        notes.append(Note(message, line=int(lines[same[0]]), column=1, severity="warning"))
+        notes.append(_time_note(same, f"{len(same)} rows have the time of the row before them: kept"))
     return notes
+
+
+def _time_note(lines: Integers, message: str) -> Note:
+    met = _met(lines)
+    return Note(message.format(met), line=met.lines[0], column=1, severity="warning")
 
 
 def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
@@ -125,20 +145,16 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     torn = np.array(sorted({row for row, _, text in body.odd if b"\0" in text and whole[row]}), dtype=np.int64)
     whole[torn] = False
     if len(torn):
-        lines = body.line[torn] + expected.first_line
-        message = f"NUL bytes in {len(torn)} rows, perhaps over a line end: left out ({_where(lines)})"
-        notes.append(Note(message, line=int(lines[0]), severity="warning"))
+        notes.append(line_notes.torn(_met(body.line[torn] + expected.first_line)))
     rows, last_line = len(whole), body.lines
-    if expected.again:
-        lines = body.line[list(expected.again)] + expected.first_line
-        message = f"the header stands again {len(lines)} times: esxtop was started again, its rows are joined"
-        notes.append(Note(f"{message} ({_where(lines)})", line=int(lines[0]), column=1))
+    again = body.line[list(expected.again)] + expected.first_line
+    if len(again):
+        notes.append(line_notes.started_again(_met(again)))
     if expected.other is not None:
         # What follows stands in other columns: under these names its numbers would be wrong.
         rows, last_line = expected.other, int(body.line[expected.other])
-        line = last_line + expected.first_line
-        message = f"another capture with other columns begins here, its {body.lines - last_line} lines are kept apart"
-        notes.append(Note(f"{message}: open it with segment=", line=line, column=1, severity="warning"))
+        left = body.lines - last_line
+        notes.append(line_notes.another_capture(last_line + expected.first_line, left, "open it"))
     notes += _line_notes(body, whole, torn, rows, last_line, expected)
 
     keep = np.flatnonzero(whole[:rows])
@@ -146,10 +162,9 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     timeless = clock.is_null().to_numpy()
     if timeless.any():
         wrong = keep[timeless]
-        lines = body.line[wrong] + expected.first_line
-        text = times.stamp_text(body.stamps[int(wrong[0])])
-        message = f"{len(wrong)} rows with a time stamp that is none, such as {text!r}: left out ({_where(lines)})"
-        notes.append(Note(message, line=int(lines[0]), column=1, severity="warning"))
+        met = _met(body.line[wrong] + expected.first_line)
+        met.text = times.stamp_text(body.stamps[int(wrong[0])])
+        notes.append(line_notes.timeless(met))
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
     lines = body.line[keep] + expected.first_line
-    return Samples(keep, clock, lines), notes + _time_notes(clock, lines)
+    return Samples(keep, clock, lines), notes + _time_notes(clock, lines, again, expected.bias)

@@ -1,0 +1,101 @@
+"""What is said of lines that are no samples: by the reader, which has all of them, and by a slice, which meets each.
+
+Both say it in the same words, so that a note on a capture and one on its slice are the same note.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from esxparse.errors import DamagedError
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHOWN = 5
+"""Lines and numbers in a message."""
+
+
+@dataclass
+class Met:
+    """Lines of one kind: how many they are, and which the first of them."""
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    cells: list[int] = field(default_factory=list)
+    """Cells of those lines."""
+    text: str = ""
+    """What the first of them holds in place of what should stand there."""
+
+    def add(self, line: int, *, cells: int = 0, text: str = "") -> None:
+        """Counts a line; those beyond what messages show are not kept, as there may be millions."""
+        self.count += 1
+        self.text = self.text or text
+        if len(self.lines) <= SHOWN:
+            self.lines.append(line)
+            self.cells.append(cells)
+
+    def __str__(self) -> str:
+        """The lines as a message names them.
+
+        >>> str(Met(1, [7])), str(Met(2, [7, 9])), str(Met(900, [1, 2, 3, 4, 5, 6]))
+        ('line 7', 'lines 7, 9', 'lines 1, 2, 3, 4, 5 ...')
+        """
+        return f"line{'s' if self.count > 1 else ''} {_list(self.lines)}"
+
+
+def _list(numbers: Sequence[int], form: str = "d") -> str:
+    return ", ".join(format(number, form) for number in numbers[:SHOWN]) + (" ..." if len(numbers) > SHOWN else "")
+
+
+def started_again(met: Met) -> Note:
+    """The note on headers that repeat the first."""
+    message = f"the header stands again {met.count} times: esxtop was started again, its rows are joined ({met})"
+    return Note(message, line=met.lines[0], column=1)
+
+
+def another_capture(line: int, left: int, how: str) -> Note:
+    """The note on a header with other columns, with which `left` lines begin, and on `how` to get at them."""
+    message = f"another capture with other columns begins here, its {left} lines are kept apart: {how} with segment="
+    return Note(message, line=line, column=1, severity="warning")
+
+
+def blank(met: Met) -> Note:
+    """The note on lines with nothing in them."""
+    return Note(f"{met.count} blank lines: passed over ({met})", line=met.lines[0])
+
+
+def cut_row(line: int, cells: int, expected: int) -> Note:
+    """The note on a last row that ends too early."""
+    message = f"the last row is cut after {cells:,} of {expected:,} cells: left out"
+    return Note(message, line=line, column=cells, severity="warning")
+
+
+def wrong_count(met: Met, expected: int) -> Note:
+    """The note on rows with too few or too many cells."""
+    shown = _list(sorted(set(met.cells)), ",")
+    message = f"{met.count} rows have {shown} cells where the header has {expected:,}: left out ({met})"
+    return Note(message, line=met.lines[0], column=min(met.cells[0], expected) + 1, severity="warning")
+
+
+def torn(met: Met) -> Note:
+    """The note on rows with NUL bytes."""
+    message = f"NUL bytes in {met.count} rows, perhaps over a line end: left out ({met})"
+    return Note(message, line=met.lines[0], severity="warning")
+
+
+def timeless(met: Met) -> Note:
+    """The note on rows whose time stamp is none."""
+    message = f"{met.count} rows with a time stamp that is none, such as {met.text!r}: left out ({met})"
+    return Note(message, line=met.lines[0], column=1, severity="warning")
+
+
+def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
+    """The error where no line is a sample, with the first of the notes that tells why."""
+    header = f"a header with {columns:,} columns"
+    why = next((note for note in notes if note.severity == "warning"), None)
+    if why is None:
+        return DamagedError(f"{header} and no rows: the capture was stopped before its first sample")
+    return DamagedError(f"{header} and no row that can be used ({why})")

@@ -1,0 +1,119 @@
+"""What a slice is cut from: the lines of a capture from its header on, one at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.formats.esxtop import header, resaved
+from esxparse.formats.source import problem, read_up_to, resolve
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADER_WITHIN = 1 << 20
+_BUFFER = 2 << 20
+_SHOWN = 80
+"""Characters of a text in a message."""
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"{name} cannot be read: {error.strerror or error}"
+        raise UnreadableError(msg) from error
+
+
+class Lines:
+    """Lines of a capture from its header on, from a file or a stream that cannot go back."""
+
+    def __init__(self, file: BinaryIO, name: str, dates: resaved.Dates) -> None:
+        self.file = file
+        self.name = name
+        self.done = 0
+        """Bytes read."""
+        self.notes: list[Note] = []
+        with _reading(name):
+            head = read_up_to(file, _HEADER_WITHIN)
+        if not head:
+            msg = "it is empty: nothing was captured, or the copy failed"
+            raise DamagedError(msg)
+        if resaved.is_resaved(head):
+            with _reading(name):
+                head += file.read()
+            mended = resaved.canonical(head, dates)
+            head, self.notes = mended.content, list(mended.notes)
+        mark = head.find(header.MARK)
+        if mark < 0:
+            where = f"{header.MARK.decode()} is not in its first {_HEADER_WITHIN:,} bytes"
+            msg = f"{name} is no esxtop capture: {where} (it begins with {head[:40]!r})"
+            raise UnknownFormatError(msg)
+        start = mark - 1 if head[mark - 1 : mark] == b'"' else mark
+        before = " ".join(head[:start].removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace").split())
+        if before:
+            shown = before if len(before) <= _SHOWN else f"{before[:_SHOWN]}..."
+            self.notes.append(Note(f"text before the header: left out ({shown!r})", line=1, column=1))
+        self.number = head.count(b"\n", 0, start) + 1
+        """Line of the header."""
+        self.rest = io.BytesIO(head[start:])
+        self.header = self.line().rstrip(b"\r\n")
+
+    def line(self) -> bytes:
+        """The next line with its line end; none at the end."""
+        line = self.rest.readline()
+        if not line.endswith(b"\n"):
+            with _reading(self.name):
+                line += self.file.readline()
+        self.done += len(line)
+        return line
+
+    def skip(self, segments: int) -> None:
+        """Goes on to the header of a later one of several captures that were glued together."""
+        for passed in range(segments):
+            cells = len(header.parse(self.header, self.number).owners)
+            while line := self.line():
+                self.number += 1
+                text = line.rstrip(b"\r\n")
+                if header.MARK in text and len(text) >= cells and text != self.header:
+                    mark = text.find(header.MARK)
+                    self.header = text[mark - (text[mark - 1 : mark] == b'"') :]
+                    break
+            else:
+                captures = f"the file holds {passed + 1} captures with columns of their own"
+                msg = f"there is no segment {segments + 1}: {captures}"
+                raise EsxparseError(msg)
+
+
+@contextmanager
+def opened(capture: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[BinaryIO, str, str]]:
+    """The capture as a stream, its name, and the file it is in ("" for a stream).
+
+    Raises:
+        EsxparseError: It cannot be opened.
+    """
+    if not isinstance(capture, (str, os.PathLike)):
+        yield capture, str(getattr(capture, "name", "the stream")), ""
+        return
+    source = resolve(capture)
+    with source.open() as raw, io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER) as file:
+        yield cast("BinaryIO", file), source.name, source.where
+
+
+def cut_short(file: BinaryIO) -> list[Note]:
+    """The note on content that ended before its time; known when it has been read to its end."""
+    cut = problem(cast("BinaryIO", getattr(file, "raw", file)))
+    return [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
+
+
+def size(source: BinaryIO) -> int:
+    """Bytes of a file; 0 where it is none."""
+    try:
+        return os.fstat(source.fileno()).st_size
+    except (OSError, ValueError):
+        return 0

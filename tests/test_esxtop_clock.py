@@ -1,0 +1,102 @@
+"""Clocks that were set while a capture was taken: what is said of it, and that no time is shifted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+import compose
+import pytest
+
+import esxparse as ex
+
+COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
+
+
+def perfmon(zone, bias, *stamps):
+    """A log of a Windows guest, as Perfmon writes it."""
+    names = [r"\\GUEST-7\Processor(_Total)\% Processor Time", r"\\GUEST-7\Memory\Available MBytes"]
+    header = ",".join(f'"{cell}"' for cell in [f"(PDH-CSV 4.0) ({zone})({bias})", *names])
+    rows = [f'"{stamp}","{number}.3456789012345","2048"' for number, stamp in enumerate(stamps)]
+    return "\r\n".join([header, *rows]) + "\r\n"
+
+
+def jumps(rec):
+    """What is said of the clock, with the line."""
+    said = [note for note in rec.notes if "clock" in note.message or "backward" in note.message]
+    return [(note.line, note.message.partition(", as ")[0]) for note in said]
+
+
+def test_the_end_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
+    stamps = [f"11/04/2018 0{time}.482" for time in ("1:59:30", "1:59:45", "1:00:00", "1:00:15", "1:00:30")]
+    rec = ex.open(compose.write(tmp_path, perfmon("Pacific Daylight Time", 420, *stamps)))
+    assert jumps(rec) == [(4, "the clock was set back by an hour at line 4")]
+    (said,) = [note.message for note in rec.notes if "clock" in note.message]
+    assert "as at the end of daylight saving" in said
+    assert "kept in the order of the file" in said
+    assert "one bias is stated for the whole file, times from there on may be off by an hour" in said
+    times = rec["memory"].collect()["time"]
+    assert [f"{time:%H:%M:%S}" for time in times] == ["08:59:30", "08:59:45", "08:00:00", "08:00:15", "08:00:30"]
+
+
+def test_the_start_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
+    stamps = [f"03/11/2018 0{time}.017" for time in ("1:59:30", "1:59:45", "3:00:00", "3:00:15", "3:00:30")]
+    rec = ex.open(compose.write(tmp_path, perfmon("Pacific Standard Time", 480, *stamps)))
+    assert jumps(rec) == [(4, "the clock was set ahead by an hour at line 4")]
+    (said,) = [note.message for note in rec.notes if "clock" in note.message]
+    assert "as at the start of daylight saving, or samples are missing" in said
+    assert "may be off by an hour" in said
+    assert [time.hour for time in rec["memory"].collect()["time"]] == [9, 9, 11, 11, 11]
+
+
+def clocked(*seconds, stamp=compose.STAMP):
+    """A capture with a sample at each of these seconds after eight, the header again where one is None."""
+    header = compose.text(COLUMNS, [], stamp=stamp).strip()
+    moments = [None if one is None else dt.datetime(2026, 3, 29, 8) + dt.timedelta(seconds=one) for one in seconds]  # noqa: DTZ001  local
+    rows = [f'"{time:%m/%d/%Y %H:%M:%S}","1","2","3"' if time else header for time in moments]
+    return "\n".join([header, *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ((3590, 3595, 0, 5, 10), [(4, "the clock was set back by an hour at line 4")]),
+        ((3590, 3595, 0, 5, 3600, 5), [(4, "the clock was set back by an hour at lines 4, 7")]),
+        ((3580, 3590, 3600, 10, 20), [(5, "the clock was set back by an hour at line 5")]),
+        # A sample or two lost on the way, or one taken early.
+        ((3590, 3595, 5, 10, 15), [(4, "the clock was set back by an hour at line 4")]),
+        ((3590, 3595, 30, 35, 40), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        # The same hour appended with its header, and another hour before it.
+        ((3590, 3595, None, 0, 5, 10), [(5, "time goes backward 1 times: rows kept in the order of the file")]),
+        ((7200, 7205, 0, 5, 10), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        # Samples so far apart that an hour is a step like any other.
+        ((3600, 5400, 3600, 5400), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        # On UTC, an hour that is missing is missing.
+        ((0, 5, 3610, 3615, 3620), []),
+    ],
+)
+def test_a_clock_that_was_set_back_is_told_from_other_jumps(tmp_path, seconds, said):
+    assert jumps(ex.open(compose.write(tmp_path, clocked(*seconds)))) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ((0, 5, 3610, 3615, 3620), [(4, "the clock was set ahead by an hour at line 4")]),
+        ((0, 5, 3615, 3620, 3625), [(4, "the clock was set ahead by an hour at line 4")]),
+        ((0, 5, 3640, 3645, 3650), []),
+        ((0, 5, None, 3610, 3615, 3620), []),
+        ((0, 1800, 5400, 7200, 9000), []),
+    ],
+)
+def test_a_clock_in_a_zone_that_was_set_ahead_is_told_from_other_gaps(tmp_path, seconds, said):
+    stamp = "(PDH-CSV 4.0) (W. Europe Standard Time)(-60)"
+    assert jumps(ex.open(compose.write(tmp_path, clocked(*seconds, stamp=stamp))))[:1] == said
+
+
+def test_a_real_capture_whose_clock_is_set_back_keeps_every_row(tmp_path):
+    lines = compose.real_data("esxtop", "esxi65_all_counters.csv").read_text().splitlines()
+    at = [re.sub(r"^\"[^\"]*", f'"10/28/2018 {time}', lines[1]) for time in ("02:59:50", "02:59:55", "02:00:00")]
+    rec = ex.open(compose.write(tmp_path, "\n".join([lines[0], *at]) + "\n"))
+    assert jumps(rec) == [(4, "the clock was set back by an hour at line 4")]
+    assert rec["memory"].collect()["time"].dt.hour().to_list() == [2, 2, 2]
