@@ -54,6 +54,27 @@ def test_semicolons_and_decimal_commas(tmp_path):
     assert [note.message.partition(" ")[0] for note in rec.notes] == ["semicolons", "dates"]
 
 
+@pytest.mark.parametrize("decimal", [",", "."])
+def test_tabs_as_a_spreadsheet_saves_unicode_text(tmp_path, decimal):
+    text = saved([f"26/03/2015 22:42:{s:02d}" for s in (0, 5, 10)], "\t", decimal)
+    rec = opened(tmp_path, text.replace("\n", "\r\n").encode("utf-16"))
+    plain = opened(tmp_path, saved([f"26/03/2015 22:42:{s:02d}" for s in (0, 5, 10)]))
+    for name in plain:
+        assert rec[name].collect().equals(plain[name].collect())
+    assert [note.message.partition(" ")[0] for note in rec.notes] == ["the", "tabs", "dates"]
+
+
+def test_a_quoted_header_over_bare_rows_is_a_saved_capture_whose_dates_are_in_doubt(tmp_path):
+    columns = [("Memory", "Free MBytes")]
+    text = compose.text(columns, [["100"], ["200"]])
+    header = text.partition("\n")[0]
+    with pytest.raises(ex.EsxparseError, match="nothing in the file tells day from month"):
+        opened(tmp_path, f"{header}\n03/04/2015 22:42:00,100\n03/04/2015 22:42:05,200\n")
+    rec = opened(tmp_path, f"{header}\n26/03/2015 22:42:00,100\n26/03/2015 22:42:05,200\n")
+    assert rec["memory"].collect()["free_mbytes"].to_list() == [100.0, 200.0]
+    assert rec.meta["start"] == dt.datetime(2015, 3, 26, 22, 42, tzinfo=dt.UTC)
+
+
 def test_semicolons_are_told_though_every_name_is_quoted(tmp_path):
     names = [compose.path("Group Cpu(1:a;b)", "% Used"), compose.path("Group Cpu(2:c;d)", "% Used")]
     header = ";".join([compose.STAMP, *(f'"{name}"' for name in names)])

@@ -39,6 +39,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.esxtop.line_notes import no_rows
 from esxparse.formats.source import problem, read_up_to
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
@@ -163,14 +164,6 @@ def _meta(
         "release": guessed,
         "release_evidence": evidence,
     }
-
-
-def _no_rows(parsed: header.Header, notes: Sequence[Note]) -> DamagedError:
-    columns = f"a header with {len(parsed.owners):,} columns"
-    why = next((note for note in notes if note.severity == "warning"), None)
-    if why is None:
-        return DamagedError(f"{columns} and no rows: the capture was stopped before its first sample")
-    return DamagedError(f"{columns} and no row that can be used ({why})")
 
 
 def _windowed(samples: rows.Samples, window: Window) -> rows.Samples:
@@ -338,7 +331,7 @@ def _judged(source: Source, window: Window, segment: int, *, keep: bool) -> _Jud
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)
     if not len(samples.keep):
-        raise _no_rows(parsed, row_notes)
+        raise no_rows(len(parsed.owners), row_notes)
     _forget_last_cell(bytes_read, samples, laid_out)
     samples = _windowed(samples, window)
     odd_cells = odd.odd_cells(bytes_read, samples)

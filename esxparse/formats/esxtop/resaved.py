@@ -1,7 +1,7 @@
 """Captures that another program opened and saved: back to the grammar esxtop writes, before anything reads them.
 
-A spreadsheet drops the quotes, may separate by semicolons with commas in its decimals, writes dates its own way, and
-PowerShell's `>` writes UTF-16. Such files are small enough to hold (a spreadsheet takes 16,384 columns).
+A spreadsheet drops the quotes, may separate by semicolons (with commas in its decimals) or tabs, writes dates its own
+way, and PowerShell's `>` writes UTF-16. Such files are small enough to hold (a spreadsheet takes 16,384 columns).
 
 A date is a guess nobody should make in silence: which of day and month comes first is told by the whole file, by a
 number above 12, or has to be said.
@@ -27,7 +27,11 @@ DateOrder = Literal["mdy", "dmy", "ymd"]
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
 """Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
-_SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;])')
+_SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
+_SEPARATED = {
+    ";": "semicolons between cells and commas in decimals: a spreadsheet saved it",
+    "\t": "tabs between cells: a spreadsheet saved it as text",
+}
 _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
     r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
@@ -36,6 +40,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
 _WRITTEN_STAMP = re.compile(r'"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"')
 """A time stamp as esxtop and Perfmon write it."""
+_BARE_STAMP = re.compile(rb"\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d")
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MONTHS = 12
 
@@ -66,7 +71,10 @@ def is_resaved(head: bytes) -> bool:
     if head[:2] in _BOMS:
         return True
     start = head.find(b"(PDH-CSV")
-    return start >= 0 and head[start - 1 : start] != b'"'
+    if start < 0 or head[start - 1 : start] != b'"':
+        return start >= 0
+    # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps.
+    return bool(_BARE_STAMP.match(head, head.find(b"\n", start)))
 
 
 def _decoded(content: bytes) -> tuple[str, list[Note]]:
@@ -171,14 +179,13 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     if junk.strip():
         notes.append(Note(f"text before the header: passed over ({' '.join(junk.split())[:80]!r})", line=1, column=1))
     separator = _SEPARATOR.match(body)
-    semicolons = separator is not None and separator["separator"] == ";"
-    captures = _captures(_rows(body, ";" if semicolons else ","))
+    between = separator["separator"] if separator else ","
+    captures = _captures(_rows(body, between))
     if any(capture[0][-1] == "" for capture in captures):
         notes.append(Note("trailing separator: the empty last column is left out", line=lines_before + 1))
         captures = [_without_last(capture) for capture in captures]
-    if semicolons:
-        message = "semicolons between cells and commas in decimals: a spreadsheet saved it"
-        notes.append(Note(message, line=lines_before + 1))
+    if between != ",":
+        notes.append(Note(_SEPARATED[between], line=lines_before + 1))
         captures = [_with_points(capture) for capture in captures]
     elif not quoted:
         message = "the header has no quotes around its cells: another program saved this file"
@@ -223,7 +230,7 @@ def _without_last(capture: list[list[str]]) -> list[list[str]]:
 
 
 def _with_points(capture: list[list[str]]) -> list[list[str]]:
-    """The rows with points in decimals: between semicolons a comma is nothing else, but in lists."""
+    """The rows with points in decimals: a comma inside a cell is nothing else, but in lists."""
     header, *rows = capture
     lists = {place for place, name in enumerate(header) if name.endswith(_LIST_COUNTERS)}
     return [header, *([c if place in lists else _with_point(c) for place, c in enumerate(row)] for row in rows)]
