@@ -19,6 +19,24 @@ io_profile       sizes, reads, sequential share and alignment of a virtual disk,
 alignment        where NFS and iSCSI requests begin, and how long they take, from packet traces
 hardware_events  rates of perf and vmkperf events, per instruction, one recording against another
 
+Of studies, over the rows of many runs:
+
+cpu_cost         MHz per MBps and per I/O, cycles, percent of a core per 1,000 IOPS; used and util apart
+ratio            ratios to a baseline with their interval and verdict; virtual to native; geometric means
+interval         confidence intervals of ratios: Fieller, bootstrap
+scaling          efficiency, where a sweep leaves linear, peak load under rules, generation ratio
+scalability_law  Gunther's law fitted to a sweep
+consolidation    the largest load at a tolerance; dense mode over time
+steady           warm-up, drift of the measured span, outliers
+storage_laws     GAVG = DAVG + KAVG, Little's law, bounds and peaks, normalisation
+line_rate        throughput against what a port can carry; host CPU by number of NICs
+power_cost       energy and cost per year, policies beside their ready time
+replication      initial sync, change per window, fit with the RPO
+remote           volume and rate of named activities
+mmu              page walks, TLB misses per mode, advice with its doubt
+numa             fit of a VM to a node, vNUMA
+units            conversions by name: MB and MiB, Mbit and MB are never mixed
+
 The submodules load when first touched: `import esxparse.metrics` alone costs nothing.
 """
 
@@ -32,36 +50,66 @@ if TYPE_CHECKING:
 
     from . import (
         alignment,
+        consolidation,
+        cpu_cost,
         energy,
         hardware_events,
         host_cpu,
+        interval,
         inventory,
         io_profile,
+        line_rate,
         memory,
+        mmu,
         network,
+        numa,
         power,
+        power_cost,
         power_join,
         ranking,
+        ratio,
+        remote,
+        replication,
+        scalability_law,
+        scaling,
         scheduling,
+        steady,
         storage,
+        storage_laws,
+        units,
         workers,
         workload,
     )
 
 __all__ = [
     "alignment",
+    "consolidation",
+    "cpu_cost",
     "energy",
     "hardware_events",
     "host_cpu",
+    "interval",
     "inventory",
     "io_profile",
+    "line_rate",
     "memory",
+    "mmu",
     "network",
+    "numa",
     "power",
+    "power_cost",
     "power_join",
     "ranking",
+    "ratio",
+    "remote",
+    "replication",
+    "scalability_law",
+    "scaling",
     "scheduling",
+    "steady",
     "storage",
+    "storage_laws",
+    "units",
     "workers",
     "workload",
 ]

@@ -1,0 +1,167 @@
+"""How a table of ratios is put together: configurations, the baseline of each, intervals and verdicts."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from . import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OUTPUT: Final[dict[str, Any]] = {
+    "quantity": pl.String,
+    "baseline": pl.String,
+    "is_baseline": pl.Boolean,
+    "runs": pl.Int64,
+    "mean": pl.Float64,
+    "min": pl.Float64,
+    "max": pl.Float64,
+    "baseline_runs": pl.Int64,
+    "baseline_mean": pl.Float64,
+    "ratio": pl.Float64,
+    "ratio_min": pl.Float64,
+    "ratio_max": pl.Float64,
+    "ratio_low": pl.Float64,
+    "ratio_high": pl.Float64,
+    "change_pct": pl.Float64,
+    "verdict": pl.String,
+    "gap": pl.String,
+}
+
+
+def text(baseline: Mapping[str, Any]) -> str:
+    """A baseline as messages and tables name it."""
+    return ", ".join(f"{name}={wanted}" for name, wanted in baseline.items())
+
+
+def configurations(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """One row per configuration, with its repetitions."""
+    number = pl.col("_value").filter(pl.col("_value").is_finite())
+    return frame.group_by(keys, maintain_order=True).agg(
+        number.len().cast(pl.Int64).alias("runs"),
+        number.mean().alias("mean"),
+        number.min().alias("min"),
+        number.max().alias("max"),
+        number.var().alias("_var"),
+        number.alias("_values"),
+    )
+
+
+def beside_baseline(
+    table: pl.DataFrame, keys: Sequence[str], baseline: Mapping[str, Any], shared: Sequence[str]
+) -> pl.DataFrame:
+    """Each configuration beside the baseline it is divided by."""
+    try:
+        marked = table.with_columns(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(wanted)) for name, wanted in baseline.items()).alias(
+                "is_baseline"
+            )
+        )
+    except pl.exceptions.PolarsError as error:
+        msg = f"the baseline {text(baseline)} is of another type than the runs: {str(error).splitlines()[0]}"
+        raise EsxparseError(msg) from None
+    base = marked.filter("is_baseline")
+    if base.is_empty():
+        seen = "; ".join(f"{name} is {_some(table[name])}" for name in baseline)
+        msg = f"no run is of the baseline {text(baseline)}: {seen}"
+        raise EsxparseError(msg)
+    double = base.filter(base.select(shared).is_duplicated()) if shared else base
+    if double.height > 1:
+        first = double.join(double.head(1), on=shared, nulls_equal=True, how="semi") if shared else double
+        differ = [name for name in keys if first[name].n_unique() > 1]
+        told = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
+        which = f"name which in the baseline, or compare within {differ[0]}"
+        msg = f"the baseline {text(baseline)} is not unique: {told}; {which}"
+        raise EsxparseError(msg)
+    facts = {"runs": "baseline_runs", "mean": "baseline_mean", "_var": "_base_var", "_values": "_base_values"}
+    right = base.select(*shared, *(pl.col(old).alias(new) for old, new in facts.items()))
+    if not shared:
+        return marked.join(right, how="cross", maintain_order="left")
+    return marked.join(right, on=shared, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _some(values: pl.Series) -> str:
+    """The first few different values as a message shows them."""
+    different = values.unique(maintain_order=True).to_list()
+    most = 5
+    return ", ".join(map(str, different[:most])) + (" ..." if len(different) > most else "")
+
+
+def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: float, seed: int) -> pl.DataFrame:
+    """Ratio, range, interval, verdict, and why one is lacking."""
+    base = pl.when(pl.col("baseline_mean") != 0).then(pl.col("baseline_mean"))
+    table = table.with_columns(
+        (pl.col("mean") / base).alias("ratio"),
+        (pl.col("min") / base).alias("ratio_min"),
+        (pl.col("max") / base).alias("ratio_max"),
+    )
+    bounds = _fieller(table, confidence) if method == "fieller" else _bootstrap(table, confidence, seed)
+    low, high, own = pl.col("ratio_low"), pl.col("ratio_high"), pl.col("is_baseline")
+    fewest = interval.FEWEST
+    return table.with_columns(
+        pl.when(~own).then(pl.Series("ratio_low", bounds[0], dtype=pl.Float64).fill_nan(None)).alias("ratio_low"),
+        pl.when(~own).then(pl.Series("ratio_high", bounds[1], dtype=pl.Float64).fill_nan(None)).alias("ratio_high"),
+        ((pl.col("ratio") - 1) * 100).alias("change_pct"),
+    ).with_columns(
+        pl.when(low > 1 + interval.SAME)
+        .then(pl.lit("higher"))
+        .when(high < 1 - interval.SAME)
+        .then(pl.lit("lower"))
+        .when(low.is_not_null())
+        .then(pl.lit("no difference shown"))
+        .alias("verdict"),
+        pl.when(pl.col("runs") == 0)
+        .then(pl.lit("no run has a number"))
+        .when(pl.col("baseline_runs").is_null())
+        .then(pl.lit("no baseline run with these labels"))
+        .when(pl.col("baseline_runs") == 0)
+        .then(pl.lit("no run of the baseline has a number"))
+        .when(pl.col("baseline_mean") == 0)
+        .then(pl.lit("the baseline's mean is 0"))
+        .when(own)
+        .then(pl.lit(None, dtype=pl.String))
+        .when(pl.col("runs") < fewest)
+        .then(pl.lit("1 repetition: an interval needs 2 or more"))
+        .when(pl.col("baseline_runs") < fewest)
+        .then(pl.lit("1 repetition of the baseline: an interval needs 2 or more"))
+        .when(low.is_null() | high.is_null())
+        .then(pl.lit("the baseline scatters too much: its mean cannot be told from 0"))
+        .alias("gap"),
+    )
+
+
+def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
+    """Bounds of all rows; NaN where there are none."""
+
+    def numbers(name: str) -> interval.Numbers:
+        return table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+
+    return interval.fieller_bounds(
+        numbers("mean"),
+        numbers("_var"),
+        numbers("runs"),
+        numbers("baseline_mean"),
+        numbers("_base_var"),
+        numbers("baseline_runs"),
+        confidence=confidence,
+    )
+
+
+def _bootstrap(table: pl.DataFrame, confidence: float, seed: int) -> tuple[Any, Any]:
+    """Bounds of all rows; NaN where there are none."""
+    low, high = np.full(table.height, np.nan), np.full(table.height, np.nan)
+    for place, row in enumerate(table.select("_values", "_base_values", "baseline_mean").iter_rows()):
+        values, base, mean = row
+        if base is not None and mean and min(len(values), len(base)) >= interval.FEWEST:
+            with suppress(EsxparseError):
+                found = interval.bootstrap(values, base, confidence, seed=seed)
+                low[place], high[place] = found.low, found.high
+    return low, high

@@ -1,0 +1,266 @@
+"""Consolidation: how many VMs a host carries before a tolerance is passed, and when dense mode would be on.
+
+Source: "Dynamic Host-Wide Performance Tuning in VMware vSphere 6.0": 95th-percentile response time of 100 ms as the
+"preferred latency tolerance", 90 % as the "desired maximum utilization", and the three thresholds of dense mode,
+checked "every 60 seconds by default". The study read its numbers of VMs off curves between measured points; that the
+curves are straight there is assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from . import host_cpu
+from ._columns import names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
+"""The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
+CHECK_S: Final = 60.0
+BUSY_PCT: Final = 50.0
+VCPUS_PER_PCPU: Final = 2
+
+
+def largest_loads(
+    curve: pl.LazyFrame, load: str, limits: Mapping[str, float] | None = None, by: Sequence[str] = ()
+) -> pl.LazyFrame:
+    """Find the largest load at each tolerance, by interpolation between measured points.
+
+    Where the value first passes its limit, between the loads L0 (within) and L1 (beyond):
+
+        largest load = L0 + (limit - v0) / (v1 - v0) x (L1 - L0)
+
+    Needs `load` (VMs), the columns that `limits` names (p95_ms at 100 and host_cpu_pct at 90 unless said otherwise) and
+    the columns `by`. Rows of the same load are repetitions and count by their mean; rows without a value are left out.
+    Returns one row per `by` and tolerance, in the order of the limits:
+
+    *by
+    tolerance, limit   str, f64   the column and what it may reach
+    largest_load       f64        null where even the smallest load is beyond
+    status             str        interpolated; measured (a point lies on the limit); not reached (the largest load
+                                  measured is within: the true one is larger); beyond from the start; no values
+    last_within, first_beyond     f64   the measured loads on either side, L0 and L1
+    within_again       i64        loads above that are within once more: with any, the curve is no clean one
+
+    Raises:
+        EsxparseError: A column is missing, or there are no limits.
+
+    >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
+    >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
+    (470.0, 'interpolated')
+    """
+    chosen = TOLERANCES if limits is None else limits
+    if not chosen:
+        msg = 'a largest load needs a tolerance, such as {"p95_ms": 100}'
+        raise EsxparseError(msg)
+    there = names(curve)
+    for name in (load, *chosen, *by):
+        if name not in there:
+            msg = f"no column {name!r} for the consolidation: the table has {', '.join(sorted(there))}"
+            raise EsxparseError(msg)
+    return pl.concat(
+        [_largest_load(curve, load, name, float(limit), list(by)) for name, limit in chosen.items()], how="vertical"
+    )
+
+
+def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: list[str]) -> pl.LazyFrame:
+    """One tolerance."""
+    if not math.isfinite(limit):
+        msg = f"the limit of {value} must be a number, not {limit!r}"
+        raise EsxparseError(msg)
+    level, v = pl.col("_load"), pl.col("_value")
+    points = (
+        curve.select(*by, pl.col(load).cast(pl.Float64).alias("_load"), pl.col(value).cast(pl.Float64).alias("_value"))
+        .with_columns(pl.lit(0).alias("_all"))
+        .group_by(*by, "_all", "_load")
+        .agg(v.filter(v.is_finite()).mean())
+        .sort(*by, "_load")
+    )
+    measured = v.is_not_null() & level.is_not_null()
+    beyond = level.filter(measured & (v > limit)).min()
+    before = measured & ((level < beyond) | beyond.is_null())
+    within = level.filter(before).max()
+    value_within, value_beyond = v.filter(before).last(), v.filter(level == beyond).first()
+    again = (measured & (level > beyond) & (v <= limit)).sum().cast(pl.Int64)
+    found = points.group_by(*by, "_all", maintain_order=True).agg(
+        within.alias("last_within"),
+        beyond.alias("first_beyond"),
+        value_within.alias("_within"),
+        value_beyond.alias("_beyond"),
+        again.alias("within_again"),
+    )
+    low, high = pl.col("last_within"), pl.col("first_beyond")
+    share = (limit - pl.col("_within")) / (pl.col("_beyond") - pl.col("_within"))
+    return found.select(
+        *by,
+        pl.lit(value).alias("tolerance"),
+        pl.lit(limit).alias("limit"),
+        pl.when(low.is_not_null()).then(pl.when(high.is_null()).then(low).otherwise(low + share * (high - low)))
+        .alias("largest_load"),
+        pl.when(low.is_null() & high.is_null())
+        .then(pl.lit("no values"))
+        .when(low.is_null())
+        .then(pl.lit("beyond from the start"))
+        .when(pl.col("_within") == limit)
+        .then(pl.lit("measured"))
+        .when(high.is_null())
+        .then(pl.lit("not reached"))
+        .otherwise(pl.lit("interpolated"))
+        .alias("status"),
+        "last_within",
+        "first_beyond",
+        "within_again",
+    )  # fmt: skip
+
+
+def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
+    """Find the largest load within all tolerances at once: the smallest of those at each.
+
+    Needs the columns of `largest_loads`. Returns one row per `by`, in their order:
+
+    *by
+    largest_load  f64  null where one tolerance has none
+    binding       str  the tolerance that sets it
+    status        str  that tolerance's status
+
+    >>> curve = pl.LazyFrame({"vms": [400, 500], "p95_ms": [30.0, 130.0], "host_cpu_pct": [77.0, 97.0]})
+    >>> largest_load(largest_loads(curve, "vms")).collect().row(0)
+    (465.0, 'host_cpu_pct', 'interpolated')
+    """
+    size = pl.col("largest_load")
+    return (
+        loads.with_columns(pl.lit(0).alias("_all"))
+        .sort(size, nulls_last=False, maintain_order=True)
+        .group_by(*by, "_all", maintain_order=True)
+        .agg(size.first(), pl.col("tolerance").first().alias("binding"), pl.col("status").first())
+        .sort(*by, "_all")
+        .drop("_all")
+    )
+
+
+def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
+    """Count what dense mode looks at, sample by sample.
+
+    Needs `time`, `group_id` in `group_cpu`; `group_id`, `vcpus` in `vms` (`inventory.vms`); `time`, `pcpu`,
+    `pct_util_time` in `physical_cpu`. Returns, in order of time:
+
+    time
+    vms, vcpus, pcpus  i64  VMs that run, their vCPUs, PCPUs (hyper-threads where there are any)
+    pcpu_util_pct      f64  % of time, mean over the PCPUs: util, not used
+
+    >>> group_cpu = pl.LazyFrame({"time": [0, 0, 0], "group_id": [1, 7, 9]})
+    >>> found = pl.LazyFrame({"group_id": [7, 9], "vcpus": [2, 4]})
+    >>> physical = pl.LazyFrame({"time": [0] * 3, "pcpu": [0, 1, None], "pct_util_time": [80.0, 40.0, 60.0]})
+    >>> host_load(group_cpu, found, physical).collect().row(0)
+    (0, 2, 6, 2, 60.0)
+    """
+    running = (
+        group_cpu.select("time", "group_id")
+        .join(vms.select("group_id", "vcpus"), on="group_id", how="inner")
+        .group_by("time")
+        .agg(pl.len().cast(pl.Int64).alias("vms"), pl.col("vcpus").sum().cast(pl.Int64))
+    )
+    number, util = pl.col("pcpu"), pl.col("util_pct")
+    return (
+        host_cpu.pcpu(physical_cpu)
+        .group_by("time")
+        .agg(
+            number.drop_nulls().n_unique().cast(pl.Int64).alias("pcpus"),
+            util.filter(number.is_not_null()).mean().alias("pcpu_util_pct"),
+        )
+        .join(running, on="time", how="left")
+        .select("time", pl.col("vms", "vcpus").fill_null(0), "pcpus", "pcpu_util_pct")
+        .sort("time")
+    )
+
+
+def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFrame:
+    """Say at each of the host's checks whether its load is one that dense mode is for.
+
+    Needs `time`, `vms`, `vcpus`, `pcpus`, `pcpu_util_pct` (see `host_load`). All three must hold, and when any does not
+    the optimisations are taken back at that check:
+
+        VMs >= PCPUs        vCPUs >= 2 x PCPUs        PCPU utilisation >= 50 %
+
+    Returns one row per check, which are `check_every_s` apart from the first sample on; a check without samples since
+    the one before has none:
+
+    time               of the check
+    samples            i64  since the check before
+    vms, vcpus, pcpus  i64  as of the last of them
+    pcpu_util_pct      f64  mean over them (assumed: the study does not say over what time the host looks)
+    enough_vms, enough_vcpus, busy_enough  bool  the three thresholds
+    eligible           bool all three; null where a number is missing and nothing else decides
+    switched           str  on or off, where this check changes it; before the first it is off
+
+    Raises:
+        EsxparseError: The time between checks is not positive.
+
+    >>> from datetime import datetime, timedelta
+    >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in (0, 60, 120)]
+    >>> load = pl.LazyFrame({
+    ...     "time": times, "vms": [90] * 3, "vcpus": [160] * 3, "pcpus": [80] * 3, "pcpu_util_pct": [50.0, 52.0, 49.0],
+    ... })
+    >>> dense_mode(load).select("pcpu_util_pct", "eligible", "switched").collect().rows()
+    [(51.0, True, 'on'), (49.0, False, 'off')]
+    """
+    if not (math.isfinite(check_every_s) and check_every_s > 0):
+        msg = f"the time between checks must be a positive number of seconds, not {check_every_s!r} (60 is the default)"
+        raise EsxparseError(msg)
+    time, eligible = pl.col("time"), pl.col("eligible")
+    step = round(check_every_s * 1e6)
+    number = ((time - time.min()).dt.total_microseconds() / step).ceil().cast(pl.Int64).clip(lower_bound=1)
+    check = time.min() + pl.duration(microseconds=number * step)
+    before = eligible.shift(1).fill_null(value=False)
+    return (
+        load.filter(time.is_not_null())
+        .sort("time")
+        .with_columns(check.alias("_check"), time.max().alias("_last"))
+        .filter(pl.col("_check") <= pl.col("_last"))
+        .group_by("_check", maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("samples"),
+            pl.col("vms", "vcpus", "pcpus").last(),
+            pl.col("pcpu_util_pct").mean(),
+        )
+        .rename({"_check": "time"})
+        .with_columns(
+            (pl.col("vms") >= pl.col("pcpus")).alias("enough_vms"),
+            (pl.col("vcpus") >= VCPUS_PER_PCPU * pl.col("pcpus")).alias("enough_vcpus"),
+            (pl.col("pcpu_util_pct") >= BUSY_PCT).alias("busy_enough"),
+        )
+        .with_columns(pl.all_horizontal("enough_vms", "enough_vcpus", "busy_enough").alias("eligible"))
+        .with_columns(
+            pl.when(eligible & ~before)
+            .then(pl.lit("on"))
+            .when(~eligible & before)
+            .then(pl.lit("off"))
+            .alias("switched")
+        )
+    )
+
+
+def dense_mode_summary(checks: pl.LazyFrame) -> pl.LazyFrame:
+    """Sum up the checks of `dense_mode`.
+
+    Returns one row: checks, eligible_checks, switches (i64; how often it went on or off) and eligible_pct, the share of
+    checks at which dense mode would be in effect, %.
+
+    >>> checks = pl.LazyFrame({"eligible": [True, False, True, True], "switched": ["on", "off", "on", None]})
+    >>> dense_mode_summary(checks).collect().row(0)
+    (4, 3, 3, 75.0)
+    """
+    eligible = pl.col("eligible")
+    return checks.select(
+        pl.len().cast(pl.Int64).alias("checks"),
+        eligible.sum().cast(pl.Int64).alias("eligible_checks"),
+        pl.col("switched").count().cast(pl.Int64).alias("switches"),
+        (eligible.mean() * 100).alias("eligible_pct"),
+    )

@@ -1,0 +1,186 @@
+"""CPU cost: what an I/O, a megabyte per second or a thousand I/Os per second costs in CPU.
+
+    MHz per MBps = (physical CPU use % / 100) x CPUs x MHz / MBps
+
+Two measures of "use" exist and are never mixed; the first word of every result says which it rests on:
+
+used  `% Processor Time` of `Physical Cpu(_Total)`, PCPU USED(%): work at the nominal frequency. Turbo raises it, and
+      two busy hyper-threads count half each, so the sum over PCPUs is in percent of *cores*. The talk's formula.
+util  `% Util Time`, PCPU UTIL(%): time not halted, whatever the frequency. The sum over PCPUs is in percent of
+      *PCPUs*, which are hyper-threads where there are any; MHz of it are time x nominal frequency, not cycles.
+
+Both are means over the PCPUs, so `cpus` is the number of PCPUs that esxtop shows (threads with hyper-threading), and
+`mhz` the nominal frequency.
+
+Sources: "NFS & iSCSI: Performance Characterization and Best Practices in ESX 3.5", slide "CPU Costs" (the formula, and
+"normalize to per I/O or per MBps"); "Scaling Performance for VAIO in vSphere 6.0 U1" (percent of a core per 1K IOPS;
+that it rests on used is assumed, the study does not say). Idle-subtracted cost and cycles: general knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import column, names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Measure = Literal["used", "util"]
+
+_HERTZ: Final = 1e6
+_BYTES: Final = {"mb_per_s": 10**6, "mib_per_s": 2**20}
+_RATES: Final = {"mb_per_s": "mhz_per_mbps", "mib_per_s": "mhz_per_mibps"}
+_OF_ONE: Final = {"used": "core", "util": "pcpu"}
+
+
+def _positive(value: float, what: str, why: str) -> None:
+    """Refuse a divisor or a host fact that is nothing to calculate with."""
+    if not (math.isfinite(value) and value > 0):
+        msg = f"{what} is {value:g}: {why}"
+        raise EsxparseError(msg)
+
+
+def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
+    """CPU use of a host in MHz: `pct / 100 x cpus x mhz`.
+
+    >>> busy_mhz(25.0, cpus=8, mhz=2400)
+    4800.0
+    """
+    _positive(cpus, "the number of CPUs", "give the PCPUs that esxtop shows")
+    _positive(mhz, "the CPU frequency", "give the nominal MHz of the host's CPUs")
+    return pct / 100 * cpus * mhz
+
+
+def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
+    """CPU cost of throughput: `pct / 100 x cpus x mhz / mb_per_s`, MHz per MBps.
+
+    With MB of 10**6 bytes it is the number of cycles per byte as well. With MiB/s in the place of `mb_per_s` the result
+    is MHz per MiBps (Iometer up to 2006 prints MBps of 2**20 bytes).
+
+    Raises:
+        EsxparseError: Zero throughput, or host facts that are not positive.
+
+    >>> mhz_per_mbps(25.0, cpus=8, mhz=2400, mb_per_s=100.0)
+    48.0
+    """
+    _positive(mb_per_s, "throughput", "a run without I/O has no CPU cost; check the run, or leave it out")
+    return busy_mhz(pct, cpus, mhz) / mb_per_s
+
+
+def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
+    """CPU cost of an I/O: `pct / 100 x cpus x mhz x 10**6 / iops`, cycles; MHz per I/O per second are 10**6 of them.
+
+    Raises:
+        EsxparseError: No I/Os, or host facts that are not positive.
+
+    >>> cycles_per_io(25.0, cpus=8, mhz=2400, iops=48_000.0)
+    100000.0
+    """
+    _positive(iops, "IOPS", "a run without I/O has no CPU cost; check the run, or leave it out")
+    return busy_mhz(pct, cpus, mhz) * _HERTZ / iops
+
+
+def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
+    """CPU cost of a thousand I/Os per second: `pct x cpus / (iops / 1000)`, percent of one core.
+
+    `pct` is used (see the module); with util the result is percent of one PCPU.
+
+    Raises:
+        EsxparseError: No I/Os, or a number of CPUs that is not positive.
+
+    >>> core_pct_per_1k_iops(10.0, cpus=32, iops=64_000.0)
+    5.0
+    """
+    _positive(cpus, "the number of CPUs", "give the PCPUs that esxtop shows")
+    _positive(iops, "IOPS", "a run without I/O has no CPU cost; check the run, or leave it out")
+    return pct * cpus / (iops / 1000)
+
+
+def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_per_s") -> pl.LazyFrame:
+    """Add what each run's I/O cost in CPU.
+
+    Needs `host_used_pct` (or `host_util_pct`, by `measure`; mean over the PCPUs, 0 to 100 and above), `cpus`, `mhz`,
+    and any of `iops` and the column `throughput`, whose name ends in its unit, `mb_per_s` (10**6) or `mib_per_s`
+    (2**20).
+    `idle_used_pct` (`idle_util_pct`), the same host without load, gives the idle-subtracted columns. Adds, with
+    MHz = pct / 100 x cpus x mhz, here for `used` and MB (`util`: `util_...`, "pcpu" for "core"; MiB: `mhz_per_mibps`):
+
+    used_mhz                    MHz of the host
+    used_mhz_per_mbps           MHz / MBps
+    used_mhz_per_iops           MHz / IOPS
+    used_cycles_per_io          MHz x 10**6 / IOPS
+    used_cycles_per_byte        MHz x 10**6 / (bytes per second)
+    used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS
+    used_above_idle_...         all six with pct - idle pct in the place of pct: what the load adds
+    used_cost_gap               str  why a cost is null, in words; null where the costs are there
+
+    Null where what is divided by is not above 0. Idle-subtracted values below 0 are kept: the idle run was the busier.
+
+    Raises:
+        EsxparseError: `measure` is unknown, or the name of the throughput column says no unit known here.
+
+    >>> run = pl.LazyFrame({"host_used_pct": [25.0], "cpus": [8], "mhz": [2400], "mb_per_s": [100.0], "iops": [1600.0]})
+    >>> wanted = ["used_mhz", "used_mhz_per_mbps", "used_cycles_per_io", "used_pct_of_core_per_1k_iops"]
+    >>> run.pipe(cost).select(wanted).collect().row(0)
+    (4800.0, 48.0, 3000000.0, 125.0)
+    """
+    if measure not in get_args(Measure):
+        msg = f"unknown measure {measure!r}: choose from {', '.join(get_args(Measure))}"
+        raise EsxparseError(msg)
+    unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"
+    if not throughput.endswith(unit):
+        msg = f"the column {throughput!r} does not say its unit: end its name in mb_per_s (10**6) or mib_per_s (2**20)"
+        raise EsxparseError(msg)
+    there = names(runs)
+    pct = column(there, f"host_{measure}_pct")
+    idle = column(there, f"idle_{measure}_pct")
+    return runs.with_columns(
+        *_costs(there, measure, pct, throughput, unit),
+        *_costs(there, f"{measure}_above_idle", pct - idle, throughput, unit, _OF_ONE[measure]),
+        _gap(there, measure, throughput).alias(f"{measure}_cost_gap"),
+    )
+
+
+def _above_zero(value: pl.Expr) -> pl.Expr:
+    """The value where one can divide by it, else null."""
+    return pl.when(value.is_finite() & (value > 0)).then(value)
+
+
+def _costs(
+    there: frozenset[str], prefix: str, pct: pl.Expr, throughput: str, unit: str, of_one: str | None = None
+) -> Sequence[pl.Expr]:
+    """The six columns of one kind of CPU use."""
+    cpus, mhz = _above_zero(column(there, "cpus")), _above_zero(column(there, "mhz"))
+    iops, rate = _above_zero(column(there, "iops")), _above_zero(column(there, throughput))
+    busy = pct / 100 * cpus * mhz
+    return [
+        busy.alias(f"{prefix}_mhz"),
+        (busy / rate).alias(f"{prefix}_{_RATES[unit]}"),
+        (busy / iops).alias(f"{prefix}_mhz_per_iops"),
+        (busy * _HERTZ / iops).alias(f"{prefix}_cycles_per_io"),
+        (busy * _HERTZ / (rate * _BYTES[unit])).alias(f"{prefix}_cycles_per_byte"),
+        (pct * cpus / (iops / 1000)).alias(f"{prefix}_pct_of_{of_one or _OF_ONE[prefix]}_per_1k_iops"),
+    ]
+
+
+def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
+    """Why there is no cost, for the first reason that holds."""
+    reasons = {
+        f"no host CPU use: column host_{measure}_pct": column(there, f"host_{measure}_pct").is_null(),
+        "the host's number of CPUs is not known: column cpus": _above_zero(column(there, "cpus")).is_null(),
+        "the host's CPU frequency is not known: column mhz": _above_zero(column(there, "mhz")).is_null(),
+    }
+    work = [name for name in ("iops", throughput) if name in there]
+    for name in work:
+        reasons[f"no I/O to divide by: {name} is not above 0"] = _above_zero(column(there, name)).is_null()
+    if not work:
+        reasons[f"no I/O to divide by: neither column iops nor {throughput}"] = pl.lit(value=True)
+    return pl.coalesce(
+        *(pl.when(holds).then(pl.lit(why)) for why, holds in reasons.items()), pl.lit(None, dtype=pl.String)
+    )

@@ -1,0 +1,242 @@
+"""Nested paging or shadow page tables: what TLB misses say, and how far they can be trusted.
+
+A TLB miss walks one page table (4 references at most) with shadow page tables, and two at once (24) with nested paging,
+which in turn keeps the guest's changes of page tables from leaving the VM. So more misses of nested paging alone decide
+nothing: the time of the same work does. In the published runs 1.77 times as many misses cost 1.6 % of the time.
+
+Misses are bounded in what they can cost:
+
+    share of the CPU = misses per second x cycles of a walk / (MHz x 10**6 x CPUs)
+
+with 20 to 100 cycles for a walk of one table and 40 to 300 for the nested one. These ranges are assumptions (general
+knowledge: most references hit a cache, and walks overlap other work); they are wide, and so is what is said from them.
+
+Source: v(e)Xpertise, "Selecting the MMU Virtualization Mode" and "vPMC - Virtual Performance Monitoring Counters";
+references of a walk: Bhargava et al., "Accelerating Two-Dimensional Page Walks for Virtualized Systems" (ASPLOS 2008).
+Large pages make for fewer misses in either mode: VMware, "Docker Containers Performance in VMware vSphere", LINPACK.
+That current releases run on nested paging unless told otherwise, and that shadow page tables fade out: general
+knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from . import hardware_events
+from .interval import FEWEST, fieller
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from .interval import Interval
+
+Mode = Literal["nested", "shadow", "either"]
+
+SHADOW_CYCLES: Final = (20.0, 100.0)
+NESTED_CYCLES: Final = (40.0, 300.0)
+"""Cycles of a page walk, low and high (assumptions)."""
+MATTERS_PCT: Final = 1.0
+"""Below so much of the CPU the mode hardly makes a difference (assumption)."""
+
+
+class Runs(NamedTuple):
+    """Repetitions of one piece of work in one mode."""
+
+    per_s: tuple[float, ...]
+    """TLB misses per second of each."""
+    work_s: tuple[float, ...] = ()
+    """Seconds the work took in each; none where nobody timed it, as in polls of vmkperf."""
+
+
+def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
+    """Put counts and times of `perf stat` together, one of each for every repetition.
+
+    Raises:
+        EsxparseError: They are not as many, none, or a time is not above 0.
+
+    >>> runs([1_000, 3_000], [0.5, 1.0])
+    Runs(per_s=(2000.0, 3000.0), work_s=(0.5, 1.0))
+    """
+    if not misses or len(misses) != len(elapsed_s):
+        msg = f"{len(misses)} counts and {len(elapsed_s)} times: give one of each for every repetition"
+        raise EsxparseError(msg)
+    return Runs(
+        tuple(per_second(count, took) for count, took in zip(misses, elapsed_s, strict=True)),
+        tuple(map(float, elapsed_s)),
+    )
+
+
+def per_second(misses: float, elapsed_s: float) -> float:
+    """Give misses per second: misses / s.
+
+    Raises:
+        EsxparseError: The time is not above 0.
+
+    >>> round(per_second(38_750_437, 59.116399919))
+    655494
+    """
+    if not (math.isfinite(elapsed_s) and elapsed_s > 0):
+        msg = f"misses per second need a time above 0 s, not {elapsed_s!r}"
+        raise EsxparseError(msg)
+    return misses / elapsed_s
+
+
+def walk_share_pct(misses_per_s: float, mhz: float, cycles: float, cpus: int = 1) -> float:
+    """Give the share of CPUs that page walks take, %: misses/s x cycles / (MHz x 10**6 x CPUs) x 100.
+
+    Raises:
+        EsxparseError: There is no CPU to share.
+
+    >>> walk_share_pct(1_140_000, 2400, 100)
+    4.75
+    """
+    if not (math.isfinite(mhz) and mhz > 0 and cpus >= 1):
+        msg = f"page walks need CPUs to run on, not {cpus!r} of {mhz!r} MHz"
+        raise EsxparseError(msg)
+    return misses_per_s * cycles / (mhz * 1e6 * cpus) * 100
+
+
+def compare_modes(nested: pl.LazyFrame, shadow: pl.LazyFrame, events: Collection[str] = ()) -> pl.LazyFrame:
+    """Lay the TLB misses of the two modes beside each other.
+
+    Needs what `hardware_events.totals` or `vmkperf_totals` gives: `event`, `value`, `per_s`. Counts compare the same
+    work, rates the load on the CPU. Returns, sorted by event, TLB events (`hardware_events.event_class`) and those
+    named in `events`:
+
+    event
+    event_class           str  tlb_miss_load, tlb_miss_store, tlb_miss_instruction; null: named by the caller
+    nested_misses, shadow_misses   f64  null in polls, which tell rates
+    misses_ratio          f64  nested / shadow
+    nested_per_s, shadow_per_s     f64
+    rate_ratio            f64  nested / shadow
+
+    >>> nested = pl.LazyFrame({"event": ["dTLB-load-misses"], "value": [68456568.0], "per_s": [1139566.0]})
+    >>> shadow = pl.LazyFrame({"event": ["dTLB-load-misses"], "value": [38750437.0], "per_s": [655494.0]})
+    >>> compare_modes(nested, shadow).select(pl.col("misses_ratio", "rate_ratio").round(2)).collect().row(0)
+    (1.77, 1.74)
+    """
+
+    def class_of(event: str) -> str | None:
+        found = hardware_events.event_class(event)
+        return found if found and found.startswith("tlb_miss") else None
+
+    return (
+        hardware_events.compare(nested, shadow)
+        .with_columns(pl.col("event").map_elements(class_of, return_dtype=pl.String).alias("event_class"))
+        .filter(pl.col("event_class").is_not_null() | pl.col("event").is_in(list(events)))
+        .select(
+            "event",
+            "event_class",
+            pl.col("first_value").alias("nested_misses"),
+            pl.col("second_value").alias("shadow_misses"),
+            pl.col("value_ratio").alias("misses_ratio"),
+            pl.col("first_per_s").alias("nested_per_s"),
+            pl.col("second_per_s").alias("shadow_per_s"),
+            "rate_ratio",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which mode to choose, and what that rests on."""
+
+    mode: Mode
+    shown: bool
+    """The times of repetitions show it; otherwise it is where the numbers point, no more."""
+    large_pages: bool
+    """Try large pages in guest and host first: they help in either mode, and cost nothing of the other's benefit."""
+    rate_ratio: float | None
+    """Misses per second, nested / shadow; None where shadow had none."""
+    time_ratio: float | None
+    """Time of the work, nested / shadow: above 1, shadow is faster. None where it was not timed."""
+    time_interval: Interval | None
+    """Fieller's interval of it; None with fewer than two repetitions of each."""
+    nested_walk_pct: tuple[float, float]
+    shadow_walk_pct: tuple[float, float]
+    """Least and most that page walks can take of the CPUs, %."""
+    reasons: tuple[str, ...]
+
+
+def _bounds(found: Runs, cycles: tuple[float, float], mhz: float, cpus: int) -> tuple[float, float]:
+    low, high = (walk_share_pct(fmean(found.per_s), mhz, one, cpus) for one in cycles)
+    return low, high
+
+
+def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: float = 0.95) -> Advice:
+    """Say which mode suits the work, and how sure that is.
+
+    1. Both were timed at least twice: the faster, where Fieller's interval of the ratio of times leaves 1 out.
+    2. The most that nested walks can cost is under 1 % of the CPU: either, the mode hardly matters.
+    3. Timed once: the faster, as a suspicion. 4. Not timed: shadow where nested has more misses, as a suspicion.
+
+    Args:
+        nested: The work with nested paging.
+        shadow: The same work with shadow page tables.
+        mhz: Frequency of the CPUs.
+        cpus: How many CPUs the misses are of: the vCPUs of `perf stat`, 1 for one pinned PCPU.
+        confidence: Of the interval.
+
+    Raises:
+        EsxparseError: A mode has no runs.
+
+    >>> found = advice(runs([68_456_568], [60.07]), runs([38_750_437], [59.12]), mhz=2400)
+    >>> found.mode, found.shown, found.large_pages, round(found.rate_ratio, 2), round(found.time_ratio, 3)
+    ('shadow', False, True, 1.74, 1.016)
+    """
+    for name, one in (("nested", nested), ("shadow", shadow)):
+        if not one.per_s:
+            msg = f"there are no runs with {name} paging to compare"
+            raise EsxparseError(msg)
+    nested_pct = _bounds(nested, NESTED_CYCLES, mhz, cpus)
+    shadow_pct = _bounds(shadow, SHADOW_CYCLES, mhz, cpus)
+    below = fmean(shadow.per_s)
+    rate_ratio = fmean(nested.per_s) / below if below > 0 else None
+    timed = bool(nested.work_s and shadow.work_s)
+    time_ratio = fmean(nested.work_s) / fmean(shadow.work_s) if timed else None
+    repeated = min(len(nested.work_s), len(shadow.work_s)) >= FEWEST
+    interval = fieller(nested.work_s, shadow.work_s, confidence) if repeated else None
+    walks = (
+        f"page walks take {nested_pct[0]:.1f} to {nested_pct[1]:.1f} % of the CPU with nested paging, "
+        f"{shadow_pct[0]:.1f} to {shadow_pct[1]:.1f} % with shadow page tables"
+    )
+    mode: Mode = "either"
+    shown = False
+    if interval is not None:
+        shown = interval.verdict != "no difference shown"
+        if shown:
+            mode = "shadow" if interval.low > 1 else "nested"
+        why = (
+            f"the work took {interval.ratio:.3f} times as long with nested paging "
+            f"({confidence:.0%} interval {interval.low:.3f} to {interval.high:.3f}): "
+            + (f"{mode} is faster" if shown else "no difference shown")
+        )
+    elif nested_pct[1] < MATTERS_PCT:
+        why = f"under {MATTERS_PCT:g} %: the mode hardly matters"
+    elif time_ratio is not None:
+        mode = "shadow" if time_ratio > 1 else "nested" if time_ratio < 1 else "either"
+        why = (
+            f"the work took {time_ratio:.3f} times as long with nested paging, in too few runs to tell from chance: "
+            "repeat both modes"
+        )
+    else:
+        mode = "shadow" if rate_ratio is not None and rate_ratio > 1 else "either"
+        why = "misses alone do not say what they cost: time the same work in both modes"
+    return Advice(
+        mode=mode,
+        shown=shown,
+        large_pages=nested_pct[1] >= MATTERS_PCT,
+        rate_ratio=rate_ratio,
+        time_ratio=time_ratio,
+        time_interval=interval,
+        nested_walk_pct=nested_pct,
+        shadow_walk_pct=shadow_pct,
+        reasons=(walks, why),
+    )

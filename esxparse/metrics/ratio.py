@@ -1,0 +1,281 @@
+"""Ratios to a baseline: what studies publish, with its repetitions, its interval and what it shows.
+
+    ratio = mean of the repetitions / mean of the baseline's repetitions
+
+`ratio_min` and `ratio_max` are the smallest and largest repetition over the baseline's mean, the error bars of the
+studies; `ratio_low` and `ratio_high` are the confidence interval (see `interval`), which is what a verdict rests on.
+
+Sources: "Docker Containers Performance in VMware vSphere", figure 9 ("a ratio with respect to native of the mean
+throughput over the 5 runs (error bars show the range of variability over those runs)"); "NFS & iSCSI: Performance
+Characterization and Best Practices in ESX 3.5", slide "Protocol Comparison" (ratio to Fibre Channel: "if < 1, FC data
+value is larger"); "Persistent Memory Performance in vSphere 6.7" (virtual-to-native ratio). Geometric mean of ratios:
+P. J. Fleming and J. J. Wallace, "How Not to Lie with Statistics" (1986).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from . import interval
+from ._columns import column, names
+from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def percent_change(value: float, baseline: float) -> float:
+    """Change against the baseline in percent of it: `(value / baseline - 1) x 100`.
+
+    "207.59 % of" the baseline is a change of 107.59 %: the two are often mistaken for each other.
+
+    Raises:
+        EsxparseError: The baseline is 0.
+
+    >>> round(percent_change(510, 470), 1)
+    8.5
+    """
+    return (value / _divisor(baseline) - 1) * 100
+
+
+def performance(value: float, baseline: float, *, higher_is_better: bool) -> float:
+    """How well something performs as a multiple of the baseline: above 1 is better, whatever the metric.
+
+    `value / baseline` where higher is better, `baseline / value` where lower is (latency, memory, run time). This is
+    the virtual-to-native ratio with native as baseline, and a release's improvement factor with the older one.
+
+    Raises:
+        EsxparseError: What would be divided by is 0.
+
+    >>> performance(9.4, 9.4, higher_is_better=True), performance(5.0, 4.0, higher_is_better=False)
+    (1.0, 0.8)
+    """
+    return value / _divisor(baseline) if higher_is_better else baseline / _divisor(value)
+
+
+def _divisor(value: float) -> float:
+    """The number, if one can divide by it."""
+    if not math.isfinite(value) or value == 0:
+        msg = f"a ratio to {value:g} says nothing: check that run"
+        raise EsxparseError(msg)
+    return value
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The mean of ratios: `exp(mean(ln(value)))`, which gives the same answer whichever side is the baseline.
+
+    Raises:
+        EsxparseError: There are no values, or one is not above 0.
+
+    >>> geometric_mean([0.5, 2.0])
+    1.0
+    """
+    if not values or not all(math.isfinite(value) and value > 0 for value in values):
+        msg = f"a geometric mean needs ratios above 0, not {', '.join(f'{value:g}' for value in values) or 'none'}"
+        raise EsxparseError(msg)
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def ratios(
+    runs: pl.LazyFrame,
+    value: str,
+    labels: Sequence[str],
+    baseline: Mapping[str, Any],
+    *,
+    within: Sequence[str] | None = None,
+    method: interval.Method = "fieller",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.LazyFrame:
+    """Divide each configuration by its baseline.
+
+    Needs one row per run: the columns `labels`, which tell configurations apart (rows with the same labels are
+    repetitions), and `value`. `baseline` names the configuration to divide by, `{"filter": "default"}`; each other one
+    is divided by the baseline that shares its labels in `within`, which are all labels that `baseline` does not name
+    unless said otherwise. `seed` is the bootstrap's. Returns one row per configuration, in the order of the runs:
+
+    *labels
+    quantity, baseline str   name of the value; the baseline as text, `filter=default`
+    is_baseline        bool
+    runs               i64   repetitions that have a number
+    mean, min, max     f64   over them, in the unit of `value`
+    baseline_runs, baseline_mean
+    ratio              mean / baseline_mean
+    ratio_min, ratio_max   min / baseline_mean and max / baseline_mean: the published error bars
+    ratio_low, ratio_high  confidence interval; null on the baseline's own row
+    change_pct         (ratio - 1) x 100, %
+    verdict            higher, lower, or no difference shown: the interval holds 1
+    gap                str   why the ratio or its interval is null, in words
+
+    Raises:
+        EsxparseError: A column is missing, or `confidence` or `method` is none; on collecting, no run is of the
+            baseline, or it is not unique.
+
+    >>> runs = pl.LazyFrame({
+    ...     "platform": ["native"] * 3 + ["vm"] * 3, "ops": [100.0, 101.0, 99.0, 95.5, 96.0, 96.5],
+    ... })
+    >>> found = ratios(runs, "ops", ["platform"], {"platform": "native"}).collect().row(1, named=True)
+    >>> found["ratio"], round(found["ratio_low"], 3), round(found["ratio_high"], 3), found["verdict"]
+    (0.96, 0.94, 0.98, 'lower')
+    """
+    there = names(runs)
+    keys = list(labels)
+    for name in [*keys, *baseline, value]:
+        if name not in there:
+            msg = f"no column {name!r} to compare by: the table has {', '.join(sorted(there))}"
+            raise EsxparseError(msg)
+    if not baseline or not set(baseline) <= set(keys):
+        msg = f"the baseline must name one or more of the labels {', '.join(keys)}, not {', '.join(baseline) or 'none'}"
+        raise EsxparseError(msg)
+    if taken := set(keys) & set(OUTPUT):
+        msg = f"the label {min(taken)!r} has the name of a result: rename that column"
+        raise EsxparseError(msg)
+    interval.check_confidence(confidence)
+    interval.check_method(method)
+    others = [name for name in keys if name not in baseline]
+    shared = others if within is None else list(within)
+    if not set(shared) <= set(others):
+        msg = f"`within` must be of the labels that the baseline does not name: {', '.join(others) or 'there are none'}"
+        raise EsxparseError(msg)
+    chosen = runs.select(*keys, pl.col(value).cast(pl.Float64).alias("_value"))
+    schema = chosen.collect_schema()
+
+    def compare(frame: pl.DataFrame) -> pl.DataFrame:
+        joined = beside_baseline(configurations(frame, keys), keys, baseline, shared)
+        said = pl.lit(value).alias("quantity"), pl.lit(text(baseline)).alias("baseline")
+        return with_intervals(joined, method, confidence, seed).with_columns(*said).select(*keys, *OUTPUT)
+
+    return chosen.map_batches(compare, schema={**{name: schema[name] for name in keys}, **OUTPUT})
+
+
+def virtual_to_native(
+    results: pl.LazyFrame,
+    label: str = "platform",
+    native: str = "native",
+    *,
+    method: interval.Method = "fieller",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.LazyFrame:
+    """Compare benchmark results of virtual machines and containers with native ones: above 1 is better than native.
+
+    Works on the table `benchmark_results` of several recordings, one under the other, with a column `label` that says
+    what each row ran on. Needs `benchmark`, `test`, `configuration`, `metric`, `value`, `unit`, `higher_is_better`;
+    runs whose `valid` is false are left out and counted. Returns one row per figure and platform:
+
+    benchmark, test, configuration, metric, `label`
+    unit, higher_is_better
+    invalid_runs       i64   left out: the program's own check failed
+    the columns of `ratios` from `is_baseline` to `change_pct`
+    performance        ratio where higher is better, 1 / ratio where lower is; null where it is neither
+    performance_min, performance_max   of the single runs, against the native mean
+    performance_low, performance_high  confidence interval
+    verdict            better, worse, or no difference shown: the interval holds 1
+    gap                str   why a number is null; `units differ: MB/s, MiB/s` where native and virtual do not match
+
+    Raises:
+        EsxparseError: As `ratios`.
+
+    >>> results = pl.LazyFrame({
+    ...     "benchmark": ["netperf"] * 4, "test": ["TCP_RR"] * 4, "configuration": [""] * 4,
+    ...     "platform": ["native"] * 2 + ["vm"] * 2, "metric": ["latency_mean"] * 4, "value": [29.0, 31.0, 44.0, 46.0],
+    ...     "unit": ["us"] * 4, "higher_is_better": [False] * 4,
+    ... })
+    >>> found = virtual_to_native(results).collect().row(1, named=True)
+    >>> found["ratio"], round(found["performance"], 3), found["verdict"]
+    (1.5, 0.667, 'worse')
+    """
+    keys = ["benchmark", "test", "configuration", "metric"]
+    invalid = (~column(names(results), "valid").cast(pl.Boolean)).fill_null(value=False)
+    unit, better = pl.col("unit"), pl.col("higher_is_better")
+    facts = results.group_by(keys).agg(
+        unit.drop_nulls().unique(maintain_order=True).alias("_units"), better.drop_nulls().first()
+    )
+    left_out = results.group_by(*keys, label).agg(invalid.sum().cast(pl.Int64).alias("invalid_runs"))
+    compared = ratios(
+        results.with_columns(pl.when(~invalid).then("value").alias("value")),
+        "value",
+        [*keys, label],
+        {label: native},
+        method=method,
+        confidence=confidence,
+        seed=seed,
+    )
+    mixed = pl.col("_units").list.len() > 1
+    numbers = [name for name in OUTPUT if name.startswith("ratio") or name == "change_pct"]
+    return (
+        compared.join(facts, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .join(left_out, on=[*keys, label], how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(pl.when(~mixed).then(pl.col(name)).alias(name) for name in [*numbers, "verdict"])
+        .with_columns(
+            pl.when(mixed)
+            .then(pl.format("units differ: {}", pl.col("_units").list.join(", ")))
+            .otherwise("gap")
+            .alias("gap"),
+            pl.when(~mixed).then(pl.col("_units").list.first()).alias("unit"),
+            *_as_performance(better),
+        )
+        .select(
+            *keys,
+            label,
+            "unit",
+            "higher_is_better",
+            "invalid_runs",
+            *[name for name in OUTPUT if name not in {"quantity", "baseline", "verdict", "gap"}],
+            *[f"performance{end}" for end in ("", "_min", "_max", "_low", "_high")],
+            "verdict",
+            "gap",
+        )
+    )
+
+
+def _as_performance(better: pl.Expr) -> list[pl.Expr]:
+    """The ratio and its bounds turned so that above 1 is better, and the verdict in those words."""
+
+    def turned(upright: str, upside_down: str) -> pl.Expr:
+        below = pl.col(upside_down)
+        return pl.when(better).then(pl.col(upright)).when(~better & (below > 0)).then(1 / below)
+
+    verdict = pl.col("verdict")
+    return [
+        turned("ratio", "ratio").alias("performance"),
+        turned("ratio_min", "ratio_max").alias("performance_min"),
+        turned("ratio_max", "ratio_min").alias("performance_max"),
+        turned("ratio_low", "ratio_high").alias("performance_low"),
+        turned("ratio_high", "ratio_low").alias("performance_high"),
+        pl.when(better.is_not_null() & (verdict == "no difference shown"))
+        .then(verdict)
+        .when((verdict == "higher") == better)
+        .then(pl.lit("better"))
+        .when((verdict == "higher") != better)
+        .then(pl.lit("worse"))
+        .alias("verdict"),
+    ]
+
+
+def geometric_means(table: pl.LazyFrame, by: str | Sequence[str], value: str = "performance") -> pl.LazyFrame:
+    """Sum up ratios over tests: one geometric mean per `by`.
+
+    Needs the columns `by` and `value`, such as those of `virtual_to_native` or `ratios`. Returns, in their order:
+
+    *by
+    tests            i64   ratios that went in
+    left_out         i64   rows without a ratio above 0: the mean is of the others
+    geometric_mean   exp(mean(ln(value))); null without a ratio
+
+    >>> table = pl.LazyFrame({"platform": ["vm"] * 3, "test": ["a", "b", "c"], "performance": [0.5, 2.0, None]})
+    >>> geometric_means(table, "platform").collect().rows()
+    [('vm', 2, 1, 1.0)]
+    """
+    number = pl.col(value).cast(pl.Float64)
+    sound = (number.is_finite() & (number > 0)).fill_null(value=False)
+    return table.group_by(by, maintain_order=True).agg(
+        sound.sum().cast(pl.Int64).alias("tests"),
+        (~sound).sum().cast(pl.Int64).alias("left_out"),
+        number.filter(sound).log().mean().exp().alias("geometric_mean"),
+    )

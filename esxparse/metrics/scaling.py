@@ -1,0 +1,223 @@
+"""Scaling: what is gained when hosts, VMs, vCPUs or servers are added.
+
+    speedup = value / value of the smallest point        efficiency = value / (rate of the smallest point x units)
+
+The straight line through the origin and the smallest measured point is what the studies draw as linear scaling.
+
+Sources: "Introducing the Zephyr Benchmark" ("The dotted line shows linear scaling of the maximum load extrapolated from
+the single application server result"; "The peak load supported by a configuration is the maximum load at which the
+configuration can satisfy all of the QoS requirements"); "VDI Benchmarking Using View Planner on VMware Virtual SAN -
+Part 2" (VMs per host). The fit of a curve is in `scalability_law`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import names
+from .ratio import ratios
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TOLERANCE_PCT: Final = 5.0
+"""A point up to this much below the line still counts as on it. Our choice: the studies judge by eye."""
+
+
+def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = ()) -> pl.LazyFrame:
+    """Compare each point of a sweep with the linear extrapolation of its smallest point.
+
+    Needs `units` (hosts, vCPUs, servers), `value` (higher is better) and the columns `by`, which tell sweeps apart.
+    Rows of the same units are repetitions: each is compared with the mean of the smallest point's. Adds:
+
+    linear          mean value at the smallest units / smallest units x units
+    efficiency      value / linear: 1 is linear scaling
+    speedup         value / mean value at the smallest units
+    per_unit        value / units
+
+    Null where there is no value, or what is divided by is not above 0.
+
+    >>> vdi = pl.LazyFrame({"hosts": [3, 5, 8], "desktops": [286, 473, 767]})
+    >>> table = efficiency(vdi, "hosts", "desktops").collect()
+    >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
+    ([1.0, 0.992, 1.006], [95, 95, 96])
+    """
+    _check(curve, [units, value, *by])
+    n, y = _positive(units), pl.col(value).cast(pl.Float64)
+    smallest = n.filter(y.is_not_null()).min()
+    first = y.filter(n == smallest).mean()
+    if by:
+        smallest, first = smallest.over(by), first.over(by)
+    sound = pl.when(first > 0).then(first)
+    return curve.with_columns(
+        (sound / smallest * n).alias("linear"),
+        (y / (sound / smallest * n)).alias("efficiency"),
+        (y / sound).alias("speedup"),
+        (y / n).alias("per_unit"),
+    )
+
+
+def leaves_linear(
+    curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = (), tolerance_pct: float = TOLERANCE_PCT
+) -> pl.LazyFrame:
+    """Say up to which point a sweep scales linearly, and where it leaves the line.
+
+    Needs what `efficiency` needs; repetitions count by their mean. Returns one row per sweep, sorted by `by`:
+
+    *by
+    points           i64   different units that have a value
+    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line
+    leaves_at        units of that first point; null if none is: the sweep is linear as far as it goes
+    efficiency_there efficiency of that point
+    efficiency_last  efficiency of the largest point
+
+    With one point `linear_up_to` is that point, which shows nothing: look at `points`.
+
+    Raises:
+        EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
+
+    >>> zephyr = pl.LazyFrame({"servers": [1, 2, 4, 6, 7], "users": [1000, 2000, 3980, 5900, 6200]})
+    >>> leaves_linear(zephyr, "servers", "users").select("linear_up_to", "leaves_at").collect().row(0)
+    (6, 7)
+    """
+    if not 0 <= tolerance_pct < 100:  # noqa: PLR2004  (percent)
+        msg = f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}"
+        raise EsxparseError(msg)
+    keys = [*by, units]
+    n, share = pl.col(units), pl.col("efficiency")
+    below = share < 1 - tolerance_pct / 100
+    left = n.filter(below).min()
+    points = (
+        efficiency(curve, units, value, by)
+        .filter(share.is_not_null())
+        .group_by(keys)
+        .agg(share.mean())
+        .sort(keys)
+        .with_columns(pl.lit(0).alias("_all"))
+    )
+    return (
+        points.group_by(list(by) or ["_all"], maintain_order=True)
+        .agg(
+            n.len().cast(pl.Int64).alias("points"),
+            n.filter((n < left).fill_null(value=True)).max().alias("linear_up_to"),
+            left.alias("leaves_at"),
+            share.filter(below).first().alias("efficiency_there"),
+            share.last().alias("efficiency_last"),
+        )
+        .drop("_all", strict=False)
+    )
+
+
+def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by: Sequence[str] = ()) -> pl.LazyFrame:
+    """Find the largest load that meets every rule of quality of service.
+
+    Needs one or more rows per load (one per operation, say), the column `load` and the columns `by`. `rules` maps the
+    name of a rule to an expression that is true where a row meets it; a load meets a rule when all of its rows do, and
+    a null (nothing measured) meets none. Returns one row per `by`, sorted by them:
+
+    *by
+    loads              i64   different loads that were tried
+    peak_load          largest load that meets every rule; null if none does
+    fails_at           smallest load above it, which fails; null if the largest load tried still passes
+    failed_rules       str   names of the rules that fail there
+    failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
+
+    Raises:
+        EsxparseError: A column is missing, or there are no rules.
+
+    >>> records = pl.LazyFrame({
+    ...     "users": [100, 100, 200, 200, 300, 300], "operation": ["login", "bid"] * 3,
+    ...     "p99_ms": [90.0, 40.0, 180.0, 60.0, 390.0, 80.0], "limit_ms": [250.0, 100.0] * 3,
+    ... })
+    >>> rules = {"p99": pl.col("p99_ms") <= pl.col("limit_ms")}
+    >>> peak_load(records, "users", rules).collect().rows()
+    [(3, 200, 300, 'p99', 0)]
+    """
+    _check(records, [load, *by])
+    if not rules:
+        msg = 'a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}'
+        raise EsxparseError(msg)
+    level = pl.col(load)
+    met = {name: rule.fill_null(value=False).all().alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)}
+    passed = pl.all_horizontal(f"_rule_{place}" for place in range(len(rules)))
+    failed = pl.concat_list(
+        pl.when(~pl.col(f"_rule_{place}")).then(pl.lit(name)) for place, (name, _) in _numbered(rules)
+    )
+    peak = level.filter("_passed").max()
+    after = level.filter((level > peak).fill_null(value=True)).min()
+    return (
+        records.filter(level.is_not_null())
+        .group_by(*by, load)
+        .agg(*met.values())
+        .with_columns(passed.alias("_passed"), failed.list.drop_nulls().list.join(", ").alias("_failed"))
+        .with_columns(pl.lit(0).alias("_all"))
+        .sort(*by, load)
+        .group_by(list(by) or ["_all"], maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("loads"),
+            peak.alias("peak_load"),
+            after.alias("fails_at"),
+            pl.col("_failed").filter(level == after).first().alias("failed_rules"),
+            ((level < peak) & ~pl.col("_passed")).sum().cast(pl.Int64).alias("failed_below_peak"),
+        )
+        .drop("_all", strict=False)
+    )
+
+
+def generation_ratio(
+    runs: pl.LazyFrame, value: str, generation: str, older: Any, units: Sequence[str] = ()
+) -> pl.LazyFrame:
+    """Divide a generation of hosts or a release by an older one, at the same number of units.
+
+    `ratio.ratios` with the baseline `{generation: older}`: needs and returns what it does, with the labels `generation`
+    and `units`.
+
+    >>> runs = pl.LazyFrame({"vsphere": ["6.5", "6.7"], "ops_per_s": [8.3, 16.7]})
+    >>> round(generation_ratio(runs, "ops_per_s", "vsphere", "6.5").collect()["ratio"][1], 1)
+    2.0
+    """
+    return ratios(runs, value, [generation, *units], {generation: older})
+
+
+def scale_up_efficiency(units: float, value: float, base_units: float, base_value: float) -> float:
+    """Efficiency of one point against another: `(value / base_value) / (units / base_units)`; 1 is linear.
+
+    For a fair pair share hardware threads alike: 120 vCPUs on four sockets against 60 on two, as in "VMware vSphere 6
+    and Oracle 12c Scalability Study", not against 60 that have a core each.
+
+    Raises:
+        EsxparseError: A number that is divided by is not above 0.
+
+    >>> scale_up_efficiency(120, 190.0, base_units=60, base_value=100.0)
+    0.95
+    """
+    for number, what in ((units, "units"), (base_units, "base units"), (base_value, "base value")):
+        if not (math.isfinite(number) and number > 0):
+            msg = f"the {what} of a scale-up must be above 0, not {number!r}"
+            raise EsxparseError(msg)
+    return (value / base_value) / (units / base_units)
+
+
+def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Expr]]]:
+    """The rules with their places: their names are free text, which no column name is made of."""
+    return list(enumerate(rules.items()))
+
+
+def _positive(name: str) -> pl.Expr:
+    """The column where it is above 0, else null."""
+    number = pl.col(name).cast(pl.Float64)
+    return pl.when(number.is_finite() & (number > 0)).then(number)
+
+
+def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
+    """Refuse a table that lacks a column."""
+    there = names(frame)
+    for name in wanted:
+        if name not in there:
+            msg = f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}"
+            raise EsxparseError(msg)

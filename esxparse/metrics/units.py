@@ -1,0 +1,235 @@
+"""Units: conversions by name, and a refusal wherever two units would be mixed in silence.
+
+The end of a column's name is its unit. Megabytes come in two sizes, here never under one name:
+
+    mb, mb_per_s       10**6 bytes (disks, networks, Iometer 1.1, fio's MB)
+    mib, mib_per_s     2**20 bytes (memory, esxtop's MBytes, fio's MiB): 4.9 % more
+    mbit, mbit_per_s   10**6 bits, an eighth of a MB
+    mhz, ghz           10**6 and 10**9 cycles per second
+
+A name that says neither, such as `mbps`, is refused. Tables of esxtop that were named before this rule call 2**20 bytes
+`mb` (their docstrings say so): rename such a column to `..._mib` before it meets others.
+
+Source: IEC 80000-13 for the binary prefixes, the SI brochure for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeVar
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+from ._columns import names
+
+Number = TypeVar("Number", float, pl.Expr)
+"""A number, or a polars expression of numbers."""
+
+
+class Unit(NamedTuple):
+    """What a unit measures, and how much of the first unit of that kind it is."""
+
+    kind: str
+    factor: float
+
+
+_SIZES: Final = {
+    "bytes": 1.0,
+    "kb": 1e3,
+    "mb": 1e6,
+    "gb": 1e9,
+    "tb": 1e12,
+    "kib": 2.0**10,
+    "mib": 2.0**20,
+    "gib": 2.0**30,
+    "tib": 2.0**40,
+    "bits": 1 / 8,
+    "kbit": 1e3 / 8,
+    "mbit": 1e6 / 8,
+    "gbit": 1e9 / 8,
+}
+UNITS: Final[dict[str, Unit]] = {
+    **{name: Unit("data", factor) for name, factor in _SIZES.items()},
+    **{f"{name}_per_s": Unit("data per second", factor) for name, factor in _SIZES.items()},
+    **{name: Unit("frequency", factor) for name, factor in (("hz", 1.0), ("khz", 1e3), ("mhz", 1e6), ("ghz", 1e9))},
+    **{
+        name: Unit("time", factor)
+        for name, factor in (("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0))
+    },
+    **{name: Unit("power", factor) for name, factor in (("watts", 1.0), ("kw", 1e3))},
+    **{name: Unit("energy", factor) for name, factor in (("joules", 1.0), ("kwh", 3.6e6))},
+    "pct": Unit("percent", 1.0),
+}
+"""Every unit a column's name may end in."""
+
+_UNCLEAR: Final = {
+    "mbps": "mb_per_s (10**6 bytes), mib_per_s (2**20 bytes) or mbit_per_s",
+    "kbps": "kb_per_s (10**3 bytes), kib_per_s (2**10 bytes) or kbit_per_s",
+    "gbps": "gbit_per_s or gb_per_s",
+    "mbytes": "mb (10**6 bytes) or mib (2**20 bytes)",
+    "mbits": "mbit or mbit_per_s",
+}
+
+
+def _unit(name: str) -> Unit:
+    """Look a unit up.
+
+    Raises:
+        EsxparseError: There is none of that name, or the name means several.
+    """
+    if name in UNITS:
+        return UNITS[name]
+    if name in _UNCLEAR:
+        msg = f"unit {name!r} can be read in several ways: write {_UNCLEAR[name]}"
+    else:
+        msg = f"unknown unit {name!r}: choose from {', '.join(UNITS)}"
+    raise EsxparseError(msg)
+
+
+def factor(unit: str, to: str) -> float:
+    """Give what a value in `unit` is multiplied by to be in `to`.
+
+    Raises:
+        EsxparseError: A unit is unknown or unclear, or the two measure different things.
+
+    >>> factor("mbit_per_s", "mb_per_s"), factor("mib", "mb")
+    (0.125, 1.048576)
+    """
+    first, second = _unit(unit), _unit(to)
+    if first.kind != second.kind:
+        msg = (
+            f"{unit} is a unit of {first.kind} and {to} one of {second.kind}: no conversion leads from one to the other"
+        )
+        raise EsxparseError(msg)
+    return first.factor / second.factor
+
+
+def convert(value: Number, unit: str, to: str) -> Number:
+    """Convert a number or an expression: `value x factor(unit, to)`.
+
+    Raises:
+        EsxparseError: See `factor`.
+
+    >>> convert(901, "mbit_per_s", "mb_per_s"), convert(440, "mbit_per_s", "mb_per_s")
+    (112.625, 55.0)
+    """
+    return value * factor(unit, to)
+
+
+def unit_of(column: str) -> str:
+    """Give the unit that the name of a column ends in.
+
+    Raises:
+        EsxparseError: It ends in none, or in one that means several.
+
+    >>> unit_of("read_mib_per_s"), unit_of("elapsed_s"), unit_of("mhz")
+    ('mib_per_s', 's', 'mhz')
+    """
+    words = column.split("_")
+    for start in range(len(words)):
+        ending = "_".join(words[start:])
+        if ending in UNITS:
+            return ending
+        if ending in _UNCLEAR:
+            _unit(ending)
+    msg = f"the name of column {column!r} ends in no unit: rename it, as in {column}_mb_per_s"
+    raise EsxparseError(msg)
+
+
+def common_unit(*columns: str) -> str:
+    """Give the unit of columns that are to be added, divided or compared with each other.
+
+    Raises:
+        EsxparseError: They have different units, or one has none.
+
+    >>> common_unit("read_mb_per_s", "write_mb_per_s")
+    'mb_per_s'
+    """
+    if not columns:
+        msg = "no columns were given to compare the units of"
+        raise EsxparseError(msg)
+    units = {name: unit_of(name) for name in columns}
+    first, *others = units.items()
+    for name, unit in others:
+        if unit != first[1]:
+            msg = f"{first[0]} is in {first[1]} and {name} in {unit}: bring them to one unit first (units.in_unit)"
+            raise EsxparseError(msg)
+    return first[1]
+
+
+def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
+    """Put a column into another unit, under a name that says so; the other columns and their order stay.
+
+    Needs `column`, whose name ends in a unit. The new name has `to` in its place.
+
+    Raises:
+        EsxparseError: The table lacks the column, it has the new one already, or there is no conversion.
+
+    >>> in_unit(pl.LazyFrame({"run": [1], "tx_mbit_per_s": [901.0]}), "tx_mbit_per_s", "mb_per_s").collect().to_dicts()
+    [{'run': 1, 'tx_mb_per_s': 112.625}]
+    """
+    unit = unit_of(column)
+    there = names(table)
+    if column not in there:
+        msg = f"the table has no column {column!r} to convert; it has: {', '.join(sorted(there))}"
+        raise EsxparseError(msg)
+    renamed = column.removesuffix(unit) + to
+    if renamed != column and renamed in there:
+        msg = f"the table has {renamed!r} beside {column!r}: drop one before converting"
+        raise EsxparseError(msg)
+    return table.with_columns(convert(pl.col(column), unit, to)).rename({column: renamed})
+
+
+def mbit_to_mb(mbit: Number) -> Number:
+    """Give MB (10**6 bytes) of Mbit (10**6 bits), or MB/s of Mbit/s: an eighth.
+
+    >>> mbit_to_mb(901.0)
+    112.625
+    """
+    return mbit / 8
+
+
+def mb_to_mbit(mb: Number) -> Number:
+    """Give Mbit (10**6 bits) of MB (10**6 bytes), or Mbit/s of MB/s: eight times as many.
+
+    >>> mb_to_mbit(55.0)
+    440.0
+    """
+    return mb * 8
+
+
+def mib_to_mb(mib: Number) -> Number:
+    """Give MB (10**6 bytes) of MiB (2**20 bytes), or MB/s of MiB/s: 4.9 % more.
+
+    >>> mib_to_mb(112.0)
+    117.440512
+    """
+    return mib * 1.048576
+
+
+def mb_to_mib(mb: Number) -> Number:
+    """Give MiB (2**20 bytes) of MB (10**6 bytes), or MiB/s of MB/s: 4.6 % less.
+
+    >>> round(mb_to_mib(125.0), 2)
+    119.21
+    """
+    return mb / 1.048576
+
+
+def ghz_to_mhz(ghz: Number) -> Number:
+    """Give MHz of GHz.
+
+    >>> ghz_to_mhz(2.4)
+    2400.0
+    """
+    return ghz * 1000
+
+
+def mhz_to_ghz(mhz: Number) -> Number:
+    """Give GHz of MHz.
+
+    >>> mhz_to_ghz(2400.0)
+    2.4
+    """
+    return mhz / 1000

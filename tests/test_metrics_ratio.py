@@ -1,0 +1,329 @@
+"""Ratios to a baseline: repetitions, ranges, intervals and verdicts; and how often the intervals hold the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import interval, ratio
+
+NATIVE = [100.0, 101.0, 99.0, 100.5, 99.5]
+VM = [98.0, 99.0, 97.0, 98.5, 97.5]
+NEAR = [99.8, 101.2, 98.9, 100.9, 99.4]
+
+
+def runs():
+    values = {"native": NATIVE, "vm": VM, "near": NEAR, "once": [90.0]}
+    rows = [{"platform": name, "ops": value} for name, some in values.items() for value in some]
+    return pl.LazyFrame(rows)
+
+
+def by_platform(**options):
+    found = ratio.ratios(runs(), "ops", ["platform"], {"platform": "native"}, **options).collect()
+    return {row["platform"]: row for row in found.to_dicts()}
+
+
+def test_ratio_of_means_with_the_published_error_bars_and_a_verdict():
+    got = by_platform()
+    assert list(got) == ["native", "vm", "near", "once"]
+    vm = got["vm"]
+    assert (vm["runs"], vm["mean"], vm["baseline_runs"], vm["baseline_mean"]) == (5, 98.0, 5, 100.0)
+    assert (vm["ratio"], vm["ratio_min"], vm["ratio_max"]) == (0.98, 0.97, 0.99)
+    assert vm["change_pct"] == pytest.approx(-2.0)
+    assert vm["verdict"] == "lower"
+    assert vm["gap"] is None
+    assert got["near"]["verdict"] == "no difference shown"
+    assert got["near"]["ratio_low"] < 1 < got["near"]["ratio_high"]
+    assert (vm["quantity"], vm["baseline"]) == ("ops", "platform=native")
+
+
+def test_the_baseline_is_no_finding_about_itself():
+    native = by_platform()["native"]
+    assert native["is_baseline"]
+    assert (native["ratio"], native["ratio_min"], native["ratio_max"]) == (1.0, 0.99, 1.01)
+    assert (native["ratio_low"], native["verdict"], native["gap"]) == (None, None, None)
+
+
+def test_one_repetition_has_a_ratio_and_says_that_it_has_no_interval():
+    once = by_platform()["once"]
+    assert once["ratio"] == 0.9
+    assert (once["ratio_low"], once["verdict"]) == (None, None)
+    assert once["gap"] == "1 repetition: an interval needs 2 or more"
+
+
+def test_the_bootstrap_is_seeded_and_asked_for():
+    one, again = by_platform(method="bootstrap", seed=7), by_platform(method="bootstrap", seed=7)
+    assert one == again
+    irregular = [97.123, 98.271, 99.037, 96.655], [100.331, 99.412, 101.977, 100.128]
+    seven, eight = (interval.bootstrap(*irregular, seed=seed) for seed in (7, 8))
+    assert (seven.low, seven.high) != (eight.low, eight.high)
+    assert one["vm"]["verdict"] == "lower"
+    assert one["once"]["gap"].startswith("1 repetition")
+
+
+def test_each_configuration_is_divided_by_the_baseline_that_shares_its_labels():
+    frame = pl.LazyFrame(
+        {
+            "filter": ["default", "default", "null", "null", "null"],
+            "vms": [1, 16, 1, 16, 32],
+            "iops": [40_000.0, 70_000.0, 72_000.0, 70_000.0, 70_500.0],
+        }
+    )
+    got = ratio.ratios(frame, "iops", ["filter", "vms"], {"filter": "default"}).collect()
+    assert got.filter(pl.col("filter") == "null")["ratio"].to_list() == [1.8, 1.0, None]
+    assert got["gap"][4] == "no baseline run with these labels"
+    whole = ratio.ratios(frame, "iops", ["filter", "vms"], {"filter": "default", "vms": 1}, within=[]).collect()
+    assert whole["ratio"].to_list() == pytest.approx([1.0, 1.75, 1.8, 1.75, 1.7625])
+
+
+def test_a_baseline_that_is_not_unique_or_not_there_is_one_line():
+    frame = pl.LazyFrame({"filter": ["default", "default", "null"], "oio": [1, 2, 1], "iops": [1.0, 2.0, 3.0]})
+    with pytest.raises(EsxparseError, match=r"filter=default is not unique: oio is 1, 2; .*compare within oio"):
+        ratio.ratios(frame, "iops", ["filter", "oio"], {"filter": "default"}, within=[]).collect()
+    with pytest.raises(EsxparseError, match=r"no run is of the baseline filter=none: filter is default, null"):
+        ratio.ratios(frame, "iops", ["filter", "oio"], {"filter": "none"}).collect()
+    with pytest.raises(EsxparseError, match="another type"):
+        ratio.ratios(frame, "iops", ["filter", "oio"], {"oio": "one"}).collect()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "says"),
+    [
+        (("ops", ["host"], {"host": 1}), {}, "no column 'host'"),
+        (("ops", ["platform"], {}), {}, "must name one or more of the labels"),
+        (("ops", ["platform"], {"ops": 1}), {}, "must name one or more of the labels"),
+        (("ops", ["platform"], {"platform": "vm"}), {"within": ["platform"]}, "`within` must be"),
+        (("ops", ["platform"], {"platform": "vm"}), {"confidence": 95}, "confidence must lie between 0 and 1"),
+        (("ops", ["platform"], {"platform": "vm"}), {"method": "delta"}, "unknown interval 'delta'"),
+    ],
+)
+def test_a_question_without_an_answer_is_refused_before_anything_is_read(arguments, options, says):
+    with pytest.raises(EsxparseError, match=says):
+        ratio.ratios(runs(), *arguments, **options)
+    with pytest.raises(EsxparseError, match="name of a result"):
+        ratio.ratios(runs().rename({"platform": "mean"}), "ops", ["mean"], {"mean": "vm"})
+
+
+def test_runs_without_a_number_and_baselines_of_zero_leave_gaps():
+    frame = pl.LazyFrame(
+        {
+            "test": ["a", "a", "a", "b", "b", "b", "b"],
+            "kind": ["old", "new", "new", "old", "old", "new", "new"],
+            "value": [0.0, 1.0, 2.0, None, math.nan, 1.0, 2.0],
+        }
+    )
+    got = ratio.ratios(frame, "value", ["test", "kind"], {"kind": "old"}).collect()
+    gaps = dict(got.select(pl.concat_str("test", "kind"), "gap").rows())
+    assert gaps == {
+        "aold": "the baseline's mean is 0",
+        "anew": "the baseline's mean is 0",
+        "bold": "no run has a number",
+        "bnew": "no run of the baseline has a number",
+    }
+    assert got["ratio"].null_count() == 4
+
+
+def test_a_baseline_that_cannot_be_told_from_zero_has_no_interval():
+    wild = [1.0, 100.0]
+    with pytest.raises(EsxparseError, match="scatters too much"):
+        interval.fieller([50.0, 51.0], wild)
+    frame = pl.LazyFrame({"kind": ["old", "old", "new", "new"], "value": [*wild, 50.0, 51.0]})
+    got = ratio.ratios(frame, "value", ["kind"], {"kind": "old"}).collect()
+    assert got["gap"][1].startswith("the baseline scatters too much")
+    with pytest.raises(EsxparseError, match="scatters too much"):
+        interval.bootstrap([1.0, 2.0], [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
+def test_intervals_refuse_too_little(find):
+    with pytest.raises(EsxparseError, match="the configuration has 1 repetition: an interval needs 2"):
+        find([1.0], NATIVE)
+    with pytest.raises(EsxparseError, match="the baseline has 0 repetitions"):
+        find(NATIVE, [])
+    with pytest.raises(EsxparseError, match="baseline's mean is 0"):
+        find(NATIVE, [0.0, 0.0])
+    with pytest.raises(EsxparseError, match="without a number"):
+        find(NATIVE, [1.0, math.nan])
+
+
+def test_repetitions_that_are_all_the_same_have_an_interval_of_no_width():
+    found = interval.fieller([9.4, 9.4, 9.4], [9.4, 9.4, 9.4])
+    assert (found.low, found.high, found.verdict) == (1.0, 1.0, "no difference shown")
+
+
+@pytest.mark.parametrize("value", [9.4, 0.1, 1 / 3, 7.7])
+@pytest.mark.parametrize("counts", [(3, 5), (7, 3), (10, 6)])
+def test_the_last_digit_of_a_mean_is_no_difference(value, counts):
+    one, other = ([value] * count for count in counts)
+    assert interval.fieller(one, other).verdict == "no difference shown"
+    frame = pl.LazyFrame(
+        [{"kind": kind, "value": value} for kind, some in (("old", other), ("new", one)) for value in some]
+    )
+    assert ratio.ratios(frame, "value", ["kind"], {"kind": "old"}).collect()["verdict"][1] == "no difference shown"
+
+
+SAMPLE = st.lists(st.floats(min_value=90, max_value=110), min_size=3, max_size=12)
+
+
+@given(values=SAMPLE, baseline=SAMPLE)
+def test_fieller_holds_the_ratio_and_turns_over_with_it(values, baseline):
+    found = interval.fieller(values, baseline)
+    turned = interval.fieller(baseline, values)
+    slack = 1e-9
+    assert found.low - slack <= found.ratio <= found.high + slack
+    assert found.low * turned.high == pytest.approx(1.0, rel=1e-6)
+    assert found.high * turned.low == pytest.approx(1.0, rel=1e-6)
+
+
+@given(values=SAMPLE, baseline=SAMPLE, scale=st.floats(min_value=1e-6, max_value=1e6))
+def test_a_change_of_unit_changes_no_ratio(values, baseline, scale):
+    one = interval.fieller(values, baseline)
+    other = interval.fieller([value * scale for value in values], [value * scale for value in baseline])
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", ["normal", "log-normal"])
+@pytest.mark.parametrize("noise", [(0.03, 0.03), (0.05, 0.01), (0.01, 0.05)])
+@pytest.mark.parametrize("repetitions", [(3, 3), (5, 5), (10, 10), (3, 10), (10, 3)])
+def test_monte_carlo_95_percent_intervals_hold_the_truth_in_93_to_97_percent(repetitions, noise, shape):
+    random = np.random.default_rng(11)
+    sides = []
+    for mean, spread, runs_of_one in zip((90.0, 100.0), noise, repetitions, strict=True):
+        sigma = math.sqrt(math.log1p(spread**2))
+        size = (20_000, runs_of_one)
+        if shape == "normal":
+            sides.append(random.normal(mean, mean * spread, size))
+        else:
+            sides.append(mean * np.exp(random.normal(-(sigma**2) / 2, sigma, size)))
+    facts = [
+        fact
+        for side in sides
+        for fact in (side.mean(axis=1), side.var(axis=1, ddof=1), np.full(len(side), side.shape[1]))
+    ]
+    low, high = interval.fieller_bounds(*facts)
+    assert 0.93 <= ((low <= 0.9) & (high >= 0.9)).mean() <= 0.97
+
+
+def test_the_plain_bootstrap_covers_too_little_with_three_repetitions():
+    random = np.random.default_rng(3)
+    studies = random.normal(100.0, 3.0, (400, 2, 3))
+    found = [interval.bootstrap(list(y), list(x), resamples=400) for y, x in studies]
+    assert 0.70 < sum(one.low <= 1 <= one.high for one in found) / len(found) < 0.88
+
+
+def results():
+    rows = []
+    figures = {
+        ("netperf", "TCP_STREAM", "throughput", "Mbit/s", True): {"native": [9400.0] * 3, "vm": [9400.0] * 3},
+        ("netperf", "TCP_RR", "latency_mean", "us", False): {"native": [29.0, 30.0, 31.0], "vm": [44.0, 45.0, 46.0]},
+        ("redis", "SET", "throughput", "ops/s", True): {"native": NATIVE, "vm": VM},
+        ("fio", "read", "amount", "MiB", None): {"native": [10.0, 11.0], "vm": [20.0, 21.0]},
+    }
+    for (benchmark, test, metric, unit, better), platforms in figures.items():
+        for platform, values in platforms.items():
+            for place, value in enumerate(values, 1):
+                rows.append(
+                    {
+                        "benchmark": benchmark,
+                        "test": test,
+                        "configuration": "",
+                        "repetition": place,
+                        "metric": metric,
+                        "value": value,
+                        "unit": unit,
+                        "higher_is_better": better,
+                        "valid": True,
+                        "platform": platform,
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def vm_of(frame, test):
+    found = ratio.virtual_to_native(frame.lazy()).collect()
+    return found.filter((pl.col("test") == test) & (pl.col("platform") == "vm")).row(0, named=True)
+
+
+def test_lower_is_better_is_turned_over():
+    latency = vm_of(results(), "TCP_RR")
+    assert (latency["ratio"], latency["performance"], latency["unit"]) == (1.5, pytest.approx(2 / 3), "us")
+    assert latency["performance_min"] == pytest.approx(30 / 46)
+    assert latency["performance_low"] < 2 / 3 < latency["performance_high"] < 1
+    assert latency["verdict"] == "worse"
+    throughput = vm_of(results(), "SET")
+    assert (throughput["performance"], throughput["verdict"]) == (0.98, "worse")
+    assert (vm_of(results(), "TCP_STREAM")["performance"], vm_of(results(), "TCP_STREAM")["verdict"]) == (
+        1.0,
+        "no difference shown",
+    )
+
+
+def test_what_is_neither_better_nor_worse_has_a_ratio_only():
+    amount = vm_of(results(), "read")
+    assert amount["ratio"] == pytest.approx(20.5 / 10.5)
+    assert (amount["performance"], amount["verdict"], amount["gap"]) == (None, None, None)
+
+
+def test_a_single_virtual_run_is_no_verdict():
+    once = results().filter((pl.col("platform") == "native") | (pl.col("repetition") == 1))
+    got = vm_of(once, "TCP_RR")
+    assert (got["performance"], got["verdict"]) == (pytest.approx(30 / 44), None)
+    assert got["gap"].startswith("1 repetition")
+
+
+def test_units_that_differ_are_not_divided():
+    mixed = results().with_columns(
+        pl.when((pl.col("test") == "SET") & (pl.col("platform") == "vm"))
+        .then(pl.lit("MiB/s"))
+        .otherwise("unit")
+        .alias("unit")
+    )
+    got = vm_of(mixed, "SET")
+    assert got["gap"] == "units differ: ops/s, MiB/s"
+    assert (got["ratio"], got["performance"], got["unit"], got["verdict"]) == (None, None, None, None)
+    assert vm_of(mixed, "TCP_RR")["ratio"] == 1.5
+
+
+def test_runs_that_failed_their_own_check_are_left_out_and_counted():
+    failed = results().with_columns(valid=(pl.col("value") != 97.0))
+    got = vm_of(failed, "SET")
+    assert (got["runs"], got["invalid_runs"], got["mean"]) == (4, 1, 98.25)
+    unchecked = results().drop("valid")
+    assert vm_of(unchecked, "SET")["invalid_runs"] == 0
+
+
+def test_geometric_mean_over_tests():
+    table = ratio.virtual_to_native(results().lazy())
+    got = ratio.geometric_means(table, "platform").collect()
+    vm = got.filter(pl.col("platform") == "vm").row(0, named=True)
+    assert (vm["tests"], vm["left_out"]) == (3, 1)
+    assert vm["geometric_mean"] == pytest.approx((1.0 * 2 / 3 * 0.98) ** (1 / 3))
+    empty = ratio.geometric_means(pl.LazyFrame({"platform": ["vm"], "performance": [None]}), ["platform"])
+    assert empty.collect().rows() == [("vm", 0, 1, None)]
+
+
+@given(st.lists(st.floats(min_value=0.01, max_value=100), min_size=1, max_size=20))
+def test_the_geometric_mean_does_not_care_which_side_is_the_baseline(values):
+    assert ratio.geometric_mean(values) * ratio.geometric_mean([1 / value for value in values]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, 0.0], [1.0, -1.0], [math.nan]])
+def test_no_geometric_mean_of_what_is_not_above_zero(values):
+    with pytest.raises(EsxparseError, match="geometric mean needs ratios above 0"):
+        ratio.geometric_mean(values)
+
+
+def test_scalars_refuse_zero():
+    for call in (
+        lambda: ratio.percent_change(1.0, 0.0),
+        lambda: ratio.performance(1.0, 0.0, higher_is_better=True),
+        lambda: ratio.performance(0.0, 1.0, higher_is_better=False),
+    ):
+        with pytest.raises(EsxparseError, match="a ratio to 0 says nothing"):
+            call()
