@@ -164,7 +164,7 @@ def test_report_errors_that_no_capture_causes(tmp_path, busy_host_file):
 def test_templates_are_listed_with_their_parameters():
     done = run("templates")
     assert done.returncode == 0
-    assert done.stdout.startswith("host_health: Host health\n")
+    assert "host_health: Host health\n" in done.stdout
     assert "profile: str = 'standard'" in done.stdout
 
 

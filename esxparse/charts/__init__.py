@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["cpu", "latency", "marks", "memory", "network", "power", "reduce", "storage", "theme", "workload"]
+__all__ = [
+    "cpu",
+    "energy",
+    "events",
+    "latency",
+    "marks",
+    "memory",
+    "network",
+    "power",
+    "reduce",
+    "storage",
+    "theme",
+    "workload",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, over_time, rounded, with_labels
+from esxparse.charts.reduce import MAX_SERIES, over_time, rounded
 from esxparse.charts.theme import colour
 from esxparse.metrics.energy import LONGEST_GAP
 
@@ -41,11 +41,10 @@ FULL_PCT: Final = 95.0
 
 _MOST_POINTS: Final = 600
 _DOTS_BELOW: Final = 40
+_ROOM: Final = 0.08
 _FEWEST_FOR_A_LINE: Final = 10
 _ENDS: Final = 0.05
 """Share of the samples that stand for the lowest and the highest load."""
-
-_LABEL_WIDTH: Final = 30
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,14 @@ def _by_part(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame.sort("label", "time").with_columns(part=gap.cast(pl.Int64).cum_sum().over("label"))
 
 
-def _lines(  # noqa: PLR0913  words of one chart
+def _near(table: pl.DataFrame) -> alt.Scale:
+    """A scale about the values there are, with room even where they are all the same."""
+    low, high = float(table["low"].min() or 0.0), float(table["high"].max() or 0.0)  # type: ignore[arg-type]
+    room = max((high - low) * _ROOM, abs(high) * _ROOM / 5, 0.5)
+    return alt.Scale(domain=[low - room, high + room], nice=False)
+
+
+def _lines(
     frame: pl.LazyFrame,
     *,
     title: str,
@@ -82,18 +88,22 @@ def _lines(  # noqa: PLR0913  words of one chart
     if reduced.frame.is_empty():
         return None
     table = reduced.frame.select("label", "part", "time", "value", low="low_min", high="high_max")
-    every = order or table.group_by("label").agg(pl.col("value").mean()).sort("value", "label", descending=True)[
-        "label"
-    ].to_list()
+    every = (
+        order
+        or table.group_by("label")
+        .agg(pl.col("value").mean())
+        .sort(["value", "label"], descending=[True, False])["label"]
+        .to_list()
+    )
     names = every[:MAX_SERIES]
     shown = table.filter(pl.col("label").is_in(names)).sort("label", "time")
     band = bool((shown["high"] > shown["low"]).any())
     levels = _Limit(cap) if cap else None
     top = marks.top_of(shown["high"].to_list(), levels)
-    scale = alt.Scale(domain=[0, top], nice=False) if zero else alt.Scale(zero=False)
+    scale = alt.Scale(domain=[0, top], nice=False) if zero else _near(shown)
     x = marks.time_x(shown["time"])
     if since_start:
-        x = x.title("Time since the first reading, h:min").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
+        x = x.title("Time since the first reading, h:min:s").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
     base = alt.Chart(rounded(shown)).encode(x, detail=["part:N"])
     y, hue = alt.Y("value:Q", title=y_title, scale=scale), marks.series_colour(names, legend=len(names) > 1)
     tips: list[Any] = [alt.Tooltip("label:N", title=noun)]
@@ -105,7 +115,7 @@ def _lines(  # noqa: PLR0913  words of one chart
         area = base.mark_area(opacity=0.16).encode(alt.Y("high:Q", title=y_title, scale=scale), alt.Y2("low:Q"))
         layers.append(area.encode(color=hue))
     layers.append(base.mark_line().encode(y, color=hue))
-    few = shown.height <= _DOTS_BELOW * len(names)
+    few = shown.select(pl.len().over("label").max()).item() <= _DOTS_BELOW
     hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
     seen = alt.when(hover).then(alt.value(1)).otherwise(alt.value(0.8 if few else 0))
     dots = base.mark_point(filled=True, size=26 if few else 70).encode(y, color=hue, tooltip=tips, opacity=seen)
@@ -113,7 +123,7 @@ def _lines(  # noqa: PLR0913  words of one chart
     left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
     spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
     gaps = "lines end at gaps" if table["part"].max() else ""
-    alone = names[0] if len(names) == 1 and noun != "" and names[0] not in title else ""
+    alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
     from_zero = "" if zero else "the axis does not begin at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)
     whole = marks.layered(*layers, *marks.rules(levels, top, unit, words=("cap", "cap"))).properties(title=heading)
@@ -208,9 +218,9 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
     order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]
     return _lines(
         rows.lazy(),
-        title="Power on the capture's samples",
+        title="Power beside the load",
         y_title="watts",
-        noun="By",
+        noun="Measured by",
         unit="W",
         order=order,
         zero=False,
@@ -233,7 +243,17 @@ def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
         .collect()
     )
     order = [one for one in names.values() if one in rows["label"].to_list()]
-    return _lines(rows.lazy(), title=load, y_title="% of all CPUs", noun="Load", unit="%", order=order, zero=False)
+    if len(order) == 1:
+        rows, order = rows.with_columns(label=pl.lit(load)), [load]
+    return _lines(
+        rows.lazy(),
+        title="Load",
+        y_title="% of all CPUs",
+        noun="Load",
+        unit="%",
+        order=order,
+        zero=False,
+    )
 
 
 def _ends(points: pl.DataFrame) -> pl.DataFrame:
@@ -247,7 +267,9 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
             word = "idle" if util <= IDLE_PCT else "lowest load"
         else:
             word = "full load" if util >= FULL_PCT else "highest load"
-        found.append({"place": place, "util_pct": util, "watts": watts, "text": f"{word}: {watts:,.0f} W at {util:.0f} %"})
+        found.append(
+            {"place": place, "util_pct": util, "watts": watts, "text": f"{word}: {watts:,.0f} W at {util:.0f} %"}
+        )
     return pl.DataFrame(found)
 
 
@@ -309,7 +331,7 @@ def against_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
         layers.append(base.mark_point(shape="diamond", filled=True, size=120, color=colour("ink"), opacity=1))
         for place, align, dx in (("low", "left", 9), ("high", "right", -9)):
             one = alt.Chart(rounded(marked.filter(pl.col("place") == place)))
-            word = {"align": align, "dx": dx, "dy": -9}
+            word: dict[str, Any] = {"align": align, "dx": dx, "dy": -9}
             rim = one.mark_text(**word, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.8, strokeJoin="round")
             text = one.mark_text(**word, color=colour("ink"), fontWeight=600)
             layers += [layer.encode(x, y, text="text:N") for layer in (rim, text)]
@@ -337,18 +359,19 @@ def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
     chart: alt.Chart = (
         alt.Chart(
             rounded(points.gather_every(every)),
-            title=marks.heading(f"Watts per {name}", f"every {every}th sample" if every > 1 else "one point per sample"),
+            title=marks.heading(
+                f"Watts per {name}", f"every {every}th sample" if every > 1 else "one point per sample"
+            ),
         )
         .mark_point(filled=True, size=36, opacity=0.5, color=colour("teal"))
         .encode(
             alt.X("util_pct:Q", title="host util, %", scale=alt.Scale(zero=False, padding=12)),
             alt.Y("watts_per_unit:Q", title=unit, scale=alt.Scale(zero=False, padding=12)),
-            tooltip=[marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts_per_unit", unit)],
+            tooltip=[
+                marks.time_tip(),
+                marks.number_tip("util_pct", "util, %"),
+                marks.number_tip("watts_per_unit", unit),
+            ],
         )
     )
     return marks.fluid(chart, f"Watts per {name} against CPU util.")
-
-
-def labelled(readings: pl.LazyFrame) -> pl.LazyFrame:
-    """Add `label`, short enough for a legend, from `name`."""
-    return with_labels(readings, "name", width=_LABEL_WIDTH)

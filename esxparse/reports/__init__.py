@@ -16,7 +16,23 @@ _HOMES = {
     "report": "run",
     "templates": "library",
 }
-_MODULES = frozenset({"blocks", "export", "kernel", "library", "listing", "page", "run", "verdict", "workload"})
+_MODULES = frozenset(
+    {
+        "blocks",
+        "counter_tables",
+        "counters",
+        "export",
+        "kernel",
+        "library",
+        "listing",
+        "page",
+        "power_profile",
+        "power_tables",
+        "run",
+        "verdict",
+        "workload",
+    }
+)
 
 __all__ = ["Parameter", "Template", "find", "report", "templates"]
 

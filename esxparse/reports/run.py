@@ -10,10 +10,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import esxparse
 from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
 from esxparse.reports.library import Template, find
+from esxparse.reports.opening import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ CELL_TIMEOUT_S: Final = 3600
 
 _LONGEST_REASON: Final = 300
 
-_OPENING: Final = ("start", "end", "date_order", "segment")
+_OPENING: Final = ("start", "end", "date_order", "segment", "time_column", "value_column")
 """Parameters that a template hands on to `esxparse.open`, which refuses bad ones before a kernel is started."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -63,9 +63,9 @@ def report(
     paths = [captures] if isinstance(captures, str | Path) else list(captures)
     values = _values(chosen, paths, parameters or {})
     target = _target(output)
-    opening: dict[str, Any] = {name: values[name] or None for name in _OPENING if name in values}
+    opening: dict[str, Any] = {name: values[name] for name in _OPENING if values.get(name)}
     for path in paths:
-        _check(chosen, esxparse.open(path, **opening), values)
+        _check(chosen, opened(path, **opening), values)
     step = _steps(progress)
     bundle: list[str] = []
     # Making the bundle takes more than a second, which the kernel needs for its own start.

@@ -1,0 +1,272 @@
+"""Hardware events: rates over intervals, CPUs beside each other, TLB misses per instruction, two recordings compared.
+
+The builders take the frames of `esxparse.reports.counters`. Each gives None, or no chart, where there is nothing to
+draw. Events differ by many powers of ten: those of like size share a chart, the others get one of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, rounded, with_labels
+from esxparse.charts.theme import colour
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_PANELS: Final = 8
+"""Most charts of rates over time."""
+
+_TOGETHER: Final = 12.0
+"""Events whose mean rates differ by no more than this factor share a chart."""
+
+_BUCKETS: Final = 180
+_FEW_TICKS: Final = alt.Axis(tickCount=8)
+_LOG_FROM: Final = 20.0
+_LABEL_WIDTH: Final = 24
+_DOTS_BELOW: Final = 40
+_WHOLE_FROM: Final = 100
+
+
+def panels(means: Sequence[tuple[str, float]]) -> list[list[str]]:
+    """Events in groups of like size, the highest first.
+
+    >>> panels([("cycles", 4e9), ("instructions", 2e9), ("misses", 1e5), ("faults", 9e4)])
+    [['cycles', 'instructions'], ['misses', 'faults']]
+    """
+    groups: list[list[str]] = []
+    top = 0.0
+    for event, mean in sorted(means, key=lambda one: (-one[1], one[0])):
+        if groups and mean * _TOGETHER >= top and len(groups[-1]) < MAX_SERIES:
+            groups[-1].append(event)
+            continue
+        groups.append([event])
+        top = mean
+    return groups
+
+
+def _size_words(value: float) -> tuple[float, str]:
+    """Divisor for an axis, and how it is said: `billions`."""
+    for power, word in ((9, "billions"), (6, "millions"), (3, "thousands")):
+        if value >= 10**power:
+            return 10.0**power, word
+    return 1.0, ""
+
+
+def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
+    """Rates of events over the intervals of a recording, in charts of events of like size.
+
+    Args:
+        rates: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
+            of a poll, and not seconds.
+        subject: Name of the recording, where there are several.
+    """
+    table = rates.collect().filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
+    by_poll = bool(table["by_poll"].any())
+    moving = table.filter((pl.col("per_s").max() > 0).over("event"))
+    groups: list[tuple[str | None, list[str]]] = []
+    for unit, rows in sorted(moving.group_by("unit"), key=lambda pair: str(pair[0][0] or "")):
+        means = rows.group_by("event").agg(pl.col("per_s").mean()).rows()
+        groups += [(unit[0], names) for names in panels(means)]
+    beyond = [name for _, names in groups[MAX_PANELS:] for name in names]
+    left_out = f"not drawn: {', '.join(beyond)}" if beyond else ""
+    drawn = groups[:MAX_PANELS]
+    return [
+        _panel(
+            moving.filter(pl.col("event").is_in(names)),
+            names,
+            unit,
+            [f"recording: {subject}" if subject else "", left_out if place == len(drawn) else ""],
+            by_poll=by_poll,
+        )
+        for place, (unit, names) in enumerate(drawn, 1)
+    ]
+
+
+def _panel(
+    table: pl.DataFrame, names: list[str], unit: str | None, about: list[str], *, by_poll: bool
+) -> alt.LayerChart:
+    labels = dict(with_labels(table.select("event").unique().lazy(), "event", width=_LABEL_WIDTH).collect().rows())
+    divisor, size = _size_words(float(table["per_s"].max() or 0))  # type: ignore[arg-type]
+    said = f"{unit} per second" if unit else "events per second"
+    y_title = f"{size} of {said}" if size else said
+    step = max(table.select(pl.col("x").max() - pl.col("x").min()).item() / _BUCKETS, 1e-9)
+    many = table["x"].n_unique() > _BUCKETS
+    place = (pl.col("x") / step).floor() * step if many else pl.col("x")
+    value = pl.col("per_s") / divisor
+    shown = (
+        table.with_columns(x=place)
+        .group_by("event", "x")
+        .agg(value=value.mean(), low=value.min(), high=value.max())
+        .with_columns(label=pl.col("event").replace_strict(labels))
+        .sort("label", "x")
+    )
+    top = float(shown["high"].max() or 1) * 1.06  # type: ignore[arg-type]
+    hue = marks.series_colour([labels[name] for name in names], legend=len(names) > 1)
+    x_title = "Poll" if by_poll else "Seconds since the start"
+    base = alt.Chart(rounded(shown, 4)).encode(
+        alt.X("x:Q", title=x_title, scale=alt.Scale(nice=False, padding=6), axis=_FEW_TICKS), color=hue
+    )
+    scale = alt.Scale(domain=[0, top], nice=False)
+    y = alt.Y("value:Q", title=y_title, scale=scale)
+    tips: list[Any] = [
+        alt.Tooltip("event:N", title="Event"),
+        marks.number_tip("x", x_title, 0 if by_poll else 2),
+        marks.number_tip("value", y_title, 3),
+    ]
+    layers: list[Any] = []
+    if many:
+        tips.append(marks.number_tip("high", "highest", 3))
+        layers.append(base.mark_area(opacity=0.16).encode(alt.Y("high:Q", title=y_title, scale=scale), alt.Y2("low:Q")))
+    few = shown["x"].n_unique() <= _DOTS_BELOW
+    dots = base.mark_point(filled=True, size=30, opacity=0.9 if few else 0).encode(y, tooltip=tips)
+    layers += [base.mark_line().encode(y), dots]
+    title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    spread = "line: mean, band: lowest to highest interval" if many else ""
+    chart = marks.layered(*layers).properties(title=marks.heading(title, *about, spread))
+    return marks.fluid(chart, f"Rates of {', '.join(names)} over time, {y_title}.", 180)
+
+
+def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
+    """One event on every CPU (or other unit of aggregation), the highest first, with the median of all.
+
+    Args:
+        counts: `event, aggregate, value, unit`.
+        event: Which.
+    """
+    table = counts.filter(pl.col("event") == event, pl.col("value").is_not_null()).collect()
+    if table.height < 2 or not (table["value"] > 0).any():  # noqa: PLR2004  one is not different from any
+        return None
+    median = float(table["value"].median() or 0)  # type: ignore[arg-type]
+    divisor, size = _size_words(float(table["value"].max() or 0))  # type: ignore[arg-type]
+    ranked = (
+        with_labels(table.lazy(), "aggregate")
+        .with_columns(full="aggregate", value=pl.col("value") / divisor, median=pl.lit(median / divisor))
+        .sort(["value", "label"], descending=[True, False])
+        .collect()
+    )
+    shown = ranked.head(MAX_RANKED)
+    unit = f"{size} of {table['unit'][0]}" if size else str(table["unit"][0])
+    left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
+    middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
+    said = f"tick: median of all {ranked.height}, {middle}"
+    chart = marks.ranked(
+        shown,
+        "value",
+        title=marks.heading(event, left_out, said),
+        x_title=unit,
+        noun="On",
+        unit=unit,
+        mark="median",
+        mark_title="median",
+    )
+    return marks.fluid(chart, f"{event} on each CPU, {unit}.", marks.bars_height(shown.height))
+
+
+def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
+    """TLB misses per 1,000 instructions, a bar for each event and recording.
+
+    Args:
+        table: `event, subject, per_1k`.
+    """
+    rows = table.filter(pl.col("per_1k").is_not_null())
+    if rows.is_empty():
+        return None
+    labelled = (
+        with_labels(rows.lazy(), "event", width=_LABEL_WIDTH)
+        .collect()
+        .sort(pl.col("per_1k").max().over("event"), descending=True, maintain_order=True)
+    )
+    labels = labelled["label"].unique(maintain_order=True).to_list()[:MAX_RANKED]
+    subjects = labelled["subject"].unique(maintain_order=True).to_list()[:MAX_SERIES]
+    shown = labelled.filter(pl.col("label").is_in(labels), pl.col("subject").is_in(subjects))
+    several = len(subjects) > 1
+    hue = alt.Color(
+        "subject:N",
+        title=None,
+        scale=alt.Scale(domain=subjects, range=[colour("blue")] if not several else alt.Undefined),
+        legend=alt.Legend(symbolOpacity=1) if several else None,
+    )
+    bars = (
+        alt.Chart(rounded(shown.select("label", "event", "subject", "per_1k"), 5))
+        .mark_bar()
+        .encode(
+            marks.label_y(labels),
+            alt.X("per_1k:Q", title="misses per 1,000 instructions", axis=_FEW_TICKS),
+            yOffset=alt.YOffset("subject:N", scale=alt.Scale(domain=subjects)) if several else alt.Undefined,
+            color=hue,
+            tooltip=[
+                alt.Tooltip("event:N", title="Event"),
+                alt.Tooltip("subject:N", title="Recording"),
+                marks.number_tip("per_1k", "per 1,000 instructions", 4),
+            ],
+        )
+    )
+    heading = marks.heading("TLB misses per 1,000 instructions", "each event as it was counted; nothing is added up")
+    height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(subjects)) if several else 1.0)
+    return marks.fluid(marks.layered(bars).properties(title=heading), "TLB misses per 1,000 instructions.", height)
+
+
+def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
+    """How many times as many the first recording had: ratio of counts and of rates, those furthest from 1 first.
+
+    Args:
+        compared: `hardware_events.compare`.
+        first: Name of the first recording.
+        second: Name of the second.
+    """
+    kinds = {"value_ratio": "of counts", "rate_ratio": "of rates"}
+    long = (
+        compared.unpivot(list(kinds), index="event", variable_name="of", value_name="ratio")
+        .filter(pl.col("ratio") > 0)
+        .with_columns(kind=pl.col("of").replace_strict(kinds))
+        .collect()
+    )
+    if long.is_empty():
+        return None
+    far = (
+        long.group_by("event")
+        .agg(away=pl.col("ratio").log().abs().max(), ratio=pl.col("ratio").max())
+        .sort(["away", "event"], descending=[True, False])
+    )
+    chosen = far.head(MAX_RANKED).sort(["ratio", "event"], descending=[True, False])["event"].to_list()
+    shown = with_labels(long.filter(pl.col("event").is_in(chosen)).lazy(), "event", width=_LABEL_WIDTH).collect()
+    named = dict(shown.select("event", "label").unique().rows())
+    labels = [named[event] for event in chosen]
+    low = min(1.0, float(shown["ratio"].min() or 1))  # type: ignore[arg-type]
+    high = max(1.0, float(shown["ratio"].max() or 1))  # type: ignore[arg-type]
+    logarithmic = high / low > _LOG_FROM
+    room = 1.15 if logarithmic else 1 + 0.06 * math.log2(max(high / low, 2))
+    kind: Any = "log" if logarithmic else "linear"
+    scale = alt.Scale(type=kind, domain=[low / room if logarithmic else min(low * 0.92, 0.9), high * room], nice=False)
+    x = alt.X("ratio:Q", title=f"{first} / {second}", scale=scale, axis=_FEW_TICKS)
+    rows = rounded(shown, 4)
+    hue = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=list(kinds.values()), range=[colour("blue"), colour("orange")]),
+        legend=alt.Legend(symbolOpacity=1),
+    )
+    tips = [
+        alt.Tooltip("event:N", title="Event"),
+        alt.Tooltip("kind:N", title="Ratio"),
+        marks.number_tip("ratio", "times as many", 3),
+    ]
+    shape = alt.Shape("kind:N", title=None, scale=alt.Scale(domain=list(kinds.values()), range=["circle", "diamond"]))
+    dots = alt.Chart(rows).mark_point(filled=True, size=90, opacity=0.9)
+    one = (
+        alt.Chart(pl.DataFrame({"at": [1.0]}))
+        .mark_rule(color=colour("rest"), strokeDash=[5, 4])
+        .encode(alt.X("at:Q", scale=scale))
+    )
+    left_out = f"the {len(labels)} of {far.height} events furthest from 1" if far.height > len(labels) else ""
+    heading = marks.heading(f"{first} against {second}", "times as many events; dashed: as many", left_out)
+    layers = marks.layered(one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips))
+    return marks.fluid(
+        layers.properties(title=heading), f"Ratio of events of {first} to {second}.", marks.bars_height(len(labels)) + 8
+    )
