@@ -1,0 +1,113 @@
+"""Single charts, by meaning: thresholds, series, layers, and the colours that devices keep."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from chart_frames import READY, latency, summary, waits
+from specs import layers, rows_of, rule_values, rule_words
+
+from esxparse.charts import cpu, storage, theme
+from esxparse.charts.reduce import MAX_SERIES
+
+
+def test_thresholds_stand_where_they_are_told_to():
+    spec = cpu.wait_over_time(waits(vms=12), "ready", READY).to_dict()
+    assert rule_values(spec) == [5.0, 10.0]
+    assert rule_words(spec) == {"warn 5 %", "critical 10 %"}
+
+
+def test_the_first_threshold_is_on_the_chart_even_where_all_is_well_and_the_second_waits():
+    spec = cpu.wait_ranked(waits(vms=2), "ready", READY).to_dict()
+    assert rule_values(spec) == [5.0]
+    bars = next(view for view in layers(spec) if view["mark"]["type"] == "bar")
+    assert bars["encoding"]["x"]["scale"]["domain"][1] > 5.0
+
+
+def test_a_limit_of_zero_is_not_drawn_upon_the_axis():
+    limit = SimpleNamespace(warn=0.0, critical=10.0)
+    spec = cpu.wait_ranked(waits(max_limited_pct=lambda *_: 30.0), "limited", limit).to_dict()
+    assert rule_values(spec) == [10.0]
+
+
+@pytest.mark.parametrize("vms", [1, 8, 9, 300])
+def test_few_series_are_drawn_however_many_vms_there_are(vms):
+    spec = cpu.wait_over_time(waits(vms=vms, samples=5), "ready").to_dict()
+    line = next(view for view in layers(spec) if view["mark"]["type"] == "line")
+    domain = line["encoding"]["color"]["scale"]["domain"]
+    assert len(domain) == min(vms, MAX_SERIES)
+    assert {row["label"] for row in rows_of(spec, line)} == set(domain)
+    subtitle = " ".join(spec["title"].get("subtitle", []))
+    assert (f"of {vms} VMs" in subtitle) == (vms > MAX_SERIES)
+
+
+def test_a_long_capture_gives_few_points_and_keeps_its_peak():
+    peak = 17
+    spiky = waits(vms=1, samples=5000, contention_pct=lambda sample, _: 99.0 if sample == peak else 1.0)
+    spec = cpu.wait_over_time(spiky, "ready").to_dict()
+    rows = rows_of(spec, spec)
+    assert len(rows) <= 180
+    assert max(row["contention_pct_max"] for row in rows) == 99.0
+    assert "area" in {view["mark"]["type"] for view in layers(spec)}
+    assert "band: lowest to highest sample" in spec["title"]["subtitle"][0]
+
+
+def test_waits_that_nobody_had_are_no_chart_and_the_rest_is_counted():
+    assert cpu.wait_ranked(waits(), "costop") is None
+    some = cpu.wait_ranked(waits(costop_pct=lambda _, vm: 4.0 if vm == 1 else 0.0), "costop").to_dict()
+    assert "2 more VMs had none" in some["title"]["subtitle"][0]
+
+
+def test_without_the_counter_of_limits_ready_time_is_shown_with_them_and_says_so():
+    spec = cpu.wait_ranked(
+        waits(contention_pct=lambda *_: None).cast({"contention_pct": pl.Float64}), "ready"
+    ).to_dict()
+    assert "or a limit reached" in spec["title"]["subtitle"][0]
+    assert rows_of(spec, spec)[0]["p95"] == 3.0
+
+
+def test_latency_is_davg_plus_kavg_and_nfs_is_not_split():
+    given_rows = [("naa.1", 10.0, 3.0, 2.0, 1.0, 9.0), ("nfs", 10.0, 4.0, None, None, 5.0), ("idle", 0.0, 9, 9, 0, 9)]
+    spec = storage.latency_split(summary(given_rows)).to_dict()
+    bars = next(view for view in layers(spec) if view["mark"]["type"] == "bar")
+    rows = rows_of(spec, bars)
+    assert {(row["device"], row["part"], row["ms"]) for row in rows} == {
+        ("naa.1", "DAVG", 2.0),
+        ("naa.1", "KAVG", 1.0),
+        ("nfs", "GAVG, not split", 4.0),
+    }
+    assert bars["encoding"]["x"]["stack"] == "zero"
+    assert bars["encoding"]["y"]["scale"]["domain"] == ["nfs", "naa.1"]
+
+
+def test_latency_over_time_is_weighted_by_commands():
+    frame = latency(devices=1, samples=400, iops=lambda s, _: 900.0 if s % 2 else 100.0).with_columns(
+        gavg_ms=pl.when(pl.col("iops") > 500).then(1.0).otherwise(11.0)
+    )
+    spec = storage.latency_over_time(frame).to_dict()
+    means = {row["gavg_ms"] for row in rows_of(spec, spec)}
+    # A bucket holds three samples: two busy ones and a quiet one, (2 x 900 x 1 + 100 x 11) / 1900, or the other way.
+    assert {1.526, 2.818} <= means
+
+
+def test_a_device_keeps_its_colour_from_chart_to_chart():
+    busy_first = latency(devices=5, iops=lambda _, device: 10.0 + device)
+    slow_first = latency(devices=5, gavg_ms=lambda _, device: 10.0 - device)
+
+    def colours(chart):
+        spec = chart.to_dict()
+        scale = next(view for view in layers(spec) if view["mark"]["type"] == "line")["encoding"]["color"]["scale"]
+        return dict(zip(scale["domain"], scale["range"], strict=True))
+
+    assert colours(storage.iops(busy_first)) == colours(storage.latency_over_time(slow_first))
+
+
+def test_a_device_alone_in_its_chart_is_named_and_keeps_its_colour():
+    one_queues = latency(devices=3, queued=lambda sample, device: float(sample) if device == 1 else 0.0)
+    spec = storage.queued(one_queues).to_dict()
+    hue = next(view for view in layers(spec) if view["mark"]["type"] == "line")["encoding"]["color"]
+    assert hue["scale"] == {"domain": ["naa.600…3030330001"], "range": [theme.SERIES["orange"].light]}
+    assert hue["legend"] is not None
+    assert "2 more devices had none" in spec["title"]["subtitle"][0]

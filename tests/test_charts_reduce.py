@@ -1,0 +1,98 @@
+"""Few points, few series, short labels, and nothing lost on the way."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import polars as pl
+from chart_frames import START, times, waits, watts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esxparse.charts.reduce import (
+    bucket_step,
+    leaders,
+    over_time,
+    ranking,
+    rounded,
+    shorten,
+    spoken,
+    with_labels,
+)
+
+
+def test_times_reach_the_chart_as_milliseconds_since_1970():
+    frame = rounded(watts().collect())
+    assert frame["time"][0] == START.timestamp() * 1000
+
+
+def test_colours_of_one_chart_are_all_different():
+    for vms in (3, 8, 50):
+        places = leaders(with_labels(waits(vms=vms, samples=2), "vm"), "label", "contention_pct").places
+        assert len(set(places)) == len(places)
+
+
+def test_two_vms_of_one_name_stay_two():
+    twins = waits(vms=2, vm=lambda *_: "twin")
+    labels = with_labels(twins, "vm", "group_id").collect()["label"].unique().sort().to_list()
+    assert labels == ["twin (0)", "twin (1)"]
+
+
+def test_long_names_keep_their_ends_and_stay_different():
+    names = [f"naa.600009700001200700015330303341{number:02}" for number in range(20)]
+    frame = pl.LazyFrame({"device": names})
+    labels = with_labels(frame, "device").collect()["label"]
+    assert labels.n_unique() == 20
+    assert all(len(label) <= 18 and label.endswith(name[-3:]) for label, name in zip(labels, names, strict=True))
+
+
+@given(name=st.text(max_size=80))
+def test_a_short_label_fits(name):
+    label = shorten(name)
+    assert len(label) <= 18
+    assert label == name or "…" in label
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(
+        st.one_of(st.none(), st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False)), min_size=1, max_size=400
+    ),
+    step_s=st.integers(1, 400),
+    buckets=st.integers(2, 50),
+    series=st.integers(1, 3),
+)
+def test_reducing_keeps_minima_and_maxima_and_bounds_the_points(values, step_s, buckets, series):
+    names = [f"s{number % series}" for number in range(len(values))]
+    frame = pl.LazyFrame(
+        {"time": times(len(values), step_s), "label": names, "v": values}, schema_overrides={"v": pl.Float64}
+    ).with_columns(pl.col("time").cast(pl.Datetime("us", "UTC")))
+    reduced = over_time(frame, ["v"], ["label"], buckets=buckets)
+
+    assert reduced.frame["time"].n_unique() <= max(buckets, 1)
+    if len(values) <= buckets:
+        assert reduced.step_s is None
+    wanted = frame.group_by("label").agg(low=pl.col("v").min(), high=pl.col("v").max()).sort("label").collect()
+    got = reduced.frame.group_by("label").agg(low=pl.col("v_min").min(), high=pl.col("v_max").max()).sort("label")
+    assert got.equals(wanted)
+    known = reduced.frame.drop_nulls("v")
+    # A mean of equal floats may differ from them in the last place.
+    slack = 1e-9 * (1 + known["v"].abs())
+    assert ((known["v"] >= known["v_min"] - slack) & (known["v"] <= known["v_max"] + slack)).all()
+
+
+@given(span=st.floats(0, 4e8), buckets=st.integers(2, 500))
+def test_bucket_steps_are_long_enough(span, buckets):
+    assert bucket_step(span, buckets) * (buckets - 1) >= span * (1 - 1e-12)
+
+
+def test_steps_are_spoken_in_the_largest_unit_that_divides_them():
+    assert [spoken(seconds) for seconds in (5, 90, 60, 300, 7200)] == ["5 s", "90 s", "1 min", "5 min", "2 h"]
+
+
+def test_a_ranking_says_how_many_it_left_out():
+    labelled = with_labels(waits(vms=40, samples=3), "vm", "group_id")
+    found, words = ranking(labelled, "vm", "contention_pct", "VMs", n=12)
+    assert words == "12 of 40 VMs"
+    assert found["full"].to_list() == [f"vm-{number:03}" for number in range(39, 27, -1)]
+    assert all(first >= second for first, second in pairwise(found["p95"]))

@@ -1,0 +1,131 @@
+"""Running a template: kernels, failures, notebooks of one's own, and what is refused before."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import browser
+import nbformat
+import pytest
+
+import esxparse as ex
+from esxparse.reports import report
+
+
+def run_report(*lines, env=None):
+    """What a fresh interpreter prints when it runs `lines`."""
+    code = "\n".join(["from esxparse.reports import report", *lines])
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=env
+    )
+
+
+def test_a_foreign_python3_kernel_is_not_used_and_nothing_is_printed(tmp_path, busy_host_file):
+    spec = tmp_path / "jupyter" / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text(
+        json.dumps({"argv": ["/nonexistent/python", "{connection_file}"], "display_name": "no", "language": "python"})
+    )
+    env = os.environ | {"JUPYTER_DATA_DIR": str(tmp_path / "jupyter"), "JUPYTER_PATH": str(tmp_path / "jupyter")}
+    out = tmp_path / "report.html"
+    ran = run_report(f"report({str(busy_host_file)!r}, output={str(out)!r})", env=env)
+    assert ran.returncode == 0, ran.stderr
+    assert (ran.stdout, ran.stderr) == ("", "")
+    assert out.stat().st_size > 500_000
+
+
+def test_a_failing_cell_is_one_clear_line_and_leaves_the_old_report_alone(tmp_path, busy_host_file):
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_markdown_cell("## Sums"),
+            nbformat.v4.new_code_cell("1 / 0"),
+        ]
+    )
+    nbformat.write(notebook, tmp_path / "broken.ipynb")
+    out = tmp_path / "report.html"
+    out.write_text("the old one")
+    with pytest.raises(ex.EsxparseError) as caught:
+        report(busy_host_file, template=tmp_path / "broken.ipynb", output=out)
+    assert str(caught.value) == "template 'broken' failed in section 'Sums': ZeroDivisionError: division by zero"
+    assert out.read_text() == "the old one"
+    assert {entry.name for entry in tmp_path.iterdir()} == {"broken.ipynb", "report.html"}
+
+
+def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
+    cells = [
+        nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("import os\nos._exit(9)"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "dying.ipynb")
+    with pytest.raises(ex.EsxparseError, match=r"template 'dying' could not be run .*: Kernel died") as caught:
+        report(busy_host_file, template=tmp_path / "dying.ipynb", output=tmp_path / "report.html")
+    assert "\n" not in str(caught.value)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"dying.ipynb"}
+
+
+def test_it_runs_where_an_event_loop_runs_already_as_in_a_notebook(tmp_path, busy_host_file):
+    out = tmp_path / "report.html"
+    ran = run_report(
+        "import asyncio",
+        "async def inside():",
+        f"    report({str(busy_host_file)!r}, output={str(out)!r})",
+        "asyncio.run(inside())",
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert out.is_file()
+
+
+def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp_path, busy_host_file, chromium):
+    cells = [
+        nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            "from esxparse.reports import page\npage.prepare()\nimport altair as alt, polars as pl"
+        ),
+        nbformat.v4.new_markdown_cell("## Mine <b>own</b>\n\nSome *words*."),
+        nbformat.v4.new_code_cell("alt.Chart(pl.DataFrame({'a': [1, 2]})).mark_point().encode(x='a:Q')"),
+        nbformat.v4.new_code_cell("print('<i>printed</i>')"),
+        nbformat.v4.new_code_cell("1 + 1"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "own.ipynb")
+    made = report(busy_host_file, template=tmp_path / "own.ipynb", output=tmp_path / "own.html")
+    with browser.opened(chromium, made) as seen:
+        assert len(seen.charts()) == 1
+        assert "<i>printed</i>" in seen.page.inner_text("main")
+        assert "1 + 1" not in seen.page.inner_text("main")
+        assert len(seen.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"captures": "nowhere.csv"}, "nowhere.csv"),
+        ({"template": "host_helth"}, r"unknown template 'host_helth': there is .*host_health"),
+        ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
+        ({"output": "no/such/folder/report.html"}, "there is no directory"),
+        ({"output": "."}, "is a directory"),
+        (
+            {"parameters": {"colour": "red"}},
+            r"no parameter 'colour': it takes date_order, end, profile, segment, start",
+        ),
+        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is no time"),
+        ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
+        ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
+        ({"captures": []}, "no capture given"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_a_kernel_starts(tmp_path, monkeypatch, busy_host_file, change, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("esxparse.reports.run._execute", None)
+    with pytest.raises(ex.EsxparseError, match=message) as caught:
+        report(**({"captures": busy_host_file, "output": "report.html"} | change))
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_captures_for_a_template_of_one_are_refused(busy_host_file):
+    with pytest.raises(ex.EsxparseError, match="takes one capture, and 2 were given"):
+        report([busy_host_file, busy_host_file])
