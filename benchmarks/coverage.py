@@ -69,8 +69,8 @@ def main() -> None:
     studies = int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES
     random = np.random.default_rng(2006)
     lines = [
-        f"{studies:,} studies a row ({min(studies, BOOTSTRAPS):,} for the bootstrap), true ratio {TRUTH:g}. How many of",
-        "the 95 % intervals hold it. Made by `benchmarks/coverage.py`.",
+        f"{studies:,} studies a row ({min(studies, BOOTSTRAPS):,} for the bootstrap), true ratio {TRUTH:g}. How many",
+        "of the 95 % intervals hold it. Made by `benchmarks/coverage.py`.",
         "",
         "| repetitions | noise | standard deviation | Fieller | no interval | bootstrap |",
         "|---|---|---|---|---|---|",

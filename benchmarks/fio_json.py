@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,11 +161,12 @@ def main() -> None:
         msg = f"the readers disagree: {rows}"
         raise SystemExit(msg)
     jobs, bins = rows.pop()
-    print(f"{file.stat().st_size / 1e6:.0f} MB JSON+, {jobs:,} rows of jobs, {bins:,} bins, median of {ROUNDS}.\n")
-    print("| reader | time | CPU time | peak memory |\n|---|---|---|---|")
+    about = f"{file.stat().st_size / 1e6:.0f} MB JSON+, {jobs:,} rows of jobs, {bins:,} bins, median of {ROUNDS}."
+    lines = [about, "", "| reader | time | CPU time | peak memory |", "|---|---|---|---|"]
     for name, all_of in found.items():
         seconds, cpu, peak = (statistics.median(one[key] for one in all_of) for key in ("seconds", "cpu", "peak"))
-        print(f"| {name} | {seconds:.2f} s | {cpu:.2f} s | {peak:,.0f} MiB |")
+        lines.append(f"| {name} | {seconds:.2f} s | {cpu:.2f} s | {peak:,.0f} MiB |")
+    sections.put("fio JSON+", lines)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import sections
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -127,21 +129,27 @@ def main() -> None:
     rounds = [(_tshark_alone(whole), _measure("esxparse", whole)) for _ in range(ROUNDS)]
     alone = min(seconds for seconds, _ in rounds)
     ours = min((answer for _, answer in rounds), key=lambda answer: answer["seconds"])
-    print(f"## Packet traces: {size:.0f} MB, {REQUESTS:,} requests (best of {ROUNDS})\n")
-    print("| reader | s | MB/s | own peak MiB | tshark's peak MiB | requests |\n|---|---:|---:|---:|---:|---:|")
-    print(f"| tshark -T fields > /dev/null | {alone:.2f} | {size / alone:.0f} | - | - | - |")
-    print(
-        f"| esxparse.open, all tables | {ours['seconds']:.2f} | {size / ours['seconds']:.0f} | {ours['own']:.0f} "
-        f"| {ours['tshark']:.0f} | {ours['requests']:,.0f} |"
-    )
+    lines = [
+        f"{size:.0f} MB, {REQUESTS:,} requests, best of {ROUNDS}.",
+        "",
+        "| reader | s | MB/s | own peak MiB | tshark's peak MiB | requests |",
+        "|---|---:|---:|---:|---:|---:|",
+        f"| tshark -T fields > /dev/null | {alone:.2f} | {size / alone:.0f} | - | - | - |",
+        (
+            f"| esxparse.open, all tables | {ours['seconds']:.2f} | {size / ours['seconds']:.0f} | {ours['own']:.0f} "
+            f"| {ours['tshark']:.0f} | {ours['requests']:,.0f} |"
+        ),
+    ]
     if importlib.util.find_spec("pyshark") is None:
-        print("\npyshark is not installed: not measured.")
-        return
-    answer, tenth = _measure("pyshark", part), part.stat().st_size / 1e6
-    print(
-        f"| pyshark, replies only, {tenth:.0f} MB of it | {answer['seconds']:.2f} | {tenth / answer['seconds']:.1f} "
-        f"| {answer['own']:.0f} | {answer['tshark']:.0f} | {answer['requests']:,.0f} |"
-    )
+        lines += ["", "pyshark is not installed: not measured."]
+    else:
+        answer, tenth = _measure("pyshark", part), part.stat().st_size / 1e6
+        rate = tenth / answer["seconds"]
+        lines.append(
+            f"| pyshark, replies only, {tenth:.0f} MB of it | {answer['seconds']:.2f} | {rate:.1f} "
+            f"| {answer['own']:.0f} | {answer['tshark']:.0f} | {answer['requests']:,.0f} |"
+        )
+    sections.put("Packet traces", lines)
 
 
 @contextmanager
