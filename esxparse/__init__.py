@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from esxparse.recording import Note, Recording
     from esxparse.reports import report, templates
     from esxparse.resources import datasets_dir, templates_dir
+    from esxparse.studies import Study, study
 
 _WHERE = {
     "Counter": "esxparse.counters.model",
@@ -44,6 +45,7 @@ _WHERE = {
     "MissingTableError": "esxparse.errors",
     "Note": "esxparse.recording",
     "Recording": "esxparse.recording",
+    "Study": "esxparse.studies",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
     "convert": "esxparse.lake",
@@ -51,6 +53,7 @@ _WHERE = {
     "datasets_dir": "esxparse.resources",
     "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
+    "study": "esxparse.studies",
     "templates": "esxparse.reports",
     "templates_dir": "esxparse.resources",
 }
@@ -63,6 +66,7 @@ __all__ = [
     "MissingTableError",
     "Note",
     "Recording",
+    "Study",
     "UnknownFormatError",
     "UnreadableError",
     "convert",
@@ -72,6 +76,7 @@ __all__ = [
     "metrics",
     "open",
     "report",
+    "study",
     "templates",
     "templates_dir",
 ]

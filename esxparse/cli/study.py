@@ -1,0 +1,159 @@
+"""`esxparse study`: many runs, one manifest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esxparse.cli.output import Progress, fail
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from esxparse.recording import Note
+    from esxparse.studies import Study
+
+_DESCRIPTION = """A study is many runs and a manifest, study.toml, which says what each run's labels and files are,
+which part of it is measured and which runs the others are compared with. docs/study.md has its grammar."""
+
+_LEFT_OUT = 8
+_KINDS = (".csv", ".parquet", ".html")
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser("study", help="compute many runs from one manifest", description=_DESCRIPTION)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, help="what to do")
+
+    check = actions.add_parser(
+        "check",
+        help="say what is wrong with a manifest, with the line",
+        description="Reads a manifest, opens the files of each run and finds its measured span; computes nothing. "
+        "Says everything that is wrong, with the line of the manifest.",
+    )
+    check.add_argument("file", metavar="FILE", help="study.toml, or the directory that has it")
+    check.add_argument("-q", "--quiet", action="store_true", help="only what is wrong")
+    check.set_defaults(run=run_check)
+
+    new = actions.add_parser(
+        "new",
+        help="write a manifest for a directory of files",
+        description="Looks at the files below a directory and writes a study.toml for them, to be edited.",
+    )
+    new.add_argument("directory", metavar="DIR", help="the directory of the files")
+    new.set_defaults(run=run_new)
+
+    compute = actions.add_parser(
+        "run",
+        help="compute the runs, print them, write them as CSV, Parquet or HTML",
+        description="Computes one row for each run and prints the columns that say most. Exit code 1: some run "
+        "lacks something.",
+    )
+    compute.add_argument("file", metavar="FILE", help="study.toml, or the directory that has it")
+    compute.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        action="append",
+        default=[],
+        help="write the runs here, by the ending: .csv, .parquet, .html (a table for publication); may be repeated",
+    )
+    compute.add_argument(
+        "--compare", metavar="COLUMN", help="instead of the runs: this column of each, divided by its baseline"
+    )
+    compute.add_argument("-q", "--quiet", action="store_true", help="no progress, no table; warnings stay")
+    compute.set_defaults(run=run_study)
+
+
+def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
+    """Prints notes; gives how many are warnings."""
+    warnings = 0
+    for note in notes:
+        warnings += note.severity == "warning"
+        if note.severity == "warning" or not quiet:
+            print(f"esxparse: {printable(f'{path}, {note}')}", file=sys.stderr)
+    return warnings
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Says what is wrong with a manifest; 0 where nothing is."""
+    from esxparse.studies.check import check  # noqa: PLC0415  polars is not for --help
+
+    progress = Progress("check", quiet=options.quiet)
+    try:
+        found = check(options.file, progress=progress)
+    except EsxparseError as error:
+        progress.clear()
+        fail(error)
+        return 1
+    progress.clear()
+    warnings = _say(found.notes, found.path, quiet=options.quiet)
+    if not options.quiet:
+        print(printable(f"{found.path}: {found}"))
+    return 1 if warnings else 0
+
+
+def run_new(options: argparse.Namespace) -> int:
+    """Writes a manifest and says how many runs it finds."""
+    from esxparse.studies.draft import write  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.expand import expand  # noqa: PLC0415
+    from esxparse.studies.manifest import load  # noqa: PLC0415
+
+    try:
+        path, other = write(Path(options.directory))
+        runs = expand(load(path))
+    except EsxparseError as error:
+        fail(error)
+        return 1
+    print(printable(f"{path}: {len(runs)} run{'' if len(runs) == 1 else 's'}; now edit it, and: esxparse study check"))
+    if other:
+        more = f" and {len(other) - _LEFT_OUT} more" if len(other) > _LEFT_OUT else ""
+        print(printable(f"left out: {', '.join(other[:_LEFT_OUT])}{more}"))
+    return 0
+
+
+def run_study(options: argparse.Namespace) -> int:
+    """Computes a study, prints it and writes it."""
+    unknown = [out for out in options.output if Path(out).suffix.lower() not in _KINDS]
+    if unknown:
+        print(f"esxparse: {printable(unknown[0])} ends in none of {', '.join(_KINDS)}", file=sys.stderr)
+        return 2
+    from esxparse.studies import study  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.export import text_table  # noqa: PLC0415
+
+    progress = Progress("study", quiet=options.quiet)
+    try:
+        found = study(options.file, progress=progress)
+        progress.clear()
+        _say(found.notes, found.path, quiet=options.quiet)
+        table = found.compare(options.compare) if options.compare else found.runs
+        if not options.quiet:
+            print(printable_lines(text_table(table.collect(), found.labels)))
+        for out in options.output:
+            _write(found, out, compare=options.compare)
+    except EsxparseError as error:
+        progress.clear()
+        fail(error)
+        return 1
+    gaps = found.runs.collect()["gap"]
+    return 1 if gaps.count() else 0
+
+
+def printable_lines(text: str) -> str:
+    """Lines without control characters."""
+    return "\n".join(printable(line).rstrip() for line in text.split("\n"))
+
+
+def _write(found: Study, out: str, *, compare: str | None) -> None:
+    table = found.compare(compare) if compare else None
+    match Path(out).suffix.lower():
+        case ".csv":
+            found.to_csv(out, table)
+        case ".parquet":
+            found.to_parquet(out, table)
+        case _:
+            found.to_table(out, table)

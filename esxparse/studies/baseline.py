@@ -1,0 +1,77 @@
+"""The baseline of a study: which runs it is, and whether each run has one and no more to be divided by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.studies.expand import Run
+    from esxparse.studies.manifest import Manifest
+
+_SHOWN = 4
+
+
+def text(baseline: Mapping[str, Any]) -> str:
+    """The baseline as tables name it.
+
+    >>> text({"filter": "default"})
+    'filter=default'
+    """
+    return ", ".join(f"{name}={value}" for name, value in baseline.items())
+
+
+def marked(baseline: Mapping[str, Any], runs: Sequence[Run]) -> list[bool | None]:
+    """Whether each run is of the baseline; None without one."""
+    if not baseline:
+        return [None] * len(runs)
+    return [all(run.labels.get(name) == value for name, value in baseline.items()) for run in runs]
+
+
+def within(manifest: Manifest, labels: Sequence[str]) -> list[str]:
+    """The labels that a run shares with the one it is divided by: the axis, or else all that the baseline leaves."""
+    shared = manifest.axis or labels
+    return [name for name in shared if name not in manifest.baseline and name in labels]
+
+
+def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
+    """What is wrong with the axis and the baseline, seen from the runs."""
+    labels = list(runs[0].labels) if runs else []
+    notes = [
+        Note(f"the axis {name!r} is no label of any run", severity="warning")
+        for name in manifest.axis
+        if name not in labels
+    ]
+    if not manifest.baseline:
+        return notes
+    line = manifest.baseline_line
+    base = [run for run, mark in zip(runs, marked(manifest.baseline, runs), strict=True) if mark]
+    if not base:
+        seen = "; ".join(f"{name} is {_values(runs, name)}" for name in manifest.baseline)
+        message = f"no run is of the baseline {text(manifest.baseline)}: {seen}"
+        return [*notes, Note(message, line, severity="warning")]
+    shared = within(manifest, labels)
+    others = [name for name in labels if name not in shared]
+    by_point: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
+    for run in base:
+        point = tuple(run.labels[name] for name in shared)
+        by_point.setdefault(point, set()).add(tuple(run.labels[name] for name in others))
+    for point, found in by_point.items():
+        if len(found) > 1:
+            where = text(dict(zip(shared, point, strict=True)))
+            differ = [name for place, name in enumerate(others) if len({one[place] for one in found}) > 1]
+            told = "; ".join(f"{name} is {_values(base, name)}" for name in differ)
+            message = (
+                f"the baseline {text(manifest.baseline)} is not unique{' at ' + where if where else ''}: {told}; "
+                f"name which in baseline, or add {differ[0]} to axis"
+            )
+            return [*notes, Note(message, line, severity="warning")]
+    return notes
+
+
+def _values(runs: Sequence[Run], name: str) -> str:
+    values = list(dict.fromkeys(repr(run.labels.get(name)) for run in runs))
+    return ", ".join(values[:_SHOWN]) + (" ..." if len(values) > _SHOWN else "")

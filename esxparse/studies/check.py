@@ -1,0 +1,64 @@
+"""`esxparse study check`: a manifest looked through, its files opened, nothing computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esxparse.recording import Note
+from esxparse.studies import baseline
+from esxparse.studies.expand import expand
+from esxparse.studies.manifest import examine
+from esxparse.studies.opened import open_run, try_others
+from esxparse.studies.runs import disagreements, label_columns
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from esxparse.studies.expand import Run
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a manifest stands for, and what is wrong with it."""
+
+    path: Path
+    runs: int
+    labels: tuple[str, ...]
+    files: int
+    notes: tuple[Note, ...]
+
+    def __str__(self) -> str:
+        """The summary that the command line prints."""
+        wrong = sum(note.severity == "warning" for note in self.notes)
+        labels = f" by {', '.join(self.labels)}" if self.labels else ""
+        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
+
+
+def check(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], None] | None = None) -> Checked:
+    """Looks through a manifest and opens the files of each run.
+
+    Raises:
+        EsxparseError: It cannot be read, or is no TOML.
+    """
+    manifest, wrong = examine(Path(path))
+    if wrong:
+        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
+    runs = expand(manifest)
+    notes: list[Note] = []
+    against: list[tuple[Run, tuple[str, ...]]] = []
+    for done, run in enumerate(runs):
+        if progress:
+            progress(done, len(runs), str(run))
+        opened = open_run(run)
+        gaps = (*opened.gaps[len(run.problems) :], *try_others(run))
+        notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
+        notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
+        against.append((run, opened.against))
+        notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
+    labels, told = label_columns(runs)
+    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
+    paths = {path for run in runs for files in run.files.values() for path in files.paths}
+    return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

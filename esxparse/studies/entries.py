@@ -1,0 +1,210 @@
+"""Entries of a manifest: files, windows, host facts and figures given by hand, each checked as it is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.window import moment, period
+from esxparse.metrics import units
+from esxparse.studies.columns import FIRST, LAST, SPAN
+from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from esxparse.studies.manifest import Complaints
+
+_OPENING: Final = ("member", "format", "time_column", "value_column", "date_order", "segment")
+_ENTRY: Final = ("file", "test", "sensor", "clock", *_OPENING)
+_WINDOW: Final = ("warmup", "measure", "start", "end", "span")
+_FACTS: Final = ("name", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib")
+_WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes")
+_NEGATIVE = "-"
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """The file or files of a run for one purpose, as patterns relative to the manifest."""
+
+    patterns: tuple[str, ...]
+    several: bool = False
+    """Whether all files that a wildcard finds belong to one run, rather than each to a run of its own."""
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `esxparse.open`."""
+    test: str | int | None = None
+    """Which test of a result file, by name or number; may have placeholders."""
+    sensor: str | None = None
+    clock: timedelta = timedelta(0)
+    """What is added to times in the file to have the capture's."""
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    """Which part of a run is measured."""
+
+    warmup_s: float = 0.0
+    measure_s: float | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    span: str | None = None
+    """The load generator whose own begin and end are taken: fio, iometer, diskspd."""
+
+
+def offset(text: Any) -> timedelta:
+    """A shift of a clock: `-2h`, `90s`, seconds.
+
+    Raises:
+        EsxparseError: It is none.
+    """
+    if isinstance(text, int | float) and not isinstance(text, bool) and math.isfinite(text):
+        return timedelta(seconds=text)
+    if not isinstance(text, str):
+        msg = f"clock {text!r} is no length of time: write it as -2h, 90s or +30m"
+        raise EsxparseError(msg)
+    sign = -1 if text.startswith(_NEGATIVE) else 1
+    return sign * (period(text.lstrip("+-") or "?", "clock") or timedelta(0))
+
+
+def _seconds(value: Any, name: str) -> float:
+    """A length of time in seconds: a number, or `30s`, `2m`, `1h`.
+
+    Raises:
+        EsxparseError: It is none.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return float(value)
+    if not isinstance(value, str):
+        msg = f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h"
+        raise EsxparseError(msg)
+    if value.strip() in {"0", "0s", "0m", "0h"}:
+        return 0.0
+    length = period(value or "?", name)
+    return length.total_seconds() if length else 0.0
+
+
+def _time(value: Any, name: str) -> datetime | None:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  moment takes it for UTC
+    if not isinstance(value, str | datetime):
+        msg = f"{name} {value!r} is no time: write it as 2026-03-11T09:02 (UTC)"
+        raise EsxparseError(msg)
+    return moment(value, name)
+
+
+def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *path: str | int) -> WindowSpec:
+    """A window, with what it does not say from the one above; a start or a span of its own replaces those above."""
+    found = above
+    if {"start", "end", "span"} & set(entry):
+        found = replace(found, start=None, end=None, span=None)
+    readers: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
+        "warmup": ("warmup_s", _seconds),
+        "measure": ("measure_s", _seconds),
+        "start": ("start", _time),
+        "end": ("end", _time),
+    }
+    for key, value in entry.items():
+        if key not in _WINDOW:
+            wrong.add(f"unknown key {key!r}{nearest(key, _WINDOW)}", *path, key)
+        elif key == "span":
+            if value not in WORKLOADS:
+                wrong.add(
+                    f"span {value!r} is no load generator: choose from {', '.join(sorted(WORKLOADS))}", *path, key
+                )
+            else:
+                found = replace(found, span=value)
+        else:
+            name, read = readers[key]
+            try:
+                found = replace(found, **{name: read(value, key)})
+            except EsxparseError as error:
+                wrong.add(str(error), *path, key)
+    if found.measure_s == 0:
+        wrong.add("measure is 0: leave it out to measure all of the rest", *path, "measure")
+    if found.start and found.end and found.end <= found.start:
+        wrong.add("the window ends before it begins: change start or end", *path, "end")
+    if found.span and (found.start or found.end):
+        wrong.add("a window has a span or a start and an end, not both: leave one out", *path, "span")
+    return found
+
+
+def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> dict[str, Any]:
+    """Facts of the host, under the names of their columns."""
+    facts: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key not in _FACTS:
+            hint = (
+                f": give it as {key.removesuffix('_mb')}_mib, 2**20 bytes"
+                if key == "memory_mb"
+                else nearest(key, _FACTS)
+            )
+            wrong.add(f"unknown key {key!r}{hint}", *path, key)
+        elif key == "name" and isinstance(value, str):
+            facts["host_name"] = value
+        elif key != "name" and _positive(value) and (key not in _WHOLE or value == int(value)):
+            facts[key] = int(value) if key in _WHOLE else float(value)
+        else:
+            what = "text" if key == "name" else "a whole number" if key in _WHOLE else "a number above 0"
+            wrong.add(f"{key} is {value!r}: give {what}", *path, key)
+    return facts
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> dict[str, float]:
+    """Figures given by hand; a name whose unit can be read in several ways is refused."""
+    figures = {}
+    for key, value in entry.items():
+        unclear = ""
+        try:
+            units.unit_of(key)
+        except EsxparseError as error:
+            unclear = str(error) if "several ways" in str(error) else ""
+        if unclear:
+            wrong.add(unclear, *path, key)
+        elif key in {**FIRST, **SPAN, **LAST}:
+            wrong.add(
+                f"{key!r} is a column of the results that is not measured: give the figure another name", *path, key
+            )
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            wrong.add(f"{key} is {value!r}: figures are numbers", *path, key)
+        else:
+            figures[key] = float(value)
+    return figures
+
+
+def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequence[str | int]) -> FileSpec | None:
+    """The files of a role: a name or pattern, a list of them, or a table with `file` and options."""
+    table = entry if isinstance(entry, dict) else {"file": entry}
+    options = {**(shared if isinstance(shared, dict) else {}), **table}
+    before = len(wrong)
+    for key in options:
+        if key not in _ENTRY:
+            wrong.add(f"unknown key {key!r}{nearest(key, _ENTRY)}", *path, key)
+    named = options.get("file")
+    several = isinstance(named, list)
+    patterns: list[Any] = named if isinstance(named, list) else [named]
+    if not patterns or not all(isinstance(one, str) and one for one in patterns):
+        wrong.add(f'{role} names a file, not {named!r}: write {role} = "name", or a list of names', *path)
+    elif several and len(patterns) > 1 and role in ONE_FILE:
+        wrong.add(f"{role} is one file for each run, not {len(patterns)}: keep one", *path)
+    test, sensor = options.get("test"), options.get("sensor")
+    if not (test is None or isinstance(test, str) or type(test) is int):
+        wrong.add(f"test is {test!r}: give its name or its number", *path, "test")
+    if not (sensor is None or isinstance(sensor, str)):
+        wrong.add(f"sensor is {sensor!r}: give its name", *path, "sensor")
+    clock = timedelta(0)
+    try:
+        clock = offset(options.get("clock", 0))
+    except EsxparseError as error:
+        wrong.add(str(error), *path, "clock")
+    if len(wrong) > before:
+        return None
+    opening = {key: options[key] for key in _OPENING if key in options}
+    return FileSpec(tuple(patterns), several, opening, test, sensor, clock, wrong.line(*path))

@@ -1,0 +1,177 @@
+"""The runs that a manifest stands for: labels crossed, patterns matched with files, repetitions counted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import EsxparseError
+from esxparse.recording import Note
+from esxparse.studies import patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from esxparse.studies.entries import FileSpec, WindowSpec
+    from esxparse.studies.manifest import Manifest, RunSpec
+
+_REPETITION = "repetition"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of a run for one purpose, and how to read them."""
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+    """The same as the table shows them: relative to the manifest where they are below it."""
+    spec: FileSpec
+    """With the placeholders of `test` filled in."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a row of the table."""
+
+    number: int
+    line: int | None
+    labels: Mapping[str, Any]
+    repetition: int
+    files: Mapping[str, RunFiles]
+    window: WindowSpec
+    host: Mapping[str, Any]
+    values: Mapping[str, float]
+    problems: tuple[Note, ...] = ()
+
+    def __str__(self) -> str:
+        """What messages call it."""
+        told = ", ".join(f"{name}={value}" for name, value in self.labels.items())
+        return f"run {self.number}" + (f" ({told})" if told else "")
+
+
+def expand(manifest: Manifest) -> tuple[Run, ...]:
+    """All runs, in the order of the manifest; those of one `[[run]]` in the order of labels, then of file names."""
+    folder = manifest.path.parent
+    found = [run for spec in manifest.runs for run in _of_spec(spec, folder)]
+    seen: dict[tuple[Any, ...], int] = {}
+    names = list(dict.fromkeys(name for run in found for name in run.labels if name != _REPETITION))
+    runs = []
+    for number, run in enumerate(found, 1):
+        labels = {name: run.labels.get(name) for name in names}
+        key = tuple((type(value) is bool, value) for value in labels.values())
+        seen[key] = seen.get(key, 0) + 1
+        given = run.labels.get(_REPETITION)
+        repetition = given if isinstance(given, int) else seen[key]
+        runs.append(replace(run, number=number, labels=labels, repetition=repetition))
+    return tuple(runs)
+
+
+def _of_spec(spec: RunSpec, folder: Path) -> Iterator[Run]:
+    for values in product(*spec.labels.values()):
+        labels = dict(zip(spec.labels, values, strict=True))
+        try:
+            yield from _of_labels(spec, labels, folder)
+        except EsxparseError as error:
+            yield _run(spec, labels, {}, (Note(str(error), spec.line, severity="warning"),))
+
+
+def _run(spec: RunSpec, labels: Mapping[str, Any], files: Mapping[str, RunFiles], problems: Iterable[Note]) -> Run:
+    window, host, figures = spec.window, spec.host, spec.values
+    return Run(0, spec.line, labels, 1, files, window, host, figures, (*spec.problems, *problems))
+
+
+def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterator[Run]:
+    """The runs of one combination of labels: one, or as many as its patterns find."""
+    asked = {
+        role: [patterns.filled(pattern, labels) for pattern in entry.patterns] for role, entry in spec.files.items()
+    }
+    looked = {role: _looked_for(filled, folder, several=spec.files[role].several) for role, filled in asked.items()}
+    for found in _assignments(looked.values()):
+        named = {name: text for name, text in found.items() if not name.startswith(patterns.WILDCARD)}
+        all_labels = {**labels, **{name: _typed(name, text, looked.values()) for name, text in named.items()}}
+        files, problems = {}, []
+        for role, options in looked.items():
+            entry = spec.files[role]
+            paths = [path for known, path in options if all(found.get(name) == text for name, text in known.items())]
+            if not paths or (len(paths) > 1 and not entry.several):
+                problems.append(_unclear(role, asked[role], paths, folder, entry))
+                continue
+            test = entry.test
+            if isinstance(test, str):
+                test = patterns.plain(patterns.filled(test, all_labels))
+            files[role] = RunFiles(
+                tuple(map(str, paths)), tuple(_name(path, folder) for path in paths), replace(entry, test=test)
+            )
+        yield _run(spec, all_labels, files, problems)
+
+
+def _name(path: str | Path, folder: Path) -> str:
+    inside = isinstance(path, Path) and path.is_relative_to(folder)
+    return path.relative_to(folder).as_posix() if isinstance(path, Path) and inside else str(path)
+
+
+def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[tuple[dict[str, str], str | Path]]:
+    """The files of a role that are there, with what they tell of placeholders and wildcards."""
+    found: list[tuple[dict[str, str], str | Path]] = []
+    for pattern in filled:
+        if _URL.match(pattern):
+            found.append(({}, patterns.plain(pattern)))
+            continue
+        if not patterns.unknown(pattern):
+            name = patterns.plain(pattern)
+            path = folder / name
+            # `bundle.tgz:member` names a capture in a bundle.
+            if path.exists() or (":" in name and (folder / name.rsplit(":", 1)[0]).exists()):
+                found.append(({}, path))
+            continue
+        for known, path in patterns.matches(pattern, folder):
+            kept = {name: text for name, text in known.items() if not (several and name.startswith(patterns.WILDCARD))}
+            found.append((kept, path))
+    return found
+
+
+def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list[dict[str, str]]:
+    """What placeholders and wildcards may stand for at once: all that some file tells, so that a lack shows."""
+    merged: list[dict[str, str]] = [{}]
+    told = [list({tuple(known.items()): known for known, _ in options}.values()) for options in looked]
+    for options in sorted(told, key=lambda options: -max((len(known) for known in options), default=0)):
+        options = [known for known in options if known]  # noqa: PLW2901
+        joined = []
+        used: set[int] = set()
+        for one in merged:
+            fitting = [
+                (place, known)
+                for place, known in enumerate(options)
+                if all(one.get(name, text) == text for name, text in known.items())
+            ]
+            used |= {place for place, _ in fitting}
+            joined += [{**one, **known} for _, known in fitting] or [one]
+        whole = set(merged[0]) if merged else set()
+        joined += [known for place, known in enumerate(options) if place not in used and set(known) == whole]
+        merged = joined
+    order = list(dict.fromkeys(name for one in merged for name in one))
+    return sorted(merged, key=lambda one: [patterns.natural(one.get(name, "")) for name in order])
+
+
+def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> int | str:
+    """A label found in file names: a whole number where all that were found are."""
+    others = {known[name] for options in looked for known, _ in options if name in known}
+    return int(text) if all(other.isdecimal() and other.isascii() for other in others) else text
+
+
+def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec) -> Note:
+    shown = ", ".join(asked)
+    if paths:
+        message = (
+            f"{role} = {shown!r} finds {len(paths)} files for one run, {Path(paths[0]).name} the first; "
+            f'if all belong to the run, write {role} = ["{asked[0]}"]'
+        )
+    elif any(patterns.unknown(pattern) for pattern in asked):
+        message = f"{role} = {shown!r} finds no file in {folder}: check the pattern"
+    else:
+        message = f"{role}: there is no file {shown} in {folder}"
+    return Note(message, entry.line, severity="warning")

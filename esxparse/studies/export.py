@@ -1,0 +1,225 @@
+"""Tables of a study as files: CSV, Parquet, and HTML for publication, with units and the baseline named."""
+
+from __future__ import annotations
+
+import html as markup
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import units
+from esxparse.studies import baseline
+from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from great_tables import GT
+
+    from esxparse.studies.model import Study
+
+_WRITTEN: Final = {
+    "mb_per_s": "MB/s",
+    "mib_per_s": "MiB/s",
+    "gb_per_s": "GB/s",
+    "kb_per_s": "kB/s",
+    "kib_per_s": "KiB/s",
+    "mbit_per_s": "Mbit/s",
+    "gbit_per_s": "Gbit/s",
+    "mib": "MiB",
+    "mb": "MB",
+    "gib": "GiB",
+    "gb": "GB",
+    "pct": "%",
+    "watts": "W",
+    "kw": "kW",
+    "joules": "J",
+    "kwh": "kWh",
+    "mhz": "MHz",
+    "ghz": "GHz",
+    "us": "\u00b5s",
+    "bytes": "B",
+    "min": "min",
+}
+_WHOLE: Final = {
+    "used_mhz_per_mbps": ("CPU cost, used", "MHz per MB/s"),
+    "util_mhz_per_mbps": ("CPU cost, util", "MHz per MB/s"),
+    "used_pct_of_core_per_1k_iops": ("CPU cost, used", "% of a core per 1K IOPS"),
+    "util_pct_of_pcpu_per_1k_iops": ("CPU cost, util", "% of a PCPU per 1K IOPS"),
+    "iops": ("IOPS", ""),
+    "read_iops": ("Read IOPS", ""),
+    "write_iops": ("Write IOPS", ""),
+    "mb_per_s": ("Throughput", "MB/s"),
+    "watts": ("Power", "W"),
+    "mhz": ("Clock", "MHz"),
+    "joules_per_io": ("Energy per I/O", "J"),
+    "ready_pct": ("Ready per vCPU", "%"),
+    "costop_pct": ("Co-stop per vCPU", "%"),
+    "host_used_pct": ("Host CPU used", "%"),
+    "host_util_pct": ("Host CPU util", "%"),
+    "tlb_miss_load_per_s": ("TLB misses of loads", "1/s"),
+}
+_NOTES_SHOWN: Final = 12
+_MANY: Final = 10
+_DASH: Final = "\u2013"
+_COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_pct", "verdict", "gap")
+
+
+def heading(column: str) -> tuple[str, str]:
+    """What a reader calls a column, and its unit.
+
+    >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter")
+    (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''))
+    """
+    if column in _WHOLE:
+        return _WHOLE[column]
+    unit = ""
+    try:
+        unit = units.unit_of(column)
+    except EsxparseError:
+        if column.endswith("_per_s"):
+            return heading(column.removesuffix("_per_s"))[0], "1/s"
+    words = column.removesuffix(unit).strip("_").replace("_", " ") or column
+    return words[:1].upper() + words[1:], _WRITTEN.get(unit, unit)
+
+
+def csv(table: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
+    """Writes a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty.
+
+    Raises:
+        EsxparseError: It cannot be written.
+    """
+    frame = table.collect()
+    lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
+    _write(lambda: frame.write_csv(Path(path), datetime_format="%Y-%m-%dT%H:%M:%S%.fZ"), path)
+
+
+def parquet(table: pl.LazyFrame, path: str | os.PathLike[str], title: str, base: str) -> None:
+    """Writes a table as Parquet; its metadata has `title`, `baseline` and `unit.COLUMN` for columns with a unit.
+
+    Raises:
+        EsxparseError: It cannot be written.
+    """
+    frame = table.collect()
+    told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
+    metadata = {"title": title, "baseline": base, **told}
+    _write(lambda: frame.write_parquet(Path(path), metadata=metadata), path)
+
+
+def _write(write: Any, path: str | os.PathLike[str]) -> None:
+    try:
+        write()
+    except OSError as error:
+        msg = f"{os_name(path)} cannot be written: {error.strerror or error}"
+        raise EsxparseError(msg) from None
+
+
+def os_name(path: str | os.PathLike[str]) -> str:
+    """The path as text."""
+    return str(Path(path))
+
+
+def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns that readers see.
+
+    Raises:
+        EsxparseError: One that was asked for is not there.
+    """
+    if columns is not None:
+        for name in columns:
+            if name not in frame.columns:
+                msg = f"there is no column {name!r} to show; there is: {', '.join(frame.columns)}"
+                raise EsxparseError(msg)
+        return list(columns)
+    there = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    if "quantity" in frame.columns:
+        return [*labels, *(name for name in _COMPARED if name in there)]
+    known = [name for name in HEADLINES if name in there] or [name for name in METRICS if name in there][:_MANY]
+    own = [name for name in there if name not in COLUMNS and name not in labels]
+    repeated = ["repetition"] if "repetition" in there and (frame["repetition"] > 1).any() else []
+    ends = [name for name in ("gap",) if name in there]
+    return [*(name for name in labels if name in frame.columns), *repeated, *known, *own, *ends]
+
+
+def great_table(study: Study, table: pl.LazyFrame, columns: Sequence[str] | None) -> GT:
+    """A table for publication: title, units under the names, the baseline and what is missing below it.
+
+    Raises:
+        EsxparseError: great-tables is not installed, or a column is not there.
+    """
+    try:
+        from great_tables import GT, html  # noqa: PLC0415  an extra, and slow to import
+    except ImportError:
+        msg = "tables for publication need great-tables: install esxparse with the extra `study`"
+        raise EsxparseError(msg) from None
+    frame = table.collect()
+    shown = chosen(frame, study.labels, columns)
+    made = GT(frame.select(shown)).tab_header(title=study.title, subtitle=_subtitle(study, frame))
+    made = made.cols_label(cases={name: html(_two_lines(name)) for name in shown})
+    for name in shown:
+        kind = frame.schema[name]
+        if kind.is_float():
+            made = made.fmt_number(columns=name, n_sigfig=4, use_seps=True)
+        elif kind.is_integer() and name not in study.labels:
+            made = made.fmt_integer(columns=name)
+    made = made.sub_missing(missing_text=_DASH).opt_row_striping()
+    for line in _source_notes(study, frame):
+        made = made.tab_source_note(html(markup.escape(line)))
+    return made
+
+
+def _two_lines(name: str) -> str:
+    text, unit = heading(name)
+    escaped = markup.escape(text)
+    return f"{escaped}<br><small>{markup.escape(unit)}</small>" if unit else escaped
+
+
+def _subtitle(study: Study, frame: pl.DataFrame) -> str:
+    quantity = f"{heading(frame['quantity'][0])[0]}: " if "quantity" in frame.columns and frame.height else ""
+    if not study.baseline:
+        return quantity + (study.description or "no baseline")
+    return f"{quantity}baseline {baseline.text(study.baseline)}"
+
+
+def _source_notes(study: Study, frame: pl.DataFrame) -> list[str]:
+    notes = []
+    if study.baseline and "is_baseline" in frame.columns:
+        count = frame["is_baseline"].sum()
+        notes.append(f"Baseline: {baseline.text(study.baseline)} ({count} of {frame.height} rows).")
+    if "ratio_low" in frame.columns:
+        notes.append("Ratio: mean / mean of the baseline; interval by Fieller's theorem unless said otherwise, 95 %.")
+    if any(name.startswith("used_") for name in frame.columns):
+        notes.append(
+            "Used: work at nominal frequency, hyper-threads counted as they share a core. Util: time not halted."
+        )
+    warnings = [str(note) for note in study.notes if note.severity == "warning"]
+    notes += [f"{_DASH}: no value. {warning}" for warning in warnings[:_NOTES_SHOWN]]
+    if len(warnings) > _NOTES_SHOWN:
+        notes.append(f"and {len(warnings) - _NOTES_SHOWN} more notes")
+    return notes
+
+
+def html(made: GT, path: str | os.PathLike[str], title: str) -> None:
+    """Writes a table as one HTML file that needs nothing else.
+
+    Raises:
+        EsxparseError: It cannot be written.
+    """
+    page = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{markup.escape(title)}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
+    )
+    _write(lambda: Path(path).write_text(page, encoding="utf-8"), path)
+
+
+def text_table(frame: pl.DataFrame, labels: Sequence[str]) -> str:
+    """The table as a terminal shows it."""
+    shown = chosen(frame, labels, None)
+    rounded = frame.select(shown).with_columns(pl.selectors.float().round_sig_figs(4))
+    wide = {"tbl_rows": -1, "tbl_cols": -1, "fmt_str_lengths": 60, "tbl_width_chars": 200}
+    with pl.Config(**wide, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_formatting="NOTHING"):  # type: ignore[arg-type]
+        return str(rounded)

@@ -1,0 +1,174 @@
+"""The row of a run, as far as its load generators tell it: fio, Iometer, DiskSpd."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import workers, workload
+from esxparse.studies.window import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from esxparse.recording import Recording
+
+_MB: Final = 1e6
+_NAMED: Final = 5
+_TABLES: Final = {"iometer": "results", "fio": "jobs", "diskspd": "jobs"}
+
+
+def chosen(rec: Recording, test: str | int | None) -> Recording:
+    """The one test of a result file: tests that ran one after another are not added up.
+
+    Raises:
+        EsxparseError: There are several, or none of that name.
+    """
+    table = _TABLES[rec.format]
+    if table not in rec:
+        return rec
+    keys = {"iometer": ["run", "test"], "fio": ["document", "group"], "diskspd": ["run", "timespan"]}[rec.format]
+    names = {"iometer": "access_spec", "fio": "job"}.get(rec.format)
+    rows = rec[table].filter(pl.col("row_type") == "ALL") if rec.format == "iometer" else rec[table]
+    label = pl.col(names) if names else pl.format("run {}.{}", "run", "timespan")
+    tests = rows.select(*keys, label.alias("_name")).unique(maintain_order=True).collect()
+    steps = tests.unique(keys, maintain_order=True).with_row_index("_number", 1)
+    if test is None:
+        kept = tests
+    elif isinstance(test, int):
+        kept = tests.join(steps.filter(pl.col("_number") == test).select(keys), on=keys, nulls_equal=True)
+    else:
+        kept = tests.filter(pl.col("_name") == test)
+    if kept.unique(keys).height == 1:
+        wanted = kept.select(keys).unique().lazy()
+        frame = rec[table].join(wanted, on=keys, how="semi", nulls_equal=True)
+        if isinstance(test, str) and rec.format == "fio":
+            frame = frame.filter(pl.col("job") == test)
+        return replace(rec, tables={**rec.tables, table: frame})
+    known = [f"{number} {name!r}" for number, name in steps.select("_number", "_name").rows()]
+    shown = ", ".join(known[:_NAMED]) + (" ..." if len(known) > _NAMED else "")
+    what = "holds several tests" if kept.height else f"has no test {test!r}"
+    asked = "" if test is None or not kept.height else f" of the name {test!r}"
+    msg = f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}"
+    raise EsxparseError(msg)
+
+
+def own_span(rec: Recording, clock: timedelta) -> Span | None:
+    """When a load generator measured, on the capture's clock; None where its file does not tell.
+
+    fio writes when a job began (since 3.35) and when it ended, or else how long it was busy; Iometer the moment of each
+    result, and how long its workers ran.
+    """
+    told = {"iometer": _iometer_span, "fio": _fio_span, "diskspd": _diskspd_span}[rec.format](rec)
+    return Span(told[0] + clock, told[1] + clock) if told else None
+
+
+def _iometer_span(rec: Recording) -> tuple[datetime, datetime] | None:
+    if "results" not in rec or not {"run_time_ticks", "ticks_per_s"} <= set(rec["results"].collect_schema().names()):
+        return None
+    rows = rec["results"]
+    length = (pl.col("run_time_ticks") / rows.select(pl.col("ticks_per_s").max()).collect().item()).max()
+    found = rows.select(pl.col("time").max().alias("end"), length.alias("length")).collect().row(0, named=True)
+    return _backwards(found["end"], found["length"])
+
+
+def _fio_span(rec: Recording) -> tuple[datetime, datetime] | None:
+    if "jobs" in rec:
+        found = (
+            rec["jobs"]
+            .select(pl.col("start").min(), pl.col("end").max(), pl.col("runtime_s").max().alias("length"))
+            .collect()
+            .row(0, named=True)
+        )
+        if found["start"] and found["length"]:
+            return found["start"], found["start"] + timedelta(seconds=found["length"])
+        return _backwards(found["end"], found["length"])
+    if "series" in rec and "time" in rec["series"].collect_schema():
+        first, last = rec["series"].select(pl.col("time").min(), pl.col("time").max().alias("last")).collect().row(0)
+        return (first, last) if first and last else None
+    return None
+
+
+def _diskspd_span(rec: Recording) -> tuple[datetime, datetime] | None:
+    begin: datetime | None = rec.meta.get("start")
+    if begin is None or "jobs" not in rec:
+        return None
+    length = rec["jobs"].select(pl.col("run_time_s").max()).collect().item()
+    return (begin, begin + timedelta(seconds=length)) if length else None
+
+
+def _backwards(end: datetime | None, length: float | None) -> tuple[datetime, datetime] | None:
+    return (end - timedelta(seconds=length), end) if end and length else None
+
+
+def load(recs: Sequence[Recording]) -> dict[str, Any]:
+    """What load generators reported; those of several files worked at the same time and are added up.
+
+    Raises:
+        EsxparseError: One has no results.
+    """
+    for rec in recs:
+        if _TABLES[rec.format] not in rec:
+            msg = f"{rec.source} has no results (it has {', '.join(rec.tables)}): name the file that has them"
+            raise EsxparseError(msg)
+    tests = pl.concat(
+        [workload.results(rec.format, rec.tables).with_columns(file=place) for place, rec in enumerate(recs)]
+    ).collect()
+    found: dict[str, Any] = {"iops": 0.0, "mb_per_s": 0.0}
+    if not tests.height:
+        return found
+    sizes = tests["block_size_bytes"].unique()
+    each = tests.group_by("file", "test").agg(pl.col("outstanding").max())
+    found = _side(tests, "") | {
+        "latency_max_ms": tests["latency_max_ms"].max(),
+        "block_size_bytes": sizes.item() if len(sizes) == 1 else None,
+        "outstanding": each["outstanding"].sum() if not each["outstanding"].null_count() else None,
+        "io_errors": tests["errors"].sum() if tests["errors"].count() else None,
+    }
+    for way in ("read", "write"):
+        rows = tests.filter(pl.col("direction") == way)
+        if (tests["direction"] == "all").any():
+            continue
+        found |= _side(rows, f"{way}_")
+        for percentile in ("p95", "p99"):
+            found[f"{way}_{percentile}_ms"] = rows[f"{percentile}_ms"].item() if rows.height == 1 else None
+    if found["latency_mean_ms"] is not None:
+        found["outstanding_by_law"] = found["iops"] * found["latency_mean_ms"] / 1000
+    return found | {"median_read_latency_ms": _median(recs)}
+
+
+def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
+    """Rate, throughput and latency of some tests together."""
+    mean = pl.col("latency_mean_ms")
+    weight = pl.col("iops").filter(mean.is_not_null()).sum()
+    row = tests.select(
+        pl.col("iops").sum(),
+        (pl.col("bandwidth_bytes_per_s").sum() / _MB).alias("mb_per_s"),
+        pl.when(weight > 0).then((mean * pl.col("iops")).sum() / weight).alias("latency_mean_ms"),
+    ).row(0, named=True)
+    return {f"{prefix}{name}": value for name, value in row.items()}
+
+
+def _median(recs: Sequence[Recording]) -> float | None:
+    """The median of the workers' mean read latencies, over all files."""
+    if len(recs) == 1 and recs[0].format == "iometer":
+        medians = workers.median_read_latency(recs[0]["results"]).collect()["median_read_latency_ms"]
+        return medians.item() if len(medians) == 1 else None
+    columns = ("row_type", "direction", "iops", "read_iops", "read_latency_mean_ms", "latency_mean_ms")
+    means: list[float] = []
+    for rec in recs:
+        table = rec["results"] if rec.format == "iometer" else rec["jobs"]
+        there = set(table.collect_schema().names())
+        rows = table.select(name for name in columns if name in there).collect()
+        if rec.format == "iometer":
+            rows = rows.filter(pl.col("row_type") == "WORKER", pl.col("read_iops") > 0)
+            means += rows["read_latency_mean_ms"].drop_nulls().to_list()
+        elif rec.format == "fio":
+            rows = rows.filter(pl.col("direction") == "read", pl.col("iops") > 0)
+            means += rows["latency_mean_ms"].drop_nulls().to_list()
+    return pl.Series(means, dtype=pl.Float64).median() if means else None  # type: ignore[return-value]

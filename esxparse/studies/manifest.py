@@ -1,0 +1,262 @@
+"""`study.toml`, read and checked: every complaint names its line.
+
+What is wrong above the runs (a window nobody can read, a key nobody knows) ends it: all numbers would be others. What
+is wrong in one `[[run]]` is kept with that run, which is then a gap in the table; the others are computed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.recording import Note
+from esxparse.studies import lines as toml_lines
+from esxparse.studies.columns import COLUMNS
+from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
+from esxparse.studies.roles import ROLES, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.studies.lines import Path as Place
+
+FILE_NAME: Final = "study.toml"
+_TOP: Final = ("title", "description", "axis", "baseline", "labels", "window", "host", "files", "run")
+_RUN: Final = ("window", "host", "values", "repetition")
+_OUR_LABEL: Final = "repetition"
+_CLOSE: Final = 0.75
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One `[[run]]`: as many runs as its labels have combinations, or its patterns find files."""
+
+    line: int | None
+    labels: Mapping[str, tuple[Any, ...]]
+    files: Mapping[str, FileSpec]
+    window: WindowSpec
+    host: Mapping[str, Any]
+    values: Mapping[str, float]
+    problems: tuple[Note, ...] = ()
+    """What makes this run a gap."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a study is made of."""
+
+    path: Path
+    title: str
+    description: str = ""
+    axis: tuple[str, ...] = ()
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    baseline_line: int | None = None
+    runs: tuple[RunSpec, ...] = ()
+
+
+class Complaints(list[Note]):
+    """What was found wrong so far, each with its line."""
+
+    def __init__(self, lines: Mapping[Place, int]) -> None:
+        super().__init__()
+        self.lines = lines
+
+    def line(self, *path: str | int) -> int | None:
+        """The line of the key at `path`."""
+        return toml_lines.line_of(self.lines, *path)
+
+    def add(self, message: str, *path: str | int) -> None:
+        """Keeps what is wrong with the key at `path`."""
+        self.append(Note(message, self.line(*path), severity="warning"))
+
+
+def manifest_path(where: Path) -> Path:
+    """The manifest itself, where its directory was named."""
+    return where / FILE_NAME if where.is_dir() else where
+
+
+def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
+    """The manifest, and what is wrong above its runs.
+
+    Raises:
+        EsxparseError: It is no TOML.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        msg = f"{path} is no TOML: {error}: mend that line"
+        raise EsxparseError(msg) from None
+    wrong = Complaints(toml_lines.index(text))
+    for key in data:
+        if key not in _TOP:
+            wrong.add(f"unknown key {key!r}{nearest(key, _TOP)}", key)
+    axis = _names(data.get("axis", []), wrong)
+    baseline = _baseline(data.get("baseline", {}), wrong)
+    shared: dict[str, Any] = {
+        "labels": _table(data, "labels", wrong),
+        "files": _table(data, "files", wrong),
+        "window": window_of(_table(data, "window", wrong), WindowSpec(), wrong, "window"),
+        "host": facts_of(_table(data, "host", wrong), wrong, "host"),
+    }
+    for role in shared["files"]:
+        if role not in ROLES:
+            wrong.add(f"unknown kind of file {role!r}{nearest(role, ROLES)}", "files", role)
+    rows = data.get("run", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        wrong.add("runs are tables: write [[run]] above each", "run")
+        rows = []
+    elif not rows:
+        wrong.add("the study has no runs: add a [[run]] with its labels and files")
+    runs = tuple(
+        _run(row, place, shared, {*axis, *baseline} - set(shared["labels"]), wrong.lines)
+        for place, row in enumerate(rows)
+    )
+    manifest = Manifest(
+        path=path,
+        title=_text(data, "title", path.parent.name or path.stem, wrong),
+        description=_text(data, "description", "", wrong),
+        axis=axis,
+        baseline=baseline,
+        baseline_line=toml_lines.line_of(wrong.lines, "baseline"),
+        runs=runs,
+    )
+    return manifest, wrong
+
+
+def load(where: str | Path) -> Manifest:
+    """Reads a manifest.
+
+    Raises:
+        EsxparseError: It cannot be read, is no TOML, or says above its runs what nobody can use.
+    """
+    manifest, wrong = examine(where)
+    if wrong:
+        more = f" (and {len(wrong) - 1} more: esxparse study check {manifest.path})" if len(wrong) > 1 else ""
+        msg = f"{manifest.path}, {wrong[0]}{more}"
+        raise EsxparseError(msg)
+    return manifest
+
+
+def examine(where: str | Path) -> tuple[Manifest, Complaints]:
+    """Reads a manifest, and gives all complaints instead of raising the first.
+
+    Raises:
+        EsxparseError: It cannot be read, or is no TOML.
+    """
+    path = manifest_path(Path(where))
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        hint = "; esxparse study new DIR writes one" if path.name == FILE_NAME else ""
+        msg = f"{path} cannot be read: {error.strerror}{hint}"
+        raise EsxparseError(msg) from None
+    except UnicodeDecodeError:
+        msg = f"{path} is no TOML: it is not UTF-8 text"
+        raise EsxparseError(msg) from None
+    return parse(text, path)
+
+
+def _table(data: Mapping[str, Any], key: str, wrong: Complaints) -> dict[str, Any]:
+    found = data.get(key, {})
+    if isinstance(found, dict):
+        return found
+    wrong.add(f"{key} is a table: write [{key}] above its keys, not {key} = {found!r}", key)
+    return {}
+
+
+def _text(data: Mapping[str, Any], key: str, default: str, wrong: Complaints) -> str:
+    found = data.get(key, default)
+    if isinstance(found, str):
+        return found
+    wrong.add(f'{key} is text, not {found!r}: write {key} = "..."', key)
+    return default
+
+
+def _names(found: Any, wrong: Complaints) -> tuple[str, ...]:
+    names = [found] if isinstance(found, str) else found
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    wrong.add(f'axis is a list of labels, not {found!r}: write axis = ["vms"]', "axis")
+    return ()
+
+
+def _baseline(found: Any, wrong: Complaints) -> dict[str, Any]:
+    if not isinstance(found, dict) or not all(_is_label(value) for value in found.values()):
+        wrong.add('baseline names labels of runs: write baseline = { filter = "default" }', "baseline")
+        return {}
+    return found
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool) or (isinstance(value, date) and not isinstance(value, datetime))
+
+
+def _run(
+    row: Mapping[str, Any], place: int, shared: Mapping[str, Any], expected: set[str], lines: Mapping[Place, int]
+) -> RunSpec:
+    """One `[[run]]`, with what it does not say itself from the tables above."""
+    wrong = Complaints(lines)
+    top = ("run", place)
+    labels: dict[str, tuple[Any, ...]] = {}
+    for source, name, value in (
+        *((("labels",), name, value) for name, value in shared["labels"].items() if name not in row),
+        *((top, name, value) for name, value in row.items() if name not in ROLES and name not in _RUN[:3]),
+    ):
+        labels |= _label(name, value, wrong, (*source, name))
+    _misspelt(row, expected, wrong, top)
+    entries = {role: entry for role, entry in shared["files"].items() if role in ROLES and _names_file(entry)}
+    files: dict[str, FileSpec] = {}
+    for role, entry in (entries | {name: row[name] for name in row if name in ROLES}).items():
+        place_of = (*top, role) if role in row else ("files", role)
+        found = file_of(role, entry, shared["files"].get(role, {}), wrong, place_of)
+        files |= {role: found} if found else {}
+    values = figures_of(_table(row, "values", wrong), wrong, (*top, "values"))
+    if not files and not values and not wrong:
+        wrong.add("this run has no files and no [run.values]: there is nothing to compute", *top)
+    return RunSpec(
+        line=toml_lines.line_of(lines, *top),
+        labels=labels,
+        files=files,
+        window=window_of(_table(row, "window", wrong), shared["window"], wrong, *top, "window"),
+        host={**shared["host"], **facts_of(_table(row, "host", wrong), wrong, *top, "host")},
+        values=values,
+        problems=tuple(wrong),
+    )
+
+
+def _names_file(entry: Any) -> bool:
+    """Whether an entry of [files] names a file for all runs, rather than options alone."""
+    return not isinstance(entry, dict) or "file" in entry
+
+
+def _label(name: str, value: Any, wrong: Complaints, path: Sequence[str | int]) -> dict[str, tuple[Any, ...]]:
+    """One label with its values; none where they are no label."""
+    values = value if isinstance(value, list) else [value]
+    if name in COLUMNS and name != _OUR_LABEL:
+        wrong.add(f"the label {name!r} has the name of a column of the results: give it another", *path)
+    elif isinstance(value, dict):
+        wrong.add(f"{name!r} is a table: labels are text, numbers or lists of them{nearest(name, _RUN)}", *path)
+    elif not values or not all(_is_label(one) for one in values):
+        wrong.add(f"the label {name!r} is {value!r}: write text, a number, or a list of them", *path)
+    elif name == _OUR_LABEL and not all(type(one) is int for one in values):
+        wrong.add(f"repetition is {value!r}: write its number, from 1", *path)
+    else:
+        return {name: tuple(values)}
+    return {}
+
+
+def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Complaints, top: Sequence[str | int]) -> None:
+    """Complains of labels that look like a key, or like a label that the study compares by and this run lacks."""
+    from difflib import get_close_matches  # noqa: PLC0415  only here
+
+    known = {*ROLES, *_RUN, *(expected - set(row))}
+    for name in row:
+        if name in known or name in expected:
+            continue
+        close = get_close_matches(name, sorted(known), 1, _CLOSE)
+        if close:
+            wrong.add(f"unknown key {name!r}: did you mean {close[0]!r}?", *top, name)

@@ -1,0 +1,167 @@
+"""The files of a run, opened: its load generators, its capture cut to the measured span, the facts of its host."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.registry import open_recording, opening_options
+from esxparse.formats.window import EVERYTHING
+from esxparse.studies import facts, loads
+from esxparse.studies.roles import ROLES, WORKLOADS, role_of
+from esxparse.studies.window import Span, measured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from esxparse.recording import Recording
+    from esxparse.studies.expand import Run, RunFiles
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run whose files were opened; nothing was computed yet."""
+
+    run: Run
+    recordings: Mapping[str, tuple[Recording, ...]]
+    """By role: load generators (their one test), and the capture, whole."""
+    tables: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
+    """Those of the capture, cut to the measured span."""
+    span: Span | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
+    """What the run lacks, and why."""
+    against: tuple[str, ...] = ()
+    """Facts of the host on which files and manifest disagree."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of its files."""
+
+
+@contextmanager
+def collected(gaps: list[str]) -> Iterator[None]:
+    """Goes on after what cannot be read or computed, and keeps why."""
+    try:
+        yield
+    except (EsxparseError, OSError) as error:
+        gaps.append(str(error))
+    except pl.exceptions.PolarsError as error:
+        gaps.append(f"it could not be computed: {str(error).splitlines()[0]}")
+
+
+def recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
+    """The recordings of a role.
+
+    Raises:
+        EsxparseError: One cannot be read, or is of a format that the role does not take.
+    """
+    opening = dict(files.spec.opening)
+    member, format_name = opening.pop("member", None), opening.pop("format", None)
+    # Of a capture only some tables and samples are needed: its numbers stay in the file.
+    found = []
+    for path in files.paths:
+        rec = open_recording(path, EVERYTHING, member, format_name, opening_options(**opening))
+        if rec.format not in ROLES[role]:
+            right = role_of(rec.format)
+            hint = f": name it as {right} = ..." if right else ", which a study has no use for"
+            msg = f"{role}: {rec.source} is a recording of {rec.format}{hint}"
+            raise EsxparseError(msg)
+        found.append(rec)
+    return tuple(found)
+
+
+def open_run(run: Run) -> Opened:
+    """Opens what the measured span and the host facts need, and finds both."""
+    gaps = [str(problem) for problem in run.problems]
+    found: dict[str, tuple[Recording, ...]] = {}
+    with collected(gaps):
+        found |= _loads(run)
+    told = []
+    if "hardware" in run.files:
+        with collected(gaps):
+            told += [("hardware", facts.of_hardware(rec)) for rec in recordings("hardware", run.files["hardware"])]
+    tables: dict[str, pl.LazyFrame] = {}
+    span: Span | None = None
+    with collected(gaps):
+        span = _own_span(run, found)
+    if "esxtop" in run.files:
+        with collected(gaps):
+            (rec,) = recordings("esxtop", run.files["esxtop"])
+            own = facts.of_capture(rec)
+            # What P-states tell of the frequency is an inference; what a file on the hardware says is not.
+            inferred = {name: own.pop(name) for name in ("mhz",) if name in own}
+            told = [("esxtop", own), *told, ("the P-states in esxtop", inferred)]
+            found["esxtop"] = (rec,)
+            meta = rec.meta
+            # Where the files that should tell the span are not right, that was said.
+            if not (run.window.span and span is None and gaps):
+                span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), span)
+                tables = _cut(rec, span)
+    known, against = facts.together([*told, ("the manifest", run.host)])
+    notes = [
+        f"{rec.source}: {note}"
+        for group in found.values()
+        for rec in group
+        for note in rec.notes
+        if note.severity == "warning"
+    ]
+    return Opened(run, found, tables, span, known, tuple(gaps), tuple(against), tuple(notes))
+
+
+def _loads(run: Run) -> dict[str, tuple[Recording, ...]]:
+    """The run's load generator, its files cut to the one test asked for.
+
+    Raises:
+        EsxparseError: There are two kinds, or one cannot be read.
+    """
+    roles = [role for role in run.files if role in WORKLOADS]
+    if len(roles) > 1:
+        msg = f"it has results of {' and '.join(roles)}, and nobody can tell which its throughput is: keep one"
+        raise EsxparseError(msg)
+    return {
+        role: tuple(loads.chosen(rec, run.files[role].spec.test) for rec in recordings(role, run.files[role]))
+        for role in roles
+    }
+
+
+def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None:
+    """From when to when the load generators measured, all of them, on the capture's clock.
+
+    Raises:
+        EsxparseError: The window asks for the span of a load generator that the run does not have.
+    """
+    wanted = run.window.span
+    if wanted and wanted not in run.files:
+        msg = f"the window is the span of {wanted}, and the run has no {wanted} file"
+        raise EsxparseError(msg)
+    spans = [
+        loads.own_span(rec, run.files[role].spec.clock)
+        for role, group in found.items()
+        if wanted in {None, role}
+        for rec in group
+    ]
+    known = [span for span in spans if span]
+    if not known or len(known) < len(spans):
+        return None
+    return Span(min(span.start for span in known), max(span.end for span in known))
+
+
+def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
+    """The tables of a capture, those with a time cut to the measured span."""
+    return {
+        name: table.filter(span.inside()) if "time" in table.collect_schema() else table
+        for name, table in rec.tables.items()
+    }
+
+
+def try_others(run: Run) -> list[str]:
+    """What is wrong with the files that `open_run` leaves: power readings, events, benchmarks."""
+    gaps: list[str] = []
+    for role, files in run.files.items():
+        if role not in WORKLOADS | {"esxtop", "hardware"}:
+            with collected(gaps):
+                recordings(role, files)
+    return gaps

@@ -1,0 +1,132 @@
+"""Patterns of file names: `{vms}` stands for a label, `*` and `?` for any text without a slash."""
+
+from __future__ import annotations
+
+import re
+from string import Formatter
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_WILD: Final = re.compile(r"([*?])")
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+WILDCARD: Final = "*"
+"""What the names of wildcards begin with: `*1` is the first of a pattern."""
+
+
+def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
+    """Text, and the placeholder and its format that follow it.
+
+    Raises:
+        EsxparseError: Braces are not closed, or hold no name.
+    """
+    try:
+        found = [(text, name, spec or "") for text, name, spec, _ in Formatter().parse(pattern)]
+    except ValueError as error:
+        msg = f"pattern {pattern!r}: {error}; write {{{{ and }}}} for braces that are meant"
+        raise EsxparseError(msg) from None
+    for _, name, _ in found:
+        if name is not None and not _NAME.fullmatch(name):
+            msg = f"pattern {pattern!r}: {{{name}}} is no name of a label"
+            raise EsxparseError(msg)
+    return found
+
+
+def filled(pattern: str, labels: Mapping[str, Any]) -> str:
+    """The text with the values of the labels; those it does not know stay, to be found from file names.
+
+    Raises:
+        EsxparseError: A value cannot be written in the format asked for.
+
+    >>> filled("{filter}-{vms:02d}vm-{run}.csv", {"filter": "default", "vms": 4})
+    'default-04vm-{run}.csv'
+    """
+    parts = []
+    for text, name, spec in _pieces(pattern):
+        parts.append(text.replace("{", "{{").replace("}", "}}"))
+        if name is None:
+            continue
+        if name not in labels:
+            parts.append(f"{{{name}:{spec}}}" if spec else f"{{{name}}}")
+            continue
+        try:
+            value = format(labels[name], spec)
+        except (ValueError, TypeError) as error:
+            msg = f"pattern {pattern!r}: {name} is {labels[name]!r}: {error}"
+            raise EsxparseError(msg) from None
+        parts.append(value.replace("{", "{{").replace("}", "}}"))
+    return "".join(parts)
+
+
+def unknown(pattern: str) -> tuple[str, ...]:
+    """Placeholders and wildcards of a pattern, in their order.
+
+    >>> unknown("{filter}-*.csv")
+    ('filter', '*1')
+    """
+    names: list[str] = []
+    wild = 0
+    for text, name, _ in _pieces(pattern):
+        for _ in _WILD.findall(text):
+            wild += 1
+            names.append(f"{WILDCARD}{wild}")
+        names += [name] if name else []
+    return tuple(dict.fromkeys(names))
+
+
+def plain(pattern: str) -> str:
+    """The file name that a pattern without placeholders and wildcards is."""
+    return "".join(text for text, _, _ in _pieces(pattern))
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    seen: set[str] = set()
+    parts = []
+    wild = 0
+    for text, name, _ in _pieces(pattern):
+        for piece in _WILD.split(text):
+            if _WILD.fullmatch(piece):
+                wild += 1
+                parts.append(f"(?P<_wild{wild}>[^/]{'*' if piece == '*' else ''})")
+            else:
+                parts.append(re.escape(piece))
+        if name:
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
+            seen.add(name)
+    return re.compile("".join(parts))
+
+
+def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
+    """The files below `folder` that a pattern finds, with what its placeholders and wildcards stand for, in order.
+
+    Where a name can be read in several ways, the first placeholder takes most: `a-b-2` by `{name}-{vms}` is `a-b`, `2`.
+    """
+    expression = _expression(pattern)
+    broad = "".join(text + ("*" if name else "") for text, name, _ in _pieces(pattern))
+    parts = re.split(r"(?<=/)", broad)
+    fixed = 0
+    while fixed < len(parts) - 1 and not _WILD.search(parts[fixed]):
+        fixed += 1
+    base, below = "".join(parts[:fixed]), "".join(parts[fixed:])
+    found = []
+    below = below.replace("[", "[[]")
+    for path in sorted((folder / base).glob(below), key=lambda path: natural(path.as_posix())):
+        rest = path.relative_to(folder / base).as_posix()
+        match = expression.fullmatch(base + rest)
+        if match:
+            named = {name.replace("_wild", WILDCARD): text for name, text in match.groupdict().items()}
+            found.append((named, path))
+    return found
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """A key that sorts 2 before 10.
+
+    >>> sorted(["vm10", "vm2"], key=natural)
+    ['vm2', 'vm10']
+    """
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text)]

@@ -1,0 +1,170 @@
+"""The row of a run, as far as meters, hardware counters and benchmarks tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.counters.naming import column_name
+from esxparse.errors import EsxparseError
+from esxparse.metrics import energy, hardware_events, io_profile, power_join
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from esxparse.recording import Recording
+    from esxparse.studies.window import Span
+
+_NAMED: Final = 5
+_UNITS: Final = {"1": "", "%": "pct", "usec/KB": "us/KB"}
+
+
+def meter(
+    rec: Recording, capture: Recording | None, span: Span | None, sensor: str | None, clock: timedelta
+) -> tuple[dict[str, Any], list[str]]:
+    """Mean power and energy over the span, by one sensor of a meter; and what is to be said of it.
+
+    Raises:
+        EsxparseError: No reading is in the span.
+    """
+    if capture is None or span is None:
+        found, used = _readings(rec, span, sensor, clock)
+        told = []
+    else:
+        joined = power_join.join_power(capture, rec, sensor=sensor, offset=clock)
+        rows = joined.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
+        row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
+        if not row["interval_s"]:
+            msg = f"{rec.source} has no readings that cover an interval of the measured span"
+            raise EsxparseError(msg)
+        found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
+        used = joined.sensor
+        told = [str(note) for note in joined.notes if note.severity == "warning"]
+    if sensor is None:
+        others = [name for name in _sensors(rec) if name != used]
+        told += [f"power is that of {used!r}; sensor = ... beside its file chooses {', '.join(others)}"] * bool(others)
+    return found | {"watts_from": rec.format}, told
+
+
+def _system(rec: Recording) -> pl.LazyFrame:
+    """The readings of whole hosts."""
+    table = rec["power"]
+    if "kind" not in table.collect_schema().names():
+        return table
+    return table.filter(pl.col("kind").fill_null("system") == "system")
+
+
+def _sensors(rec: Recording) -> list[str]:
+    table = _system(rec)
+    if "sensor" not in table.collect_schema().names():
+        return []
+    return table.select(pl.col("sensor").drop_nulls().unique(maintain_order=True)).collect()["sensor"].to_list()
+
+
+def _readings(
+    rec: Recording, span: Span | None, sensor: str | None, clock: timedelta
+) -> tuple[dict[str, Any], str | None]:
+    """Mean power and energy by the sensor with most readings, without a capture beside them."""
+    table = _system(rec)
+    there = table.collect_schema().names()
+    if sensor is not None and "sensor" in there:
+        table = table.filter(pl.col("sensor") == sensor)
+    if "time" not in there:
+        first = table.filter(pl.col("watts").is_not_null()).collect()
+        if not first.height:
+            msg = f"{rec.source} has no readings in watts"
+            raise EsxparseError(msg)
+        return {"watts": first["watts"][0]}, first["sensor"][0] if "sensor" in there else None
+    if span is not None:
+        table = table.with_columns(pl.col("time") + clock).filter(span.inside())
+    found = energy.energy(table).sort("readings", descending=True, maintain_order=True).collect()
+    if not found.height:
+        msg = f"{rec.source} has no reading of the host in the measured span"
+        raise EsxparseError(msg)
+    row = found.row(0, named=True)
+    if row["watts_mean"] is None:
+        return {"watts": table.select(pl.col("watts").mean()).collect().item()}, row.get("sensor")
+    return {"watts": row["watts_mean"], "energy_joules": row["energy_joules"]}, row.get("sensor")
+
+
+def events(rec: Recording) -> dict[str, Any]:
+    """Rates of hardware events: one column for each, and TLB misses by their class."""
+    if rec.format == "vmkperf":
+        totals = hardware_events.vmkperf_totals(rec["events"]).collect()
+    else:
+        table = rec["events"]
+        if table.select(pl.col("elapsed_s").is_not_null().any()).collect().item():
+            # The summary that ends a recording by intervals would count all of them again.
+            table = table.filter(pl.col("elapsed_s").is_not_null())
+        totals = hardware_events.totals(table, rec.tables.get("runs")).collect()
+    found: dict[str, Any] = {}
+    classes: dict[str, dict[str, Any]] = {}
+    for row in totals.iter_rows(named=True):
+        found[f"{column_name(row['event'])}_per_s"] = row["per_s"]
+        kind = hardware_events.event_class(row["event"])
+        if kind:
+            classes.setdefault(kind, row)
+    for kind in ("tlb_miss_load", "tlb_miss_store", "tlb_miss_instruction"):
+        if kind in classes:
+            found[f"{kind}_per_s"] = classes[kind]["per_s"]
+    if "tlb_miss_load" in classes:
+        found["tlb_misses_load"] = classes["tlb_miss_load"]["value"]
+    if {"instructions", "cycles"} <= set(classes) and classes["cycles"]["value"]:
+        found["instructions_per_cycle"] = (classes["instructions"]["value"] or 0) / classes["cycles"]["value"]
+    if "runs" in rec:
+        found["elapsed_s"] = rec["runs"].select(pl.col("elapsed_s").mean()).collect().item()
+    return found
+
+
+def disks(rec: Recording) -> dict[str, Any]:
+    """What vscsiStats tells of the I/O, all disks together."""
+    reads = io_profile.read_share(rec["histograms"]).select(pl.col("reads", "writes").sum()).collect().row(0)
+    found: dict[str, Any] = {"vscsi_read_pct": 100 * reads[0] / sum(reads) if sum(reads) else None}
+    shares = io_profile.sequential_share(rec["histograms"]).collect()
+    if "direction" in shares.columns:
+        shares = shares.filter(pl.col("direction") == "all")
+    if shares.height == 1:
+        found["vscsi_sequential_pct"] = shares["sequential_pct"].item()
+    return found
+
+
+def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
+    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`.
+
+    Raises:
+        EsxparseError: There is no test of that name.
+    """
+    rows = rec["benchmark_results"].collect()
+    if test is not None:
+        kept = rows.filter(pl.col("test") == str(test))
+        if not kept.height:
+            known = ", ".join(repr(name) for name in rows["test"].unique(maintain_order=True)[:_NAMED])
+            msg = f"{rec.source} has no test {str(test)!r}; it has {known}"
+            raise EsxparseError(msg)
+        rows = kept
+    several = rows.select(pl.struct("test", "metric", "configuration").n_unique()).item() > (
+        rows.select(pl.struct("test", "metric").n_unique()).item()
+    )
+    names = [
+        "_".join(
+            column_name(part)
+            for part in (
+                row["benchmark"],
+                row["test"],
+                row["configuration"] if several else "",
+                row["metric"],
+                _UNITS.get(row["unit"], row["unit"]) or "",
+            )
+            if part
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+    return rows.with_columns(pl.Series("column", names, dtype=pl.String))
+
+
+def benchmark_means(rows: pl.DataFrame) -> dict[str, float | None]:
+    """The mean over repetitions in one file of each figure; runs that failed the program's own check are left out."""
+    sound = rows.filter(pl.col("valid").fill_null(value=True))
+    means = sound.group_by("column", maintain_order=True).agg(pl.col("value").mean())
+    return dict(means.iter_rows())

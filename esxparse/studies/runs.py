@@ -1,0 +1,178 @@
+"""`runs`: one row per run, its labels and every metric that its files allow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import cpu_cost, energy, units
+from esxparse.recording import Note
+from esxparse.studies import baseline
+from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
+from esxparse.studies.opened import open_run
+from esxparse.studies.roles import WORKLOADS
+from esxparse.studies.row import Row, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from esxparse.studies.expand import Run
+    from esxparse.studies.manifest import Manifest
+
+_FROM_CAPTURE: Final = ("iops", "mb_per_s", "throughput_from")
+_LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
+    frozenset({int}): pl.Int64,
+    frozenset({float}): pl.Float64,
+    frozenset({int, float}): pl.Float64,
+    frozenset({bool}): pl.Boolean,
+    frozenset({str}): pl.String,
+}
+
+
+def table_of(
+    manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
+    """The rows of all runs, the figures of their benchmarks, and notes; files are read one run after another."""
+    rows: list[Row] = []
+    figures: list[pl.DataFrame] = []
+    notes: list[Note] = []
+    idle: dict[str, Row] = {}
+    for done, run in enumerate(runs):
+        if progress:
+            progress(done, len(runs), str(run))
+        row, more, told = row_of(open_run(run), idle)
+        rows.append(row)
+        figures += more
+        notes += told
+    frame, about = _assembled(manifest, runs, rows)
+    return frame, (pl.concat(figures, how="diagonal") if figures else None), [*notes, *about]
+
+
+def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> tuple[pl.DataFrame, list[Note]]:
+    """The table out of its rows, with what is computed of whole columns, and notes on it as a whole."""
+    labels, notes = label_columns(runs)
+    marks = baseline.marked(manifest.baseline, runs)
+    first = {
+        "run": pl.Series("run", [run.number for run in runs], pl.Int64),
+        **labels,
+        "repetition": pl.Series("repetition", [run.repetition for run in runs], pl.Int64),
+        "is_baseline": pl.Series("is_baseline", marks, pl.Boolean),
+    }
+    own = _own_columns(runs, rows)
+    extra = list(dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name[0] != "_"))
+    extra = [name for name in extra if name != "esxtop_watts"]
+    schema = {name: COLUMNS[name].type for name in [*SPAN, *FACTS, *own]} | dict.fromkeys(extra, pl.Float64)
+    frame = pl.DataFrame(
+        [
+            *first.values(),
+            *(pl.Series(name, [row.get(name) for row in rows], kind, strict=False) for name, kind in schema.items()),
+        ]
+    )
+    frame, costs = _with_costs(frame.lazy())
+    gaps = ["; ".join(row["_gaps"]) or None for row in rows]
+    unknown = {
+        why
+        for row, why in zip(rows, costs, strict=True)
+        if why and "not known" in why and row.get("host_used_pct") is not None
+    }
+    notes += [
+        Note(f"{why.split(':')[0]}: no CPU cost; give it in [host]", severity="warning") for why in sorted(unknown)
+    ]
+    last = [
+        pl.Series("files", [row["files"] for row in rows], pl.String),
+        pl.Series("gap", gaps, pl.String),
+    ]
+    frame = frame.with_columns(last).select(
+        *first, *SPAN, *FACTS, *(name for name in METRICS if name in frame.columns), *extra, *LAST
+    )
+    notes += disagreements((run, row["_against"]) for run, row in zip(runs, rows, strict=True))
+    notes += baseline.complaints(manifest, runs)
+    return frame, [*notes, *_mixed_units(frame)]
+
+
+def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
+    """Facts of the host on which files and manifest disagree, each said once with the runs it is of."""
+    found: dict[str, list[int]] = {}
+    for run, against in told:
+        for message in against:
+            found.setdefault(message, []).append(run.number)
+    return [
+        Note(f"{message} (run {', '.join(map(str, numbers))})", severity="warning")
+        for message, numbers in found.items()
+    ]
+
+
+def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]]:
+    """A column for each label; values of several types become text, and a note says so."""
+    found: dict[str, pl.Series] = {}
+    notes = []
+    for name in runs[0].labels if runs else ():
+        values = [run.labels[name] for run in runs]
+        kinds = frozenset(type(value) for value in values if value is not None)
+        kind = _LABEL_TYPES.get(kinds)
+        if kind is None and kinds and len(kinds) > 1:
+            there = {type(value): run for run, value in zip(runs, values, strict=True) if value is not None}
+            told = " and ".join(f"{run.labels[name]!r} (line {run.line})" for run in there.values())
+            notes.append(Note(f"the label {name} is {told}: it is kept as text; write it one way", severity="warning"))
+            values = [None if value is None else str(value) for value in values]
+            kind = pl.String
+        found[name] = pl.Series(name, values, kind)
+    return found, notes
+
+
+def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
+    """The columns that the files of these runs have, known by their kinds, so that a gap is a null and no lack."""
+    roles = {role for run in runs for role in run.files}
+    named = {name for row in rows for name in row}
+    has = (
+        roles | ({"workload"} if roles & WORKLOADS else set()) | ({"events"} if roles & {"perf", "vmkperf"} else set())
+    )
+    power = {"power"} & roles or ({"power"} if "watts" in named else set())
+    columns = []
+    for name, column in METRICS.items():
+        by_hand = name in _FROM_CAPTURE and "esxtop" in roles
+        if by_hand or name in named or (column.needs and column.needs in has | power):
+            columns.append(name)
+    return columns
+
+
+def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
+    """The table with what is computed of columns: CPU costs, power per I/O; and why a run has no cost."""
+    there = frame.collect_schema().names()
+    if "host_used_pct" not in there:
+        done = frame.collect()
+        return done, [None] * done.height
+    inputs = ("idle_used_pct", "idle_util_pct")
+    costed = frame.drop(name for name in there if name in COSTS and name not in inputs)
+    costed = costed.pipe(cpu_cost.cost, "used").pipe(cpu_cost.cost, "util")
+    if {"watts", "iops"} <= set(there):
+        costed = costed.pipe(energy.watts_per_unit, "iops").with_columns(
+            pl.col("watts_per_unit").alias("joules_per_io")
+        )
+    done = costed.collect()
+    why = done["used_cost_gap"].to_list()
+    return done.select(there), why
+
+
+def _mixed_units(frame: pl.DataFrame) -> list[Note]:
+    """Complains of figures that stand in one unit in some runs and in another in others."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name in frame.columns:
+        if frame[name].null_count() == frame.height:
+            continue
+        try:
+            unit = units.unit_of(name)
+        except EsxparseError:
+            continue
+        found.setdefault((name.removesuffix(unit), units.UNITS[unit].kind), []).append(name)
+    return [
+        Note(
+            f"unit mismatch: {' and '.join(names)} are one figure in several units, each in a column of its own: "
+            "bring them to one unit (metrics.units.in_unit) before comparing",
+            severity="warning",
+        )
+        for names in found.values()
+        if len(names) > 1
+    ]

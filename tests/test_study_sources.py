@@ -1,0 +1,104 @@
+"""`runs`: the columns of files beside the capture: load generators, meters, hardware events, disks, benchmarks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+import studies
+
+import esxparse as ex
+from esxparse.metrics import energy, workload
+
+
+def test_fio_of_several_vms_is_added_up(tmp_path):
+    for number, ios in enumerate((20_000, 40_000)):
+        studies.write_fio(tmp_path / f"vm-{number}.json", ios, mean=100_000 * (number + 1))
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\nfio = ["vm-*.json"]\n'))
+    jobs = [ex.open(tmp_path / f"vm-{number}.json") for number in (0, 1)]
+    tests = pl.concat([workload.results(rec.format, rec.tables) for rec in jobs]).collect()
+    reads = tests.filter(pl.col("direction") == "read")
+    assert row["read_iops"] == reads["iops"].sum() == 30_000
+    assert row["iops"] == tests["iops"].sum() == 45_000
+    assert row["mb_per_s"] == pytest.approx(tests["bandwidth_bytes_per_s"].sum() / 1e6)
+    assert row["read_latency_mean_ms"] == pytest.approx(
+        (reads["latency_mean_ms"] * reads["iops"]).sum() / reads["iops"].sum()
+    )
+    assert row["median_read_latency_ms"] == pytest.approx(reads["latency_mean_ms"].mean())
+    assert row["read_p99_ms"] is None
+    assert row["outstanding_by_law"] == pytest.approx(row["iops"] * row["latency_mean_ms"] / 1000)
+
+
+def test_logs_without_results_are_a_gap(tmp_path):
+    text = f'[[run]]\nfio = "{studies.FORMATS / "fio-mixed_lat.1.log"}"\n'
+    (row,) = studies.rows(studies.computed(tmp_path, text))
+    assert "has no results (it has series): name the file that has them" in row["gap"]
+
+
+def test_power_is_the_meter_s_where_there_is_one(tmp_path):
+    studies.write_capture(tmp_path / "c.csv", start=datetime(2026, 3, 2, 8, 0, tzinfo=UTC), samples=31)
+    meter = studies.FORMATS / "power-pdu-export.csv"
+    text = f'[[run]]\nesxtop = "c.csv"\npower = {{ file = "{meter}" }}\n'
+    text += f'[[run]]\nesxtop = "c.csv"\n[[run]]\npower = "{meter}"\n'
+    found = studies.computed(tmp_path, text)
+    with_meter, without, alone = studies.rows(found)
+    assert any("beside its file chooses" in str(note) for note in found.notes)
+    readings = ex.open(meter)["power"]
+    assert with_meter["watts_from"] == "power_csv"
+    whole = energy.energy(readings).collect().head(1)
+    assert with_meter["energy_joules"] == pytest.approx(whole["energy_joules"].item(), rel=1e-3)
+    assert with_meter["watts"] == pytest.approx(with_meter["energy_joules"] / 300, rel=1e-6)
+    assert with_meter["joules_per_io"] == pytest.approx(with_meter["watts"] / with_meter["iops"])
+    assert without["watts_from"] == "esxtop"
+    assert alone["watts"] == pytest.approx(whole["watts_mean"].item())
+
+
+def test_power_that_shares_no_time_with_the_capture_is_a_gap(tmp_path):
+    studies.write_capture(tmp_path / "c.csv")
+    text = f'[[run]]\nesxtop = "c.csv"\npower = "{studies.FORMATS / "power-pdu-export.csv"}"\n'
+    (row,) = studies.rows(studies.computed(tmp_path, text))
+    assert "share no time" in row["gap"]
+    assert row["watts_from"] == "esxtop"
+
+
+def test_events_disks_and_benchmarks_have_their_columns(tmp_path):
+    text = (
+        f'[[run]]\nmode = "nested"\nperf = "{studies.FORMATS / "perf-plain.txt"}"\n'
+        f'vscsistats = "{studies.FORMATS / "vscsistats-web.csv"}"\nstream = "{studies.FORMATS / "stream-runs.txt"}"\n'
+        f'[[run]]\nmode = "polled"\nvmkperf = "{studies.FORMATS / "vmkperf-poll.txt"}"\n'
+        f'benchmark = {{ file = "{studies.FORMATS / "redis-report.txt"}", test = "GET" }}\n'
+    )
+    found = studies.computed(tmp_path, text)
+    nested, polled = studies.rows(found)
+    assert nested["gap"] is None
+    assert polled["gap"] is None
+    assert nested["elapsed_s"] > 0
+    assert polled["tlb_misses_per_s"] == polled["tlb_miss_load_per_s"] > 0
+    assert 0 <= nested["vscsi_read_pct"] <= 100
+    triad = [name for name in nested if name.startswith("stream_triad") and name.endswith("mb_per_s")]
+    assert triad
+    assert nested[triad[0]] > 0
+    assert polled["redis_benchmark_get_throughput_requests_per_s"] > 0
+    assert not [name for name in polled if name.startswith("redis_benchmark_set")]
+    results = found.results.collect()
+    assert {"run", "mode", "repetition", "benchmark", "value", "unit"} <= set(results.columns)
+    assert set(results["mode"]) == {"nested", "polled"}
+
+
+def test_a_host_that_did_no_io_is_no_gap_where_nobody_asked_for_any(tmp_path):
+    text = f"[[run]]\nesxtop = '{ex.datasets_dir() / 'busy-host' / 'busy-host.csv'}'\n"
+    (row,) = studies.rows(studies.computed(tmp_path, text))
+    assert (row["throughput_from"], row["gap"]) == ("esxtop", None)
+    quiet = {"read_iops": 0.0, "write_iops": 0.0}
+    studies.write_capture(tmp_path / "q.csv", **quiet)
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\nesxtop = "q.csv"\n'))
+    assert row["gap"] is None
+
+
+def test_one_reading_is_power_and_no_energy(tmp_path):
+    (tmp_path / "p.txt").write_text("\n".join((studies.FORMATS / "ipmi-dcmi-loop.txt").read_text().splitlines()[:9]))
+    found = ex.open(tmp_path / "p.txt")["power"].collect()
+    (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\npower = "p.txt"\n'))
+    assert row["watts"] == found["watts"].mean()
+    assert (row["energy_joules"] is None) == (found.height < 2)
