@@ -1,6 +1,11 @@
-# The compiled byte scanner: `esxparse.formats.esxtop.scan_twin` says what its functions promise.
+# Compiled functions. `esxparse.formats.esxtop.scan_twin` says what `count_lines` and `scan` promise,
+# `esxparse.formats.fio.integers_twin` what the others do.
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+
+from esxparse.formats.fio.integers_twin import Column
 
 def count_lines(data: bytes | bytearray | memoryview, least: int) -> tuple[int, int]: ...
 def scan(
@@ -11,3 +16,5 @@ def scan(
     least: int,
     count: bool,
 ) -> tuple[bytes, bytes]: ...
+def number_of_lines(data: bytes | bytearray | memoryview) -> int: ...
+def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column]) -> tuple[int, bytes, int]: ...

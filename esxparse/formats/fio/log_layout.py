@@ -50,20 +50,22 @@ def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
     return {name: int(text, 16 if text.startswith("0x") else 10) for name, text in cells.items()}
 
 
-def _fits(layout: Sequence[str], row: Row) -> bool:
-    """Whether a line can be of that layout."""
-    numbers = numbered(layout, row)
-    if numbers is None:
-        return False
-    size = numbers["size"]
-    hexadecimal = any(text.startswith("0x") for text in row)
-    return (
-        numbers["direction"] <= _DIRECTIONS
-        and (hexadecimal or numbers.get("priority", 0) <= 1)
+def _fitting(layout: Sequence[str], rows: Sequence[tuple[list[int], list[int]]]) -> int:
+    """How many lines can be of that layout; `rows` are their numbers, and the places of those that are hexadecimal."""
+    places = {name: place for place, name in enumerate(layout)}
+    direction, size = places["direction"], places["size"]
+    # What stands for a column that the layout has not got never speaks against it.
+    priority, offset = places.get("priority", -1), places.get("offset", -1)
+    highest, value = places.get("maximum", places["value"]), places["value"]
+    return sum(
+        numbers[direction] <= _DIRECTIONS
+        and (hexadecimal == [priority] if hexadecimal else priority < 0 or numbers[priority] <= 1)
         # fio sets both to 0 for what is an average over a time.
-        and (size > 0 or numbers.get("offset", 0) == 0)
-        and (size == 0 or size >= _FEWEST_BYTES)
-        and (size > 0 or numbers.get("maximum", numbers["value"]) >= numbers["value"])
+        and (
+            numbers[size] >= _FEWEST_BYTES
+            or (numbers[size] == 0 and (offset < 0 or numbers[offset] == 0) and numbers[highest] >= numbers[value])
+        )
+        for numbers, hexadecimal in rows
     )
 
 
@@ -84,7 +86,10 @@ def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...]
     number, _ = Counter(map(len, rows)).most_common(1)[0]
     rows = [row for row in rows if len(row) == number]
     choices = [one for one in LAYOUTS[number] if not (before_3_19 and "priority" in one)] or LAYOUTS[number]
-    fitting = {one: sum(_fits(one, row) for row in rows) for one in choices}
+    hexadecimal = [[place for place, text in enumerate(row) if text.startswith("0x")] for row in rows]
+    numbers = [[int(text, 16 if text.startswith("0x") else 10) for text in row] for row in rows]
+    read = list(zip(numbers, hexadecimal, strict=True))
+    fitting = {one: _fitting(one, read) for one in choices}
     best = max(choices, key=lambda one: fitting[one])
     return best if fitting[best] * 10 >= len(rows) * 9 else None
 

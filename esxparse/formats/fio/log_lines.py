@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 PIECE = 8 << 20
 """Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""
 
+WORKERS = min(os.cpu_count() or 1, 4)
+"""Threads that read one log."""
+
 _SHOWN = 60
 _LISTED = 10
 _MORE = "more"
@@ -91,7 +94,7 @@ def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.Da
     )
 
 
-def _judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
+def judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
     """The entries of a piece, its number of lines, and those that are no entries, counted from 1."""
     # The header gives each line the same number of columns, and what goes beyond them a place of its own.
     header = ",".join([*schema, _MORE]).encode() + b"\n"
@@ -117,9 +120,9 @@ def _parsed(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) 
     try:
         rows = _numbers(pl.read_csv(piece, has_header=False, schema=schema, quote_char=None), schema)
     except pl.exceptions.PolarsError:
-        return _judged(piece, schema, sound)
+        return judged(piece, schema, sound)
     if any(column.null_count() for column in rows) or not rows.select(sound.all()).item():
-        return _judged(piece, schema, sound)
+        return judged(piece, schema, sound)
     return rows, rows.height, []
 
 
@@ -127,12 +130,11 @@ def _in_order(
     pieces: Iterator[bytes], work: Callable[[bytes], tuple[pl.DataFrame, int, list[Bad]]]
 ) -> Iterator[tuple[pl.DataFrame, int, list[Bad]]]:
     """What the work makes of the pieces, in their order; few are in memory at a time."""
-    workers = min(os.cpu_count() or 1, 4)
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         running: deque[Future[tuple[pl.DataFrame, int, list[Bad]]]] = deque()
         for piece in pieces:
             running.append(pool.submit(work, piece))
-            if len(running) > workers:
+            if len(running) > WORKERS:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()

@@ -27,10 +27,14 @@ def since_1970(times: Sequence[int]) -> bool:
     return 2 * sum(EPOCH_MS <= time <= _LAST_MS for time in times) > len(times)
 
 
+def bounds(*, absolute: bool) -> tuple[int, int]:
+    """The first and last time, in milliseconds, that counts from the same moment as the log's other times."""
+    return (EPOCH_MS, _LAST_MS) if absolute else (0, EPOCH_MS - 1)
+
+
 def of_clock(*, absolute: bool) -> pl.Expr:
     """Whether a column `time` counts from the same moment as the log's other times."""
-    first, last = (EPOCH_MS, _LAST_MS) if absolute else (0, EPOCH_MS - 1)
-    return pl.col("time").is_between(first, last)
+    return pl.col("time").is_between(*bounds(absolute=absolute))
 
 
 def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:

@@ -6,14 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 Release = tuple[int, int]
 Entry = Mapping[str, int]
@@ -39,15 +36,14 @@ class Unit:
     name: str
     """As in `meta`: ns, us, KiB/s, kB/s, IOPS, I/Os, unknown."""
     factor: float
-    """Below 1 it is the inverse of a whole number."""
+    """A whole number or, below 1, the inverse of one."""
     evidence: str
     guessed: bool = False
 
-
-def scaled(numbers: NDArray[Any], unit: Unit) -> NDArray[np.float64]:
-    """Numbers in a unit; divided where that is exact: 6004 us are 6.004 ms, and not 6.0040000000000004."""
-    exact: NDArray[np.float64] = numbers / round(1 / unit.factor) if unit.factor < 1 else numbers * unit.factor
-    return exact
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """The factor as numerator and denominator: 6004 us over 1000 are 6.004 ms, times 0.001 6.0040000000000004."""
+        return (1, round(1 / self.factor)) if self.factor < 1 else (round(self.factor), 1)
 
 
 def release_in(head: bytes) -> Release | None:

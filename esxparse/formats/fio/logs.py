@@ -40,27 +40,29 @@ above 1 is a priority, not the offset 0 of averages that fio to 3.18 writes with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import histogram
 from esxparse.formats.fio.log_layout import LAYOUTS, layout, numbered, recognised, sample
-from esxparse.formats.fio.log_lines import damage, read_entries
+from esxparse.formats.fio.log_lines import damage
 from esxparse.formats.fio.log_names import LogName, log_name
-from esxparse.formats.fio.log_times import DIRECTION, clock, of_clock, since_1970, span, whose
-from esxparse.formats.fio.log_units import Unit, release_beside, scaled, unit_of
+from esxparse.formats.fio.log_numbers import Wanted, read_columns
+from esxparse.formats.fio.log_times import DIRECTION, bounds, since_1970, span, whose
+from esxparse.formats.fio.log_units import Unit, release_beside, unit_of
 from esxparse.formats.source import read_up_to
 from esxparse.formats.text import beginning
+from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from polars._typing import PolarsDataType
 
     from esxparse.formats.fio.log_layout import Row
     from esxparse.formats.fio.log_units import Told
@@ -72,16 +74,18 @@ METRICS = {"bw": "bandwidth", "iops": "iops", "lat": "lat", "clat": "clat", "sla
 
 _LOOK = 64 << 10
 
-_TYPES: dict[str, PolarsDataType] = {
-    "time": pl.Int64,
-    "value": pl.Int64,
-    "maximum": pl.Int64,
-    "direction": pl.UInt8,
-    "size": pl.UInt32,
-    "offset": pl.Int64,
-    "priority": pl.Int64,
-    "issued": pl.Int64,
+_NAMES = {
+    "direction": "direction",
+    "value": "value",
+    "maximum": "value_max",
+    "size": "block_size_bytes",
+    "offset": "offset_bytes",
+    "priority": "priority",
+    "issued": "issued_s",
 }
+"""Columns as layouts have them, and as the table has them, in its order; time has two names there."""
+_SETTLED = ("direction", "size", "offset", "priority")
+"""Columns that are often the same in all lines."""
 _PRIORITY_FIFTH, _OFFSET_FIFTH = LAYOUTS[5]
 _HEAD = 1 << 20
 
@@ -92,15 +96,6 @@ def recognise(head: bytes) -> bool:
     return recognised(text) or histogram.recognise(beginning(head))
 
 
-def _schema(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, PolarsDataType]:
-    schema = {name: _TYPES[name] for name in columns}
-    if "priority" in schema:
-        place = columns.index("priority")
-        if any(row[place].startswith("0x") for row in rows if len(row) == len(columns)):
-            schema["priority"] = pl.String
-    return schema
-
-
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
     """Seconds between averages; none where there is a line for each I/O."""
     times = [row["time"] for row in rows if row["direction"] == rows[0]["direction"]]
@@ -108,30 +103,45 @@ def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
     return round(median(gaps) / 1000, 3) if gaps and median(gaps) > 0 and not rows[0]["size"] else None
 
 
-def _kept(rows: pl.DataFrame, unit: Unit, *, absolute: bool) -> pl.DataFrame:
-    """The columns of `series` that differ from line to line."""
-    columns = [
-        clock(rows, absolute=absolute),
-        rows["direction"].cat.to(DIRECTION),
-        pl.Series("value", scaled(rows["value"].to_numpy(), unit)),
-        rows["size"].cast(pl.Int64).alias("block_size_bytes"),
-    ]
-    if "maximum" in rows.columns:
-        highest = pl.Series(scaled(rows["maximum"].to_numpy(), unit))
-        columns.append(highest.set(rows["size"] > 0, None).alias("value_max"))
-    if "offset" in rows.columns:
-        columns.append(rows["offset"].alias("offset_bytes"))
-    if "priority" in rows.columns:
-        columns.append(rows["priority"])
-    if "issued" in rows.columns:
-        columns.append(pl.Series("issued_s", rows["issued"].to_numpy() / 1e9))
-    return pl.DataFrame(columns)
+def _wanted(
+    columns: Sequence[str], cells: Sequence[Row], first: Sequence[Mapping[str, int]], unit: Unit, *, absolute: bool
+) -> list[Wanted]:
+    """What becomes of each column; `cells` are of the first lines, `first` their numbers."""
+    place = columns.index("priority") if "priority" in columns else 0
+    hexadecimal = any(row[place].startswith("0x") for row in cells if len(row) == len(columns))
+    times, over = unit.ratio
+    earliest, latest = bounds(absolute=absolute)
+    known = {
+        "time": Wanted("time", np.int64, low=earliest, high=latest, times=1000)
+        if absolute
+        else Wanted("elapsed_s", np.float64, low=earliest, high=latest, over=1000),
+        "value": Wanted("value", np.float64, times=times, over=over),
+        "maximum": Wanted("value_max", np.float64, times=times, over=over),
+        "direction": Wanted("direction", np.uint8, low=0, high=len(DIRECTION.categories) - 1),
+        "size": Wanted("block_size_bytes", np.int64, low=0),
+        "offset": Wanted("offset_bytes", np.int64),
+        "priority": Wanted("priority", np.int64, hexadecimal=hexadecimal),
+        "issued": Wanted("issued_s", np.float64, over=10**9),
+    }
+    same = {name: first[0][name] for name in _SETTLED if len({row.get(name) for row in first}) == 1 and name in columns}
+    return [replace(known[name], same=same.get(name)) for name in columns]
 
 
-def _table(frame: pl.DataFrame, name: LogName) -> pl.LazyFrame:
-    known = [*whose(name), pl.lit(METRICS[name.metric]).alias("metric")]
-    order = ["direction", "value", "value_max", "block_size_bytes", "offset_bytes", "priority", "issued_s"]
-    return frame.lazy().select(frame.columns[0], *known, *(column for column in order if column in frame.columns))
+def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.LazyFrame:
+    """The table of those columns, and of what is the same in all rows: that takes no memory."""
+    if "direction" in frame.columns:
+        frame = frame.with_columns(frame["direction"].cat.to(DIRECTION))
+    size = pl.col("block_size_bytes") if "block_size_bytes" in frame.columns else pl.lit(same["block_size_bytes"])
+    told = {column: pl.lit(number, dtype=pl.Int64) for column, number in same.items()}
+    if "direction" in same:
+        told["direction"] = pl.lit(DIRECTION.categories[same["direction"]], dtype=DIRECTION)
+    if "value_max" in frame.columns:
+        # A line for each I/O has no highest of several.
+        frame = frame.with_columns(pl.when(size == 0).then("value_max").alias("value_max"))
+    order = [column for column in _NAMES.values() if column in frame.columns or column in same]
+    metric = pl.lit(METRICS[name.metric]).alias("metric")
+    columns = [told.get(column, pl.col(column)).alias(column) for column in order]
+    return frame.lazy().select(frame.columns[0], *whose(name), metric, *columns)
 
 
 def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
@@ -167,13 +177,15 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
     first = [row for row in (numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
     unit = unit_of(name.metric, first, columns, told)
     absolute = since_1970([row["time"] for row in first])
-    sound = of_clock(absolute=absolute) & (pl.col("direction") < len(DIRECTION.categories)) & (pl.col("size") >= 0)
-    schema = _schema(columns, cells)
-    entries = read_entries(source, schema, sound, lambda rows: _kept(rows, unit, absolute=absolute))
+    wanted = _wanted(columns, cells, first, unit, absolute=absolute)
+    entries, same = read_columns(source, wanted)
     frame = pl.concat(entries.frames) if entries.frames else pl.DataFrame()
     if not frame.height:
         raise _nothing(source)
-    if columns == _PRIORITY_FIFTH and schema["priority"] != pl.String and (frame["priority"] > 1).any():
+    if absolute:
+        frame = frame.with_columns(frame["time"].cast(TIME))
+    hexadecimal = any(one.hexadecimal for one in wanted)
+    if columns == _PRIORITY_FIFTH and not hexadecimal and "priority" not in same and (frame["priority"] > 1).any():
         # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
         return _read_series(source, cells, _OFFSET_FIFTH, told)
     meta = {
@@ -188,7 +200,7 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
         **span(frame),
     }
     notes = (*damage(entries, f"{len(columns)} numbers"), *_unit_notes(name, unit))
-    return Recording(FORMAT, source.name, {"series": _table(frame, name)}, meta, notes)
+    return Recording(FORMAT, source.name, {"series": _table(frame, same, name)}, meta, notes)
 
 
 def read(source: Source, *, told: Told | None = None) -> Recording:

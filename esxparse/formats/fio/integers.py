@@ -1,0 +1,16 @@
+"""Lines of whole numbers to columns: the compiled reader where the install has it, else its plain Python twin."""
+
+from __future__ import annotations
+
+from esxparse.formats.fio.integers_twin import Column
+
+try:
+    from esxparse._native import number_of_lines, read_integers
+
+    COMPILED = True
+except ImportError:
+    from esxparse.formats.fio.integers_twin import number_of_lines, read_integers
+
+    COMPILED = False
+
+__all__ = ["COMPILED", "Column", "number_of_lines", "read_integers"]

@@ -1,0 +1,165 @@
+"""The reader of whole numbers in plain Python: same signature, same answers as the compiled one.
+
+It is what the compiled one is tested against, and what serves where no Rust toolchain was present at install.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+FEWEST_COLUMNS, MOST_COLUMNS = 2, 16
+
+_DECIMAL = r"-?[0-9]{1,18}+"
+_HEXADECIMAL = r"(?:0x)?+[0-9a-fA-F]{1,15}+"
+
+
+class Column(NamedTuple):
+    """What is in a column of whole numbers, and what becomes of it."""
+
+    low: int
+    """The smallest number that is one."""
+    high: int
+    """The largest."""
+    hexadecimal: bool
+    """Numbers are hexadecimal, with or without `0x` before them."""
+    times: int
+    over: int
+    out: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint8] | int
+    """Where numbers go: as floats, times `times` and over `over`; as whole numbers, times `times`; as bytes, as they
+    are. Or nowhere, and all of them are this one."""
+
+
+@cache
+def _lines(width: int) -> re.Pattern[bytes]:
+    """Lines of decimal numbers alone."""
+    return re.compile(rf"(?:(?:{_DECIMAL}, ){{{width - 1}}}+{_DECIMAL}\r?+\n)*+".encode())
+
+
+@cache
+def _line(hexadecimal: tuple[bool, ...]) -> re.Pattern[bytes]:
+    """A line, its numbers as groups."""
+    cells = (f"({_HEXADECIMAL if one else _DECIMAL})" for one in hexadecimal)
+    return re.compile((", ".join(cells) + "\r?").encode())
+
+
+def number_of_lines(data: bytes | bytearray | memoryview) -> int:
+    """Number of lines in `data`, the last one included where it has no line end."""
+    text = bytes(data)
+    return text.count(b"\n") + (text[-1:] not in {b"\n", b""})
+
+
+class _Run:
+    """A run through lines."""
+
+    def __init__(self, data: bytes, columns: Sequence[Column]) -> None:
+        self.data = data
+        self.columns = columns
+        self.room = min((len(one.out) for one in columns if not isinstance(one.out, int)), default=len(data))
+        self.at = 0
+        self.lines = 0
+        self.odd: list[tuple[int, int, int]] = []
+        self.changed = 0
+
+    def take(self, numbers: Numbers) -> list[int]:
+        """Puts numbers, a row for each line, to their places, up to a line that changes a column.
+
+        Gives the lines with numbers that do not fit.
+        """
+        numbers = numbers[: self.room - self.lines]
+        low, high = (np.array([getattr(one, bound) for one in self.columns]) for bound in ("low", "high"))
+        fits: NDArray[np.bool_] = np.asarray(((numbers >= low) & (numbers <= high)).all(axis=1))
+        same = np.array([isinstance(one.out, int) for one in self.columns])
+        wanted = np.array([one.out if isinstance(one.out, int) else 0 for one in self.columns])
+        differs: NDArray[np.bool_] = same & (numbers != wanted) & fits[:, None]
+        if differs.any():
+            end = int(differs.any(axis=1).argmax())
+            self.changed = sum(1 << place for place in np.flatnonzero(differs[end]).tolist())
+            numbers, fits = numbers[:end], fits[:end]
+        rows = slice(self.lines, self.lines + len(numbers))
+        for column, mine in zip(self.columns, numbers.T, strict=True):
+            if isinstance(column.out, int):
+                continue
+            if column.out.dtype == np.float64:
+                column.out[rows] = mine * float(column.times) / float(column.over)
+            elif column.out.dtype == np.int64:
+                column.out[rows] = mine * column.times
+            else:
+                column.out[rows] = mine.astype(np.uint8)
+        self.lines += len(numbers)
+        return [rows.start + place for place in np.flatnonzero(~fits).tolist()]
+
+    def many(self) -> None:
+        """Reads the lines of decimal numbers that are next."""
+        match = _lines(len(self.columns)).match(self.data, self.at)
+        if match is None or not match[0]:
+            return
+        text = match[0]
+        numbers = np.fromstring(text.replace(b"\r", b"").replace(b"\n", b",").decode(), dtype=np.int64, sep=",")
+        first = self.lines
+        odd = self.take(numbers.reshape(-1, len(self.columns)))
+        if odd:
+            ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + self.at
+            starts = np.concatenate([[self.at], ends[:-1] + 1])
+            self.odd += [(row, int(starts[row - first]), int(ends[row - first])) for row in odd]
+        self.at = match.end()
+
+    def one(self) -> None:
+        """Reads the next line by itself."""
+        end = self.data.find(b"\n", self.at)
+        end = len(self.data) if end < 0 else end
+        hexadecimal = tuple(one.hexadecimal for one in self.columns)
+        match = _line(hexadecimal).fullmatch(self.data, self.at, end)
+        if match is None:
+            self.odd.append((self.lines, self.at, end))
+            self.lines += 1
+        else:
+            numbers = [int(text, 16 if one else 10) for text, one in zip(match.groups(), hexadecimal, strict=True)]
+            self.odd += [(row, self.at, end) for row in self.take(np.array([numbers]))]
+        self.at = end + 1
+
+    def more(self) -> bool:
+        """Whether there are lines left to read."""
+        return self.at < len(self.data) and self.lines < self.room and not self.changed
+
+
+def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column]) -> tuple[int, bytes, int]:
+    r"""Reads lines of whole numbers, `1000, -4096, 0`, and puts those of line `i` to place `i` of each column.
+
+    Between two numbers stand a comma and a blank, and nothing else is in a line but a carriage return at its end. A
+    number has at most 18 digits; a minus may stand before them. A hexadecimal one has at most 15 and no minus. A last
+    line without a line end is a line.
+
+    A line that is not as it should be, or has a number beyond its bounds, is odd; what then stands at its place is
+    anything. Lines beyond the end of the shortest column are not read.
+
+    Args:
+        data: Whole lines.
+        columns: One for each number of a line, 2 to 16. Those that are written to are contiguous.
+
+    Returns:
+        Number of lines read. Odd lines, each as three native 64-bit integers: its number, offset of its start, offset
+        of its end without the line feed. A bit for each column in which a line has another number than the one that
+        all were to be: reading ends before that line, the first with one.
+    """
+    if not FEWEST_COLUMNS <= len(columns) <= MOST_COLUMNS:
+        msg = "columns must be 2 to 16"
+        raise ValueError(msg)
+    run = _Run(bytes(data), columns)
+    plain = not any(column.hexadecimal for column in columns)
+    while run.more():
+        if plain:
+            run.many()
+        if run.more():
+            run.one()
+    return run.lines, np.array(run.odd, dtype=np.int64).tobytes(), run.changed

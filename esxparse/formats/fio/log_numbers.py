@@ -1,0 +1,283 @@
+"""The lines of a fio log to columns, on as many threads as there are processors.
+
+A log is read in pieces of whole lines. Reading a piece and counting its lines happens under a lock, which gives the
+piece its rows; its numbers are then read beside the other threads and written to those rows, in the units of the table.
+A column that has had one number in all lines so far takes no memory: most logs have one block size and one priority.
+
+Lines that are no entries as fio writes them are rare. They go through the slower judgement of `log_lines`, and what it
+refuses is taken out in the end.
+"""
+
+from __future__ import annotations
+
+import codecs
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import polars as pl
+
+from esxparse.formats.fio import log_lines
+from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
+from esxparse.formats.fio.log_lines import Bad, Entries, judged
+from esxparse.formats.source import problem
+from esxparse.formats.text import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from esxparse.formats.source import Source
+
+_UNKNOWN = 32 << 20
+"""Bytes that content of unknown length is at first taken to have."""
+
+_SLACK = 1.03
+"""Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
+
+_SLICES = 200
+"""Beyond so many refused lines a table is copied without them, and not put together from what is between them."""
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column of a log, and what becomes of its numbers."""
+
+    name: str
+    """In the table."""
+    dtype: DTypeLike
+    low: int = -(1 << 63)
+    high: int = (1 << 63) - 1
+    times: int = 1
+    over: int = 1
+    hexadecimal: bool = False
+    same: int | None = None
+    """The number that all lines are expected to have."""
+
+    def to(self, out: NDArray[Any] | int) -> Column:
+        """The column, with a place for its numbers."""
+        return Column(self.low, self.high, self.hexadecimal, self.times, self.over, out)
+
+    def stored(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Numbers of lines as they are in the table."""
+        if np.dtype(self.dtype) == np.float64:
+            return numbers * float(self.times) / float(self.over)
+        return (numbers * self.times).astype(self.dtype)
+
+
+@dataclass
+class _Block:
+    """Rows of a log."""
+
+    wanted: Sequence[Wanted]
+    capacity: int
+    """Rows there is room for."""
+    outs: list[NDArray[Any] | int] = field(init=False)
+    """For each column its numbers, or the only one."""
+    rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.outs = [np.empty(self.capacity, dtype=one.dtype) if one.same is None else one.same for one in self.wanted]
+
+    def spread(self, changed: int) -> None:
+        """Gives columns (a bit for each) memory of their own; all rows so far have the one number."""
+        for place, one in enumerate(self.wanted):
+            out = self.outs[place]
+            if changed >> place & 1 and isinstance(out, int):
+                self.outs[place] = np.full(self.capacity, one.stored(np.array(out)), dtype=one.dtype)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Whole lines of a log, and where their numbers go."""
+
+    length: int
+    line: int
+    """The first, from 0."""
+    lines: int
+    block: _Block
+    row: int
+
+
+def _in_utf8(stream: BinaryIO) -> tuple[BinaryIO, bytes]:
+    """A stream of UTF-8 and its beginning, without a byte order mark; text in UTF-16, which no fio writes, at once."""
+    head = b""
+    while len(head) < len(codecs.BOM_UTF8) and (more := stream.read(len(codecs.BOM_UTF8) - len(head))):
+        head += more
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        rest = iter(lambda: stream.read(log_lines.PIECE), b"")
+        return BytesIO(decode(b"".join([head, *rest])).text.encode()), b""
+    return stream, head.removeprefix(codecs.BOM_UTF8)
+
+
+class _Reader:
+    """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
+
+    def __init__(self, stream: BinaryIO, wanted: Sequence[Wanted], size: int | None) -> None:
+        self.stream, self.rest = _in_utf8(stream)
+        self.wanted = wanted
+        self.size = size
+        self.lock = threading.Lock()
+        self.blocks: list[_Block] = []
+        self.position = 0
+        self.lines = 0
+        self.ended = False
+        self.last = b""
+        # Text is for hexadecimal numbers.
+        self.schema = {one.name: pl.String if one.hexadecimal else pl.Int64 for one in wanted}
+        self.sound = pl.all_horizontal(pl.col(one.name).is_between(one.low, one.high) for one in wanted)
+
+    def _fill(self, buffer: bytearray) -> int:
+        """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
+        length = len(self.rest)
+        buffer.extend(bytes(max(length + log_lines.PIECE - len(buffer), 0)))
+        buffer[:length] = self.rest
+        self.rest = b""
+        while True:
+            with memoryview(buffer) as view:
+                while length < len(buffer):
+                    read = int(self.stream.readinto(view[length:]))  # type: ignore[attr-defined]
+                    if not read:
+                        self.ended = True
+                        return length
+                    length += read
+            end = buffer.rfind(b"\n", 0, length) + 1
+            if end:
+                self.rest = bytes(buffer[end:length])
+                return end
+            buffer.extend(bytes(len(buffer)))
+
+    def _room_for(self, lines: int, length: int) -> _Block:
+        """A block with room for `lines` more rows, which take `length` bytes."""
+        if not self.blocks or self.blocks[-1].rows + lines > self.blocks[-1].capacity:
+            # The rest of the log at this piece's length of a line; as much again as was read where nobody knows it.
+            rest = max(self.position, _UNKNOWN) if self.size is None else max(self.size - self.position - length, 0)
+            rest = 0 if self.ended else rest
+            self.blocks.append(_Block(self.wanted, lines + int(rest / length * lines * _SLACK)))
+        return self.blocks[-1]
+
+    def take(self, buffer: bytearray) -> _Piece | None:
+        """Fills `buffer` with the next piece; none at the end."""
+        with self.lock:
+            if self.ended:
+                return None
+            length = self._fill(buffer)
+            if not length:
+                return None
+            with memoryview(buffer)[:length] as data:
+                lines = number_of_lines(data)
+            block = self._room_for(lines, length)
+            piece = _Piece(length, self.lines, lines, block, block.rows)
+            block.rows += lines
+            self.lines += lines
+            self.position += length
+            self.last = bytes(buffer[length - 1 : length])
+            return piece
+
+    def _read(self, buffer: bytearray, piece: _Piece) -> NDArray[np.int64]:
+        """Reads a piece and gives its odd lines."""
+        rows = slice(piece.row, piece.row + piece.lines)
+        while True:
+            outs = list(piece.block.outs)
+            columns = [
+                one.to(out if isinstance(out, int) else out[rows]) for one, out in zip(self.wanted, outs, strict=True)
+            ]
+            with memoryview(buffer)[: piece.length] as data:
+                _, odd, changed = read_integers(data, columns)
+            if not changed:
+                return np.frombuffer(odd, dtype=np.int64).reshape(-1, 3)
+            with self.lock:
+                piece.block.spread(changed)
+
+    def _judge(self, buffer: bytearray, piece: _Piece, odd: NDArray[np.int64]) -> list[Bad]:
+        """Writes the numbers of odd lines that are entries all the same, and gives those that are none."""
+        texts = [bytes(buffer[start:end]) for _, start, end in odd.tolist()]
+        rows, _, bad = judged(b"".join(text + b"\n" for text in texts), self.schema, self.sound)
+        refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
+        places = np.delete(odd[:, 0], refused) + piece.row
+        if len(places):
+            numbers = [rows[one.name].to_numpy() for one in self.wanted]
+            outs = zip(piece.block.outs, numbers, strict=True)
+            differ = [isinstance(out, int) and bool((mine != out).any()) for out, mine in outs]
+            with self.lock:
+                piece.block.spread(sum(1 << place for place, one in enumerate(differ) if one))
+            for one, out, mine in zip(self.wanted, piece.block.outs, numbers, strict=True):
+                if not isinstance(out, int):
+                    out[places] = one.stored(mine)
+        lines = (odd[refused, 0] + piece.line + 1).tolist()
+        return [Bad(line, one.text) for line, one in zip(lines, bad, strict=True)]
+
+    def read(self) -> list[Bad]:
+        """Takes and reads pieces until there are none left; gives the lines that are no entries."""
+        buffer = bytearray()
+        bad: list[Bad] = []
+        while (piece := self.take(buffer)) is not None:
+            odd = self._read(buffer, piece)
+            if len(odd):
+                bad += self._judge(buffer, piece, odd)
+        return bad
+
+
+def _frames(blocks: Sequence[_Block], wanted: Sequence[Wanted]) -> tuple[list[pl.DataFrame], dict[str, int]]:
+    """The blocks as frames, made of their own memory, without the columns that have one number in all of them."""
+    same = {
+        one.name: one.same
+        for place, one in enumerate(wanted)
+        if one.same is not None and all(isinstance(block.outs[place], int) for block in blocks)
+    }
+    for block in blocks:
+        block.spread(sum(1 << place for place, one in enumerate(wanted) if one.name not in same))
+    frames = [
+        pl.DataFrame(
+            [
+                pl.Series(one.name, out[: block.rows])
+                for one, out in zip(wanted, block.outs, strict=True)
+                if not isinstance(out, int)
+            ]
+        )
+        for block in blocks
+    ]
+    return frames, same
+
+
+def _without(frame: pl.DataFrame, rows: NDArray[np.int64]) -> list[pl.DataFrame]:
+    """A frame without some rows."""
+    if len(rows) <= _SLICES:
+        between = pairwise([-1, *rows.tolist(), frame.height])
+        return [frame[before + 1 : after] for before, after in between if before + 1 < after]
+    kept = np.ones(frame.height, dtype=np.bool_)
+    kept[rows] = False
+    return [frame.filter(pl.Series(kept))]
+
+
+def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Mapping[str, int]]:
+    """The entries of a log that has these columns, and the number of each column in which all are one.
+
+    Such columns are not in the frames.
+    """
+    with source.open() as stream:
+        reader = _Reader(stream, wanted, source.size)
+        # A small log is read before a second thread is up.
+        workers = 1 if (source.size or _UNKNOWN) <= 2 * log_lines.PIECE else log_lines.WORKERS
+        if workers == 1:
+            bad = reader.read()
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                bad = [one for part in pool.map(lambda _: reader.read(), range(workers)) for one in part]
+        cut = problem(stream) or source.problem
+    bad.sort(key=lambda one: one.line)
+    frames, same = _frames(reader.blocks, wanted)
+    refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
+    ends = np.cumsum([block.rows for block in reader.blocks])
+    parts: list[pl.DataFrame] = []
+    for frame, end in zip(frames, ends.tolist(), strict=True):
+        start = end - frame.height
+        parts += _without(frame, refused[(start <= refused) & (refused < end)] - start)
+    return Entries(parts, bad, reader.lines, reader.last not in {b"\n", b""}, cut), same
