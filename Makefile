@@ -58,7 +58,7 @@ format: $(SYNCED) ## Format Python and Rust
 	$(CARGO) fmt --manifest-path native/Cargo.toml
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
-	for part in read large gzip_input converting fio_json fio_logs packets coverage; do \
+	for part in read large gzip_input converting fio_json fio_logs packets study coverage; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
 fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightly Rust and cargo-fuzz)
