@@ -82,7 +82,8 @@ _HEAD = 1 << 20
 
 def recognise(head: bytes) -> bool:
     """Whether a file that begins so is an output or a log of fio."""
-    return is_output(head) or logs.recognise(head)
+    # Logs are told by their first lines; an output is looked for in all of the text.
+    return logs.recognise(head) or is_output(head)
 
 
 def read(source: Source) -> Recording:
@@ -93,7 +94,7 @@ def read(source: Source) -> Recording:
     """
     with source.open() as stream:
         head = read_up_to(stream, _HEAD)
-    if not is_output(head) and logs.recognise(head):
+    if logs.recognise(head):
         return logs.read(source)
     parsed = parse_output(read_text(source), source.name)
     tables = {name: frame.lazy() for name, frame in parsed.tables.items()}
