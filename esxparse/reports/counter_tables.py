@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import esxparse
+from esxparse.reports import page
 from esxparse.reports.blocks import ABSENT, Block, Column, Header, facts, note, number, spoken_span, table, tiles
 from esxparse.reports.counters import by_aggregate, command, differences, measured_s, per_cycle, rates, tlb
 
@@ -262,20 +263,7 @@ def metrics(found: Gathered) -> Block:
 
 def reader_notes(found: Gathered) -> Block:
     """Everything odd the readers met."""
-    rows = [
-        {"file": Path(rec.source).name, "severity": one.severity, "line": one.line, "message": one.message}
-        for rec in found.recordings
-        for one in rec.notes
-    ]
-    schema = {"file": pl.String, "severity": pl.String, "line": pl.Int64, "message": pl.String}
-    columns = [
-        Column("file", "File", mono=True),
-        Column("severity", "Severity", level=True),
-        Column("line", "Line", digits=None),
-        Column("message", "What was met, and what was done"),
-    ]
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
+    return page.readers_notes(found.recordings)
 
 
 def provenance(found: Gathered, template: str) -> Block:

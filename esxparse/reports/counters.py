@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-import esxparse
-from esxparse.errors import EsxparseError
 from esxparse.metrics import hardware_events
+from esxparse.reports import opening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from esxparse.recording import Recording
 
@@ -55,13 +54,8 @@ def gather(paths: Sequence[str | Path]) -> Gathered:
     Raises:
         EsxparseError: One cannot be read, or is of another format.
     """
-    recordings = tuple(esxparse.open(path) for path in paths)
-    other = next((rec for rec in recordings if rec.format not in FORMATS), None)
-    if other is not None:
-        msg = f"{other.source} is {other.format}: this report reads {', '.join(FORMATS)}"
-        raise EsxparseError(msg)
-    stems = [Path(rec.source).stem for rec in recordings]
-    names = stems if len(set(stems)) == len(stems) else [rec.source for rec in recordings]
+    recordings = opening.opened_all(paths, FORMATS)
+    names = opening.names(recordings)
     subjects = tuple(
         subject
         for rec, name in zip(recordings, names, strict=True)

@@ -27,11 +27,11 @@ from esxparse.reports.blocks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import altair as alt
 
-    from esxparse.recording import Recording
+    from esxparse.recording import Note, Recording
 
 P = ParamSpec("P")
 
@@ -136,6 +136,28 @@ def reader_notes(rec: Recording) -> Block:
         Column("message", "What was met, and what was done"),
     ]
     return table(frame, columns, "Notes of the reader", "The reader met nothing odd in this file.")
+
+
+def readers_notes(recordings: Iterable[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:
+    """Everything odd that the readers of several files met.
+
+    Args:
+        recordings: What they read.
+        more: Notes on what came after, each with the name of what it is on.
+    """
+    noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
+    frame = pl.DataFrame(
+        [(name, one.severity, one.line, one.message) for name, one in noted],
+        schema={"file": pl.String, "severity": pl.String, "line": pl.Int64, "message": pl.String},
+        orient="row",
+    )
+    columns = [
+        Column("file", "File", mono=True),
+        Column("severity", "Severity", level=True),
+        Column("line", "Line", digits=None),
+        Column("message", "What was met, and what was done"),
+    ]
+    return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
 
 
 def provenance(rec: Recording, template: str, parameters: Mapping[str, Any]) -> Block:

@@ -12,7 +12,7 @@ import polars as pl
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, host_cpu, power, power_join, storage
-from esxparse.reports.opening import opened
+from esxparse.reports import opening
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,17 +92,13 @@ def gather(
     Raises:
         EsxparseError: One cannot be read, is of another format or without power, or there are two captures.
     """
-    recordings = tuple(opened(path, time_column, value_column) for path in paths)
-    other = next((rec for rec in recordings if rec.format not in FORMATS), None)
-    if other is not None:
-        msg = f"{other.source} is {other.format}: this report reads {', '.join(FORMATS)}"
-        raise EsxparseError(msg)
+    recordings = opening.opened_all(paths, FORMATS, time_column, value_column)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
         msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"
         raise EsxparseError(msg)
     capture = captures[0] if captures else None
-    names = _names(recordings)
+    names = opening.names(recordings)
     meters = tuple(
         _meter(capture, rec, name, offset)
         for rec, name in zip(recordings, names, strict=True)
@@ -126,12 +122,6 @@ def _price(given: float | str) -> float:
         msg = f"price_per_kwh is a number of 0 or more, not {given!r}"
         raise EsxparseError(msg)
     return price
-
-
-def _names(recordings: Sequence[Recording]) -> list[str]:
-    """A name of each recording, different for all."""
-    stems = [Path(rec.source).stem for rec in recordings]
-    return stems if len(set(stems)) == len(stems) else [rec.source for rec in recordings]
 
 
 def _meter(capture: Recording, rec: Recording, name: str, offset: str) -> Meter:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import esxparse
-from esxparse.reports import power_profile
+from esxparse.reports import page, power_profile
 from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, table, tiles
 
 if TYPE_CHECKING:
@@ -304,24 +304,7 @@ def work_charts(found: Gathered) -> list[alt.Chart | None]:
 
 def notes(found: Gathered) -> Block:
     """Everything odd that the readers met, and what laying meters beside the capture met."""
-    rows = [
-        {"file": Path(rec.source).name, "severity": one.severity, "line": one.line, "message": one.message}
-        for rec in found.recordings
-        for one in rec.notes
-    ]
-    rows += [
-        {"file": name, "severity": one.severity, "line": one.line, "message": one.message}
-        for name, one in power_profile.clock_notes(found)
-    ]
-    schema = {"file": pl.String, "severity": pl.String, "line": pl.Int64, "message": pl.String}
-    columns = [
-        Column("file", "File", mono=True),
-        Column("severity", "Severity", level=True),
-        Column("line", "Line", digits=None),
-        Column("message", "What was met, and what was done"),
-    ]
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
+    return page.readers_notes(found.recordings, power_profile.clock_notes(found))
 
 
 def provenance(found: Gathered, template: str, parameters: dict[str, Any]) -> Block:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 import esxparse
-from esxparse.errors import EsxparseError
 from esxparse.metrics import workload
+from esxparse.reports import opening, page
 from esxparse.reports.blocks import Block, Column, Header, facts, note, number, table, tiles
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def gather(paths: Sequence[str | Path]) -> Gathered:
     Raises:
         EsxparseError: One cannot be read, or is of another format.
     """
-    recordings = tuple(esxparse.open(path) for path in paths)
-    other = next((rec for rec in recordings if rec.format not in FORMATS), None)
-    if other is not None:
-        msg = f"{other.source} is {other.format}: this report reads {', '.join(FORMATS)}"
-        raise EsxparseError(msg)
+    recordings = opening.opened_all(paths, FORMATS)
     names = _names(recordings)
     return Gathered(
         recordings=recordings,
@@ -68,9 +64,7 @@ def _names(recordings: Sequence[Recording]) -> list[str]:
     """What tells the recordings apart, put before the names of their tests; nothing where there is one."""
     if len(recordings) == 1:
         return [""]
-    stems = [Path(rec.source).stem for rec in recordings]
-    unique = stems if len(set(stems)) == len(stems) else [rec.source for rec in recordings]
-    return [f"{name}: " for name in unique]
+    return [f"{name}: " for name in opening.names(recordings)]
 
 
 def _together(frames: Sequence[pl.LazyFrame | None]) -> pl.LazyFrame | None:
@@ -255,21 +249,7 @@ def histogram_charts(gathered: Gathered) -> list[alt.LayerChart | None]:
 
 def reader_notes(gathered: Gathered) -> Block:
     """Everything odd the readers met."""
-    rows = [
-        {"file": Path(rec.source).name, "severity": one.severity, "line": one.line, "message": one.message}
-        for rec in gathered.recordings
-        for one in rec.notes
-    ]
-    frame = pl.DataFrame(
-        rows, schema={"file": pl.String, "severity": pl.String, "line": pl.Int64, "message": pl.String}, orient="row"
-    )
-    columns = [
-        Column("file", "File", mono=True),
-        Column("severity", "Severity", level=True),
-        Column("line", "Line", digits=None),
-        Column("message", "What was met, and what was done"),
-    ]
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
+    return page.readers_notes(gathered.recordings)
 
 
 def provenance(gathered: Gathered, template: str) -> Block:
