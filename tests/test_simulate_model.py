@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from esxparse import simulate
 from esxparse.simulate.host import Device, Phase
-from esxparse.simulate.schedule import Want, run_node
-from esxparse.simulate.storage import Flow, serve, together
+from esxparse.simulate.model.schedule import Want, run_node
+from esxparse.simulate.model.storage import Flow, serve, together
 
 
 @given(

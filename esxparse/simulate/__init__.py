@@ -1,6 +1,6 @@
 """A host that never was, and captures of it in the very grammar of the tools.
 
-`capture(scenario)` models a host sample by sample (see `engine.py` for the order of things), `write_esxtop` writes it
+`capture(scenario)` models a host sample by sample (see `model/engine.py` for the order of things), `write_esxtop` writes it
 as `esxtop -b` would. Scenarios are TOML files; `busy_host()` is the one behind the bundled capture.
 
 >>> from esxparse import simulate
@@ -11,8 +11,8 @@ b'"(PDH-CSV 4.0) (UTC)(0)'
 b'"03/11/2026 09:00:00"'
 """
 
-from esxparse.simulate.engine import Capture, Snapshot, capture
-from esxparse.simulate.esxtop_writer import esxtop_lines, write_esxtop
+from esxparse.simulate.model.engine import Capture, Snapshot, capture
+from esxparse.simulate.esxtop.writer import esxtop_lines, write_esxtop
 from esxparse.simulate.host import Scenario
 from esxparse.simulate.scenario import ScenarioError, busy_host, load_scenario, scenario_names
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
-from esxparse.simulate.engine import capture
-from esxparse.simulate.esxtop_writer import write_esxtop
+from esxparse.simulate.model.engine import capture
+from esxparse.simulate.esxtop.writer import write_esxtop
 from esxparse.simulate.scenario import load_scenario, scenario_names
-from esxparse.simulate.worlds import WORLD_BASE
+from esxparse.simulate.model.worlds import WORLD_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

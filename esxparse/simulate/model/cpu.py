@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.power import PcpuPower, pcpu_power
-from esxparse.simulate.schedule import HT_LOSS, Turn, Want, pcpu_shares, run_node
+from esxparse.simulate.model.power import PcpuPower, pcpu_power
+from esxparse.simulate.model.schedule import HT_LOSS, Turn, Want, pcpu_shares, run_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
 
     from esxparse.simulate.host import Host, Load, Vm
-    from esxparse.simulate.noise import Noise
-    from esxparse.simulate.worlds import Group, World
+    from esxparse.simulate.model.noise import Noise
+    from esxparse.simulate.model.worlds import Group, World
 
 __all__ = ["CpuSample", "Guest", "NodeTimes", "PcpuTimes", "WorldTimes", "run_host"]
 

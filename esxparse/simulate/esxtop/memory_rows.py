@@ -7,11 +7,11 @@ from math import fsum
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from esxparse.simulate.engine import Capture, Snapshot
-    from esxparse.simulate.esxtop_columns import Key
+    from esxparse.simulate.model.engine import Capture, Snapshot
+    from esxparse.simulate.esxtop.columns import Key
     from esxparse.simulate.host import Vm
-    from esxparse.simulate.memory import VmMemory
-    from esxparse.simulate.worlds import Group
+    from esxparse.simulate.model.memory import VmMemory
+    from esxparse.simulate.model.worlds import Group
 
 __all__ = ["MEMORY_TABLES"]
 
@@ -168,4 +168,4 @@ MEMORY_TABLES: dict[str, Callable[[Key, Snapshot, Capture], Values]] = {
     "Numa Node": _node,
     "Group Memory": _group_memory,
 }
-"""Functions by table of counters (a key of `esxtop_counters.COUNTERS`)."""
+"""Functions by table of counters (a key of `counters.COUNTERS`)."""

@@ -14,14 +14,14 @@ from datetime import datetime, timedelta
 from math import fsum
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.cpu import Guest, NodeTimes, PcpuTimes, WorldTimes, run_host
-from esxparse.simulate.interrupts import Interrupt, device_interrupt, ipi_interrupt, timer_interrupt
-from esxparse.simulate.memory import VmMemory, first_memory, next_memory
-from esxparse.simulate.network import PortTraffic, sum_ports, vm_port, vmkernel_port
-from esxparse.simulate.noise import Noise
-from esxparse.simulate.power import host_watts
-from esxparse.simulate.storage import Flow, Traffic, serve, together
-from esxparse.simulate.worlds import Group, groups_of
+from esxparse.simulate.model.cpu import Guest, NodeTimes, PcpuTimes, WorldTimes, run_host
+from esxparse.simulate.model.interrupts import Interrupt, device_interrupt, ipi_interrupt, timer_interrupt
+from esxparse.simulate.model.memory import VmMemory, first_memory, next_memory
+from esxparse.simulate.model.network import PortTraffic, sum_ports, vm_port, vmkernel_port
+from esxparse.simulate.model.noise import Noise
+from esxparse.simulate.model.power import host_watts
+from esxparse.simulate.model.storage import Flow, Traffic, serve, together
+from esxparse.simulate.model.worlds import Group, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,19 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.esxtop_counters import COUNTERS, Counter
+from esxparse.simulate.esxtop.counters import COUNTERS, Counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from esxparse.simulate.engine import Capture
+    from esxparse.simulate.model.engine import Capture
     from esxparse.simulate.host import Device
-    from esxparse.simulate.worlds import Group
+    from esxparse.simulate.model.worlds import Group
 
 __all__ = ["Block", "Key", "blocks"]
 
 Key = tuple[str, str | int | None, str | int | None]
-"""What a block shows: the table of counters (a key of `COUNTERS`) and up to two ids that `esxtop_rows.py` knows."""
+"""What a block shows: the table of counters (a key of `COUNTERS`) and up to two ids that `rows.py` knows."""
 
 
 @dataclass(frozen=True, slots=True)

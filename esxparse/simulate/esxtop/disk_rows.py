@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from esxparse.simulate.storage import Traffic, together
+from esxparse.simulate.model.storage import Traffic, together
 
 if TYPE_CHECKING:
-    from esxparse.simulate.engine import Capture, Snapshot
-    from esxparse.simulate.esxtop_columns import Key
+    from esxparse.simulate.model.engine import Capture, Snapshot
+    from esxparse.simulate.esxtop.columns import Key
     from esxparse.simulate.host import Adapter, Device
 
 __all__ = ["DISK_TABLES"]
@@ -136,4 +136,4 @@ DISK_TABLES: dict[str, Callable[[Key, Snapshot, Capture], Values]] = {
     "Physical Disk NFS Volume": _nfs,
     "Virtual Disk": _virtual_disk,
 }
-"""Functions by table of counters (a key of `esxtop_counters.COUNTERS`)."""
+"""Functions by table of counters (a key of `counters.COUNTERS`)."""

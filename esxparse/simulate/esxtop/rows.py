@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from math import fsum
 from typing import TYPE_CHECKING, cast
 
-from esxparse.simulate.esxtop_disks import DISK_TABLES
-from esxparse.simulate.esxtop_memory import MEMORY_TABLES
+from esxparse.simulate.esxtop.disk_rows import DISK_TABLES
+from esxparse.simulate.esxtop.memory_rows import MEMORY_TABLES
 
 if TYPE_CHECKING:
-    from esxparse.simulate.cpu import WorldTimes
-    from esxparse.simulate.engine import Capture, Snapshot
-    from esxparse.simulate.esxtop_columns import Key
+    from esxparse.simulate.model.cpu import WorldTimes
+    from esxparse.simulate.model.engine import Capture, Snapshot
+    from esxparse.simulate.esxtop.columns import Key
     from esxparse.simulate.host import Nic
-    from esxparse.simulate.network import PortTraffic
-    from esxparse.simulate.worlds import Group
+    from esxparse.simulate.model.network import PortTraffic
+    from esxparse.simulate.model.worlds import Group
 
 __all__ = ["values"]
 

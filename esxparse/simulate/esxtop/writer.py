@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from esxparse.errors import EsxparseError
-from esxparse.simulate.esxtop_columns import Block, Key, blocks
-from esxparse.simulate.esxtop_rows import values
-from esxparse.simulate.worlds import WORLD_BASE
+from esxparse.simulate.esxtop.columns import Block, Key, blocks
+from esxparse.simulate.esxtop.rows import values
+from esxparse.simulate.model.worlds import WORLD_BASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from esxparse.simulate.engine import Capture, Snapshot
+    from esxparse.simulate.model.engine import Capture, Snapshot
 
 __all__ = ["esxtop_lines", "write_esxtop"]
 

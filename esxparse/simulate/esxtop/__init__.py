@@ -1,0 +1,1 @@
+"""What esxtop prints of a simulated host, release by release."""
