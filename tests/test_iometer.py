@@ -252,6 +252,22 @@ def test_names_with_commas_of_early_releases(tmp_path):
     assert frame["queue_depth"].to_list() == [int(values("2003.12.16", 1)["Queue Depth"])] * 2
 
 
+def test_the_name_of_a_disk_has_commas_and_no_access_specification_follows(tmp_path):
+    line = row("2003.12.16", "DISK", "plain", 1, "").replace("DISK,plain,", "DISK,SEAGATE, disk 1,", 1)
+    cells = line.split(",")
+    assert cells[:4] == ["DISK", "SEAGATE", " disk 1", ""]
+    cells[4:7] = ["", "", ""]
+    # The program leaves the last cells of a disk's row empty: they are then as many as the header has.
+    cells[-2:] = [""]
+    rec = opened(tmp_path, document("2003.12.16", results_block("2003.12.16", [",".join(cells)])))
+    found = rec["results"].collect()
+    assert found.select("name", "iops", "write_iops").row(0) == (
+        "SEAGATE, disk 1",
+        float(values("2003.12.16", 1)["IOps"]),
+        float(values("2003.12.16", 1)["Write IOps"]),
+    )
+
+
 def test_a_release_not_known_here_is_read_by_its_names(tmp_path):
     lines = ["'Results", "'IOps,Nice Time %,Target Type,Target Name,Access Specification Name,Queue Depth"]
     lines += ["12.5,3.25,WORKER,Worker 1,4K,18446744073709551614", "'Time Stamp", "2031-01-02 03:04:05:678"]

@@ -21,6 +21,7 @@ Row = dict[str, Any]
 _ROW_TYPE = re.compile(r"[A-Z][A-Z0-9 _-]*")
 _IOS = Column("ios", "count")
 _OF_A_BIN = ("row_type", "name", "manager", "worker", "access_spec", "time")
+_EMPTY_OF_DISK = 4
 _NAME = 1
 """Place of the target's name among the cells where an unquoted separator in it can be mended."""
 
@@ -38,6 +39,18 @@ def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> 
         spec = separator.join(cells[after : last + 2]).strip()
         if spec in specs:
             return [cells[0].strip(), name, spec, *(cell.strip() for cell in cells[last + 2 :])]
+    return None
+
+
+def _of_disk(text: str, separator: str) -> list[str] | None:
+    """The cells of a DISK row whose name has separators in it; none where nothing shows where the name ends.
+
+    A disk has no access specification and no count of managers, workers and disks: four empty cells follow its name.
+    """
+    cells = [cell.strip() for cell in text.strip().split(separator)]
+    for after in range(_NAME + 2, len(cells) - _EMPTY_OF_DISK):
+        if not any(cells[after : after + _EMPTY_OF_DISK]):
+            return [cells[0], f"{separator} ".join(cells[_NAME:after]), *cells[after:]]
     return None
 
 
@@ -77,6 +90,8 @@ def _whose(row_type: str, name: str | None, above: Row) -> Row:
 
 def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
     """The cells of a row where they are as many as the header has, or can be made so."""
+    if cells[0].strip().upper() == "DISK" and len(cells) > _NAME + 1 and cells[_NAME + 1].strip() not in {"", *specs}:
+        cells = _of_disk(text, section.separator) or cells
     if len(cells) <= len(section.cells):
         return cells
     first = section.cells[0].lower()
