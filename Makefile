@@ -11,7 +11,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test lint format bench fuzz dataset notebook clean
+.PHONY: help setup report lab test lint format bench fuzz datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ format: $(SYNCED) ## Format Python and Rust
 	$(CARGO) fmt --manifest-path native/Cargo.toml
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
-	for part in read large gzip_input converting fio_json fio_logs packets study coverage; do \
+	for part in read large gzip_input converting fio_json fio_logs packets study simulate coverage; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
 fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightly Rust and cargo-fuzz)
@@ -68,11 +68,13 @@ fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightl
 	-dict=fuzz/esxtop.dict -max_len=512 -timeout=5 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 	$(RUN) python fuzz/reader.py --seconds $(FUZZ_SECONDS)
 
-dataset: $(SYNCED) ## Make the bundled capture again, bit for bit
-	$(RUN) python -m esxparse.simulate busy-host -o datasets/busy-host
+datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
+	$(RUN) esxparse simulate busy-host -o datasets/busy-host
+	for scenario in datasets/*/scenario.toml; do \
+	$(RUN) esxparse simulate $$scenario -o $$(dirname $$scenario) || exit 1; done
 
 notebook: $(SYNCED) ## Run the notebooks and keep their outputs
-	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
+	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 clean: ## Remove what the other commands made
 	rm -rf .venv .tools build reports native/target benchmarks/data

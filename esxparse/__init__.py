@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import Literal
 
+    from esxparse import bundled as datasets
     from esxparse import metrics
     from esxparse.counters.catalogue import counter
     from esxparse.counters.model import Counter
@@ -57,7 +58,7 @@ _WHERE = {
     "templates": "esxparse.reports",
     "templates_dir": "esxparse.resources",
 }
-_MODULES = {"metrics"}
+_MODULES = {"datasets": "esxparse.bundled", "metrics": "esxparse.metrics"}
 
 __all__ = [
     "Counter",
@@ -71,6 +72,7 @@ __all__ = [
     "UnreadableError",
     "convert",
     "counter",
+    "datasets",
     "datasets_dir",
     "join_power",
     "metrics",
@@ -146,7 +148,7 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         value = getattr(import_module(_WHERE[name]), name)
     elif name in _MODULES:
-        value = import_module(f"esxparse.{name}")
+        value = import_module(_MODULES[name])
     else:
         msg = f"module 'esxparse' has no attribute {name!r}"
         raise AttributeError(msg)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+import time
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import pytest
 from sheet import VCPUS, Sheet, written
 
 if TYPE_CHECKING:
@@ -107,3 +111,81 @@ def test_default_fields_are_fewer_and_end_in_a_comma(busy_host_scenario: simulat
     full = Sheet(written(busy_host_scenario, 2))
     everywhere = {key: set(counters) for key, counters in full.where.items()}
     assert all(set(counters) <= everywhere[key] for key, counters in sheet.where.items())
+
+
+# What other viewers make of a header, as their own code does it: each has to find every column, under its own name.
+
+
+def esxplot(header: list[str]) -> dict[str, int]:
+    """esxplot: labels split at every backslash, two empty parts first, columns with fewer than four left out."""
+    tree: dict[str, int] = {}
+    for place, label in enumerate(header[1:], 1):
+        parts = label.split("\\")
+        if len(parts) >= 4:
+            tree["/".join(parts[2:])] = place
+    return tree
+
+
+def esx_doctor(header: list[str]) -> dict[tuple[str, str, str], int]:
+    """esx-doctor: object to the first parenthesis, instance to the last, the counter is what follows."""
+    columns = {}
+    for place, label in enumerate(header[1:], 1):
+        parts = label.split("\\")
+        if not label.startswith("\\\\") or len(parts) < 5:
+            continue
+        first, last = parts[3].find("("), parts[3].rfind(")")
+        named = last > first >= 0
+        instance = parts[3][first + 1 : last] if named else "Global"
+        columns[parts[3][:first] if first >= 0 else parts[3], instance, "\\".join(parts[4:])] = place
+    return columns
+
+
+def react_viewer(header: list[str]) -> dict[tuple[str, ...], int]:
+    """react-esxtop-viewer: parts at backslashes, the first parenthesis and, by the object, at a colon."""
+    tree: dict[tuple[str, ...], int] = {}
+    plain = re.compile("Average Packet Size|Link Speed|Memory Overcommit|Cpu Load|Effective Min")
+    for place, label in enumerate(header):
+        if not place or not label:
+            continue
+        parts: list[str] = []
+        for segment in filter(None, label.split("\\")):
+            head, bracket, rest = segment.partition("(")
+            parts += [head, rest.removesuffix(")")] if bracket and not plain.search(segment) else [segment]
+        colons = {"Vcpu": 2}.get(parts[1], 1 if parts[1] in _SPLIT else 0)
+        split: list[str] = []
+        for part in parts:
+            pieces = part.split(":", colons) if colons else [part]
+            joined = [":".join(pieces[:-1]), pieces[-1]] if len(pieces) > colons >= 1 else [part]
+            split += joined
+        tree[tuple(split)] = place
+    return tree
+
+
+_SPLIT = {"Virtual Disk", "Network Port", "Interrupt Cookie", "Physical Disk"}
+
+
+@pytest.mark.parametrize("release", ["5.5", "6.0", "6.7", "7.0", "8.0"])
+def test_other_viewers_find_every_column(busy_host_scenario: simulate.Scenario, release: str) -> None:
+    header = next(csv.reader(io.StringIO(written(busy_host_scenario, 1, release=release))))
+    columns = [place for place, name in enumerate(header) if place and name]
+    assert sorted(esxplot(header).values()) == columns
+    doctor = esx_doctor(header)
+    assert sorted(doctor.values()) == columns
+    assert {instance for name, instance, _ in doctor if name == "Virtual Disk"} >= {"web 01 (blue) v2.1:scsi0:0"}
+    assert sorted(react_viewer(header).values()) == columns
+
+
+def test_other_viewers_find_duplicate_names_of_classic_esx_once(busy_host_scenario: simulate.Scenario) -> None:
+    header = next(csv.reader(io.StringIO(written(busy_host_scenario, 1, release="4.1"))))
+    columns = [place for place, name in enumerate(header) if place and name]
+    assert len(columns) - len(esxplot(header)) == 3
+
+
+def test_other_viewers_read_every_row(busy_host_scenario: simulate.Scenario) -> None:
+    """esxplot throws rows away that are shorter than the header by more than one, and needs two samples."""
+    header, *rows = csv.reader(io.StringIO(written(busy_host_scenario, 3, release="6.0", all_counters=False)))
+    assert len(rows) == 3
+    assert all(len(row) == len(header) for row in rows)
+    for row in rows:
+        time.strptime(row[0], "%m/%d/%Y %H:%M:%S")
+        assert all(cell == "" or float(cell) >= -3.0 for cell in row[1:])

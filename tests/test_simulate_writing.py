@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import re
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sheet import Sheet, written
 
 from esxparse import simulate
+from esxparse.cli import main
 from esxparse.errors import EsxparseError
-from esxparse.simulate.__main__ import main
+from esxparse.simulate.esxtop.cells import lines
+from esxparse.simulate.esxtop.counters import Counter
 from esxparse.simulate.host import Phase
 
 
 def test_the_bundled_capture_is_what_the_command_writes(tmp_path: Path, busy_host_file: Path) -> None:
-    assert main(["busy-host", "-o", str(tmp_path)]) == 0
+    assert main(["simulate", "busy-host", "-o", str(tmp_path)]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["busy-host.csv"]
     assert (tmp_path / "busy-host.csv").read_bytes() == busy_host_file.read_bytes()
 
@@ -56,7 +65,7 @@ def test_an_unknown_release_is_refused_before_anything_is_written(
     busy_host_scenario: simulate.Scenario, tmp_path: Path
 ) -> None:
     with pytest.raises(EsxparseError, match=r"no esxtop grammar for release '9\.9'.*6\.5, 6\.7"):
-        simulate.write_esxtop(tmp_path / "c.csv", simulate.capture(busy_host_scenario, samples=1), release="9.9")  # type: ignore[arg-type]
+        simulate.write_esxtop(tmp_path / "c.csv", simulate.capture(busy_host_scenario, samples=1), release="9.9")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -79,7 +88,6 @@ def test_a_capture_that_fails_half_way_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = 1\nbogus = 2", "unknown key bogus"),
         ("name = 'x'", "scenario: title is missing"),
         ("name = ", "is not TOML"),
     ],
@@ -90,9 +98,17 @@ def test_a_scenario_that_makes_no_sense_names_the_place(tmp_path: Path, text: st
         simulate.load_scenario(tmp_path / "s.toml")
 
 
+def test_a_key_that_is_unknown_is_named(tmp_path: Path) -> None:
+    text = (Path(simulate.__file__).parent / "scenarios" / "busy-host.toml").read_text(encoding="utf-8")
+    for bogus in ("bogus = 1\n" + text, text.replace("[[vm]]", "[[vm]]\nbogus = 1", 1)):
+        (tmp_path / "s.toml").write_text(bogus, encoding="utf-8")
+        with pytest.raises(simulate.ScenarioError, match=r"unknown key bogus. Known: "):
+            simulate.load_scenario(tmp_path / "s.toml")
+
+
 def test_an_unknown_scenario_names_those_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["quiet-host", "-o", str(tmp_path / "out")]) == 1
-    assert capsys.readouterr().err.startswith("no scenario quiet-host. There are: busy-host")
+    assert main(["simulate", "quiet-host", "-o", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.startswith("esxparse: no scenario quiet-host. There are: busy-host")
     assert not (tmp_path / "out").exists()
 
 
@@ -102,3 +118,74 @@ def test_a_vm_on_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
     with pytest.raises(simulate.ScenarioError, match=r"vm backup-proxy stands on something.*gone"):
         simulate.load_scenario(tmp_path / "s.toml")
+
+
+def test_a_capture_can_be_written_compressed(busy_host_scenario: simulate.Scenario, tmp_path: Path) -> None:
+    capture = simulate.capture(busy_host_scenario, samples=2)
+    plain = b"".join(simulate.esxtop_lines(capture))
+    for name, unpack in (("c.csv.gz", gzip.decompress), ("c.csv.bz2", bz2.decompress)):
+        assert simulate.write_esxtop(tmp_path / name, capture) == len(plain)
+        packed = (tmp_path / name).read_bytes()
+        assert unpack(packed) == plain
+        simulate.write_esxtop(tmp_path / name, capture)
+        assert (tmp_path / name).read_bytes() == packed
+
+
+def test_the_command_takes_the_options_of_the_writer(tmp_path: Path) -> None:
+    options = ["--samples", "2", "--release", "4.1", "--only", "Group Cpu", "--only", "% Util*", "--compress", "gz"]
+    clock = ["--utc-offset", "60", "--zone", "CET", "--host", "localhost"]
+    assert main(["simulate", "busy-host", "-o", str(tmp_path), *options, *clock]) == 0
+    header, first, _ = gzip.decompress((tmp_path / "busy-host.csv.gz").read_bytes()).decode().splitlines()
+    assert header.startswith('"(PDH-CSV 4.0) (CET)(-60)","\\\\localhost\\Physical Cpu(0)\\% Util Time",')
+    assert first.startswith('"03/11/2026 10:00:00",')
+
+
+HALVES = st.integers(-10, 10**7).map(lambda n: n / 200.0)
+NUMBERS = st.one_of(
+    HALVES,
+    st.sampled_from([-1.0, -3.0, 0.0, 0.125, 0.285, 1.005, 999.995, 999.994, 69_999.5, 70_000.0, 1e9, 1e17]),
+    st.floats(-1e6, 1e18, allow_nan=False),
+    st.floats(0, 100),
+)
+
+
+def cells_of(counter: Counter, values: list[float]) -> list[str]:
+    rows = ((b"t", np.array([value])) for value in values)
+    return [line.decode().removeprefix('"t",').strip() for line in lines([counter], rows, b"\n")]
+
+
+@settings(max_examples=400)
+@given(st.lists(NUMBERS, max_size=8))
+def test_numbers_are_printed_as_c_prints_them(values: list[float]) -> None:
+    """The same to the last digit, whatever stood in the cell before; only what rounds to zero loses its sign."""
+    kinds = {"decimal": '"%.2f"', "whole": '"%.0f"', "broken": "%8.1f"}
+    for kind, form in kinds.items():
+        expected = [re.sub(r"-(0(\.0*)?)(?=\"|$)", r"\1", form % value) for value in values]
+        cells = [
+            re.sub(r"-(0(\.0*)?)(?=\"|$)", r"\1", cell) for cell in cells_of(Counter("x", kind, True, "x"), values)
+        ]
+        assert [cell.strip() for cell in cells] == [cell.strip() for cell in expected]
+        assert kind == "broken" or not any('"-0"' in cell or '"-0.00"' in cell for cell in cells)
+
+
+def test_a_number_that_is_none_shows() -> None:
+    """A NaN of the model must be seen, not printed as some number."""
+    assert cells_of(Counter("x", "decimal", True, "x"), [float("nan"), 1.0, float("inf")]) == [
+        '"nan"',
+        '"1.00"',
+        '"inf"',
+    ]
+
+
+@pytest.mark.parametrize("columns", [3_000, 5_000, 12_345])
+def test_a_large_host_has_as_many_columns_as_asked_for(columns: int) -> None:
+    scenario = simulate.large_host(columns)
+    fewer = replace(scenario, vms=scenario.vms[:-1])
+    assert simulate.column_count(fewer) < columns <= simulate.column_count(scenario)
+    first, second = islice(simulate.esxtop_lines(simulate.capture(scenario)), 2)
+    assert first.count(b'","') == second.count(b'","') == simulate.column_count(scenario) - 1
+
+
+def test_a_host_smaller_than_any_is_refused() -> None:
+    with pytest.raises(EsxparseError, match="columns are too few"):
+        simulate.large_host(100)

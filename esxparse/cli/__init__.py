@@ -17,7 +17,7 @@ import esxparse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "templates")
+_COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "simulate", "templates")
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
 _EPILOG = "exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understood, 130 interrupted"

@@ -1,22 +1,46 @@
 """The things a simulated host is made of, as frozen data.
 
 Nothing here moves: a `Scenario` says what there is and what is asked of it at which second. What becomes of that is
-worked out by the modules beside this one, sample by sample.
+worked out by `model`, sample by sample.
 
-Units are in the names or said here: `*_mb` 2**20 bytes, `*_kb` 2**10 bytes, `*_ms` milliseconds, `*_mbits` 10**6 bits
-per second, times of phases in seconds from the start of the capture, CPU percentages of one vCPU.
+Units are in the names or said here: `*_mb` 2**20 bytes, `*_kb` 2**10 bytes, `*_ms` milliseconds, `*_us` microseconds,
+`*_mbits` 10**6 bits per second, times of phases in seconds from the start of the capture, CPU percentages of one vCPU.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-__all__ = ["Adapter", "Device", "Host", "Load", "NfsVolume", "Nic", "Phase", "Scenario", "Switch", "VirtualDisk", "Vm"]
+__all__ = [
+    "Adapter",
+    "ClockJump",
+    "Device",
+    "Host",
+    "Load",
+    "NfsVolume",
+    "Nic",
+    "Pattern",
+    "Phase",
+    "Scenario",
+    "Switch",
+    "VirtualDisk",
+    "Vm",
+    "VsanDatastore",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A spell of the capture, `start <= second < end`, in which some numbers of a thing have other values."""
+
+    start: float
+    end: float
+    load: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +49,11 @@ class Host:
 
     `all_core_mhz` is the clock with every core busy, `turbo_mhz` with one core busy; `p_states_mhz` are the ACPI states
     as esxtop lists them (the first, one MHz above nominal, stands for "turbo allowed").
+
+    `policy` is the power policy; `cap_mhz` a clock that heat or a power limit does not let pass (0: none). What the
+    VMkernel spends on I/O: `disk_us` for a command in the world of the adapter and `sys_disk_us` in the context of the
+    vCPU that asked, `net_us` and `sys_net_us` likewise for a packet. `remote_part` of run time is what a vCPU loses
+    whose memory is all on another node. Phases may change any of the numbers from `cap_mhz` on.
     """
 
     name: str
@@ -41,6 +70,16 @@ class Host:
     idle_watts: float
     core_watts: float
     cap_watts: int
+    policy: Literal["high performance", "balanced", "low power"] = "balanced"
+    cap_mhz: float = 0.0
+    throttled_pct: float = 0.0
+    disk_us: float = 9.0
+    sys_disk_us: float = 5.0
+    net_us: float = 1.1
+    sys_net_us: float = 0.35
+    remote_part: float = 0.35
+    compression: bool = True
+    phases: tuple[Phase, ...] = ()
 
     @property
     def cores(self) -> int:
@@ -60,10 +99,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A host bus adapter (`vmhbaN`)."""
+    """A host bus adapter (`vmhbaN`); its interrupts fall on `interrupt_pcpus` PCPUs."""
 
     name: str
     queue_depth: int
+    interrupt_pcpus: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +112,14 @@ class Device:
 
     `read_ms` and `write_ms` are the response times of an unloaded device; `service_ms` and `mb_per_s` say what one
     command costs the device, and so where it saturates. Commands take the `paths` in turn.
+
+    The array's cache: a read that misses it takes `media_ms` more (0: all flash, nothing misses). Sequential reads up
+    to `read_ahead_kb` are there before they are asked for; random reads hit as far as `cache_mb` covers the guest's
+    working set. A write that does not fill blocks of `block_kb` is a read before it is a write.
+
+    Trouble: `world_queue_depth` commands of one world while others use the device too (0: no such limit), `dead_paths`
+    that give no answer, `failed_part` of the commands failing, `aborts`, `resets`, `reserves` and `conflicts` per
+    second. Phases may change any of the numbers.
     """
 
     name: str
@@ -82,11 +130,23 @@ class Device:
     write_ms: float
     service_ms: float
     mb_per_s: float
+    media_ms: float = 0.0
+    cache_mb: float = 0.0
+    read_ahead_kb: float = 1024.0
+    block_kb: float = 0.0
+    world_queue_depth: float = 0.0
+    dead_paths: float = 0.0
+    failed_part: float = 0.0
+    aborts: float = 0.0
+    resets: float = 0.0
+    reserves: float = 0.0
+    conflicts: float = 0.0
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NfsVolume:
-    """An NFS datastore: a file server reached through the VMkernel port `vmk`."""
+    """An NFS datastore: a file server reached through the VMkernel port `vmk`. Its cache is as a `Device` has it."""
 
     name: str
     vmk: str
@@ -94,23 +154,59 @@ class NfsVolume:
     write_ms: float
     service_ms: float
     mb_per_s: float
+    media_ms: float = 0.0
+    cache_mb: float = 0.0
+    read_ahead_kb: float = 1024.0
+    block_kb: float = 0.0
+    failed_part: float = 0.0
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VsanDatastore:
+    """A vSAN datastore, of which this host is a member: reached through `vmk`, its own disks among the `devices`.
+
+    A write goes to `copies` hosts of which this may be one; `congestion` (0..255, vSAN's own scale) delays every
+    command by `congestion_ms` at 255. Phases may change any of the numbers.
+    """
+
+    name: str
+    vmk: str
+    devices: tuple[str, ...]
+    read_ms: float
+    write_ms: float
+    service_ms: float
+    mb_per_s: float
+    copies: int = 2
+    congestion: float = 0.0
+    congestion_ms: float = 40.0
+    media_ms: float = 0.0
+    cache_mb: float = 0.0
+    read_ahead_kb: float = 1024.0
+    block_kb: float = 0.0
+    failed_part: float = 0.0
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A physical network adapter (`vmnicN`)."""
+    """A physical network adapter (`vmnicN`). Half duplex, it sends and receives on the same `mbits`."""
 
     name: str
     mbits: int
+    full_duplex: bool = True
+    up: bool = True
+    interrupt_pcpus: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A standard virtual switch with its uplinks and VMkernel ports."""
+    """A standard virtual switch with its uplinks and VMkernel ports. vMotion leaves by its first VMkernel port."""
 
     name: str
     uplinks: tuple[Nic, ...]
     vmkernel: tuple[str, ...] = ()
+    vmotion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +226,11 @@ class Load:
     `cpu` is the run time each vCPU would take on an idle host, in percent; `io_bound` is the part of it (0..1) that
     goes away when I/O does not complete. `read_iops` and `write_iops` are wanted; with `outstanding` commands in flight
     the guest asks for no more. `used_mb` is guest memory in use, `active_mb` what it touches.
+
+    `sequential` is the part of reads that follow one another, `working_set_mb` what the others spread over,
+    `misaligned` the part of writes that do not lie on the blocks of the device. `tcp` is the part of packets that slow
+    down rather than get lost on a full link. `consolidate_mb_per_s` is a snapshot being written back by the VMkernel,
+    `vmotion_mb_per_s` the VM's memory leaving the host.
     """
 
     cpu: float = 1.0
@@ -146,23 +247,40 @@ class Load:
     tx_bytes: float = 200.0
     rx_bytes: float = 200.0
     timers: float = 100.0
+    sequential: float = 0.0
+    working_set_mb: float = 0.0
+    misaligned: float = 0.0
+    tcp: float = 1.0
+    consolidate_mb_per_s: float = 0.0
+    vmotion_mb_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
-    """A spell of the capture, `start <= second < end`, in which some fields of a VM's load have other values."""
+class Pattern:
+    """How what a guest asks for (CPU, I/O, packets) rises and falls around its base load.
 
-    start: float
-    end: float
-    load: Mapping[str, float]
+    `steady` does not; `diurnal` goes from 1 - depth to 1 + depth and back in `period` seconds; `bursty` is at
+    1 + depth for `busy` (0..1) of each period and at 1 for the rest; `batch` at 1 for `busy` of it, then at
+    1 - depth. `offset` seconds shift it.
+    """
+
+    kind: Literal["steady", "diurnal", "bursty", "batch"] = "steady"
+    period: float = 3600.0
+    depth: float = 0.5
+    busy: float = 0.25
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Vm:
     """A virtual machine: its shape, its limits and what its guest does over time.
 
-    Limits are None when there is none. `rx_limit_pps` is the rate its receive ring keeps up with on an idle host.
-    `jitter` is the relative size of the noise on what it asks for (0.1 = mostly within ten percent).
+    Limits are None when there is none. `rx_limit_pps` is the rate its receive ring keeps up with on an idle host,
+    `tx_limit_pps` what its port sends. `jitter` is the relative size of the noise on what it asks for (0.1 = mostly
+    within ten percent). `nodes` are the NUMA nodes of a wide VM, its vCPUs spread evenly (empty: `node` alone);
+    `remote_memory` is the part of its memory that lies on a node where no vCPU of it runs. Without `balloon_driver`
+    (no VMware Tools) memory is taken back by compression and swap only. `io_filter_us` is what an I/O filter (VAIO)
+    spends on each of its commands.
     """
 
     name: str
@@ -173,20 +291,27 @@ class Vm:
     disks: tuple[VirtualDisk, ...]
     load: Load
     phases: tuple[Phase, ...] = ()
+    pattern: Pattern = field(default_factory=Pattern)
     cpu_limit_mhz: int | None = None
     cpu_reservation_mhz: int = 0
     memory_limit_mb: int | None = None
+    memory_reservation_mb: int = 0
     shares_per_vcpu: int = 1000
     rx_limit_pps: float = 400_000.0
+    tx_limit_pps: float = 2_000_000.0
     jitter: float = 0.1
+    nodes: tuple[int, ...] = ()
+    remote_memory: float = 0.0
+    balloon_driver: bool = True
+    io_filter_us: float = 0.0
 
-    def load_at(self, second: float) -> Load:
-        """The load wanted at `second`: the base load with every phase that covers it laid over, in order."""
-        load = self.load
-        for phase in self.phases:
-            if phase.start <= second < phase.end:
-                load = replace(load, **phase.load)
-        return load
+
+@dataclass(frozen=True, slots=True)
+class ClockJump:
+    """At `second` somebody set the host's clock `by` seconds forward (or back)."""
+
+    second: float
+    by: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,4 +329,6 @@ class Scenario:
     devices: tuple[Device, ...]
     switches: tuple[Switch, ...]
     vms: tuple[Vm, ...]
-    nfs: tuple[NfsVolume, ...] = field(default=())
+    nfs: tuple[NfsVolume, ...] = ()
+    vsan: tuple[VsanDatastore, ...] = ()
+    clock_jumps: tuple[ClockJump, ...] = ()

@@ -1,82 +1,38 @@
-"""Scenarios: hosts and their troubles, written down as TOML.
+"""Hosts written down as TOML: every field of the dataclasses in `host.py` by its name, nothing hidden in code.
 
-A scenario file names every field of the dataclasses in `host.py`; nothing is hidden in code. `load_scenario` reads one,
-`busy_host` gives the one that ships with the package.
+`experiment.py` reads the files and says what is recorded of the host that is built here.
 """
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import fields
 from datetime import UTC, datetime
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from esxparse.errors import EsxparseError
 from esxparse.simulate.host import (
     Adapter,
+    ClockJump,
     Device,
     Host,
     Load,
     NfsVolume,
     Nic,
+    Pattern,
     Phase,
     Scenario,
     Switch,
     VirtualDisk,
     Vm,
+    VsanDatastore,
 )
+from esxparse.simulate.variables import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ScenarioError", "busy_host", "load_scenario", "parse_scenario", "scenario_names"]
-
+__all__ = ["parse_scenario"]
 
 T = TypeVar("T")
-
-
-class ScenarioError(EsxparseError):
-    """A scenario that says something the simulator has no word for."""
-
-
-def scenario_names() -> tuple[str, ...]:
-    """Names of the scenarios that ship with the package, sorted."""
-    folder = files("esxparse.simulate") / "scenarios"
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
-
-
-def busy_host() -> Scenario:
-    """The scenario behind the bundled capture: eight VMs, ten minutes, six troubles."""
-    return load_scenario("busy-host")
-
-
-def load_scenario(name_or_path: str | Path) -> Scenario:
-    """Read a scenario, by the name of one that ships with the package or by the path of a `.toml` file.
-
-    Raises:
-        ScenarioError: no such scenario, or a file that does not say what a scenario must say.
-    """
-    path = Path(name_or_path)
-    if path.suffix == ".toml":
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            message = f"cannot read scenario {path}: {error.strerror}. Check the path."
-            raise ScenarioError(message) from error
-    elif str(name_or_path) in scenario_names():
-        text = (files("esxparse.simulate") / "scenarios" / f"{name_or_path}.toml").read_text(encoding="utf-8")
-    else:
-        message = (
-            f"no scenario {name_or_path!s}. There are: {', '.join(scenario_names())}; or give a path ending in .toml."
-        )
-        raise ScenarioError(message)
-    try:
-        return parse_scenario(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        message = f"scenario {name_or_path!s} is not TOML: {error}. Mend the line it names."
-        raise ScenarioError(message) from error
 
 
 def parse_scenario(data: Mapping[str, Any]) -> Scenario:
@@ -85,7 +41,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     Raises:
         ScenarioError: a key that is not known or one that is missing; the message names the place.
     """
-    top = _known(data, "scenario", {"adapter", "device", "nfs", "switch", "vm", "host"} | _names(Scenario))
+    tables = {"adapter", "clock_jump", "device", "host", "nfs", "switch", "vm", "vsan"}
+    top = _known(data, "scenario", tables | _names(Scenario))
     scenario = Scenario(
         name=_get(top, "name", "scenario"),
         title=_get(top, "title", "scenario"),
@@ -93,10 +50,12 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         samples=int(_get(top, "samples", "scenario")),
         interval=float(_get(top, "interval", "scenario")),
         seed=int(_get(top, "seed", "scenario")),
-        host=_build(Host, _get(top, "host", "scenario"), "host"),
+        host=_phased(Host, _get(top, "host", "scenario"), "host"),
         adapters=tuple(_build(Adapter, row, "adapter") for row in top.get("adapter", ())),
-        devices=tuple(_build(Device, row, "device") for row in top.get("device", ())),
-        nfs=tuple(_build(NfsVolume, row, "nfs") for row in top.get("nfs", ())),
+        devices=tuple(_phased(Device, row, f"device {row.get('name')}") for row in top.get("device", ())),
+        nfs=tuple(_phased(NfsVolume, row, f"nfs {row.get('name')}") for row in top.get("nfs", ())),
+        vsan=tuple(_phased(VsanDatastore, row, f"vsan {row.get('name')}") for row in top.get("vsan", ())),
+        clock_jumps=tuple(_build(ClockJump, row, "clock_jump") for row in top.get("clock_jump", ())),
         switches=tuple(_switch(row) for row in top.get("switch", ())),
         vms=tuple(_vm(row) for row in top.get("vm", ())),
     )
@@ -112,20 +71,27 @@ def _switch(row: Mapping[str, Any]) -> Switch:
 def _vm(row: Mapping[str, Any]) -> Vm:
     place = f"vm {row.get('name')}"
     load = _build(Load, row.get("load", {}), f"{place} load")
-    phases = tuple(_phase(phase, place) for phase in row.get("phase", ()))
+    phases = tuple(_phase(phase, Load, place) for phase in row.get("phase", ()))
     disks = tuple(_build(VirtualDisk, disk, f"{place} disk") for disk in row.get("disks", ()))
+    pattern = _build(Pattern, row.get("pattern", {}), f"{place} pattern")
     rest = {key: value for key, value in row.items() if key != "phase"}
-    return _build(Vm, {**rest, "load": load, "phases": phases, "disks": disks}, place)
+    return _build(Vm, {**rest, "load": load, "phases": phases, "disks": disks, "pattern": pattern}, place)
 
 
-def _phase(row: Mapping[str, Any], place: str) -> Phase:
+def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
+    phases = tuple(_phase(phase, kind, place) for phase in row.get("phase", ()))
+    return _build(kind, {key: value for key, value in row.items() if key != "phase"} | {"phases": phases}, place)
+
+
+def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
     changes = {key: float(value) for key, value in row.items() if key not in {"start", "end", "why"}}
-    _known(changes, f"{place} phase", _names(Load))
+    _known(changes, f"{place} phase", _names(kind))
     return Phase(float(_get(row, "start", place)), float(_get(row, "end", place)), changes)
 
 
 def _check_references(scenario: Scenario) -> None:
     targets = {device.name for device in scenario.devices} | {volume.name for volume in scenario.nfs}
+    targets |= {datastore.name for datastore in scenario.vsan}
     switches = {switch.name for switch in scenario.switches}
     for vm in scenario.vms:
         missing = [disk.target for disk in vm.disks if disk.target not in targets]

@@ -8,190 +8,258 @@ of an interrupt counter by counter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.esxtop.counters import COUNTERS, Counter
+from esxparse.errors import EsxparseError
+from esxparse.simulate.esxtop.counters import Counter, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from esxparse.simulate.model.engine import Capture
-    from esxparse.simulate.host import Device
-    from esxparse.simulate.model.worlds import Group
+    from esxparse.simulate.esxtop.groups import Groups
+    from esxparse.simulate.esxtop.releases import Release
+    from esxparse.simulate.model.layout import Layout
 
-__all__ = ["Block", "Key", "blocks"]
-
-Key = tuple[str, str | int | None, str | int | None]
-"""What a block shows: the table of counters (a key of `COUNTERS`) and up to two ids that `rows.py` knows."""
+__all__ = ["Block", "blocks", "row_counts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Neighbouring columns of one instance; `instance` is None for objects without instances."""
+    """Neighbouring columns of one instance (None for objects without): row `row` of the rows of `table`."""
 
-    key: Key
+    table: str
+    row: int
     object: str
     instance: str | None
     counters: tuple[Counter, ...]
 
+    @property
+    def head(self) -> str:
+        """The part of the path before the counter."""
+        return self.object if self.instance is None else f"{self.object}({self.instance})"
 
-_ONLY_VMS = frozenset({"% VmWait"})
-_FIRST_PORT = 33_554_433  # 0x2000001: port ids of the first switch
+
+_ONLY_VMS = "% VmWait"
+_APERF = "% of aperf/mperf"
 _PORTS_PER_SWITCH = 16_777_216
 _FIRST_VM_PORT = 16
+_ROLES = ("Client", "Owner", "CompMgr")
+_C_STATES = 3
+
+_Row = tuple[str, int, str | None]
 
 
-def blocks(of: Capture, base: int, all_counters: bool) -> tuple[Block, ...]:
-    """Every block of the capture for a release whose first world id is `base`."""
-    kept = []
-    for key, instance, counters in _everything(of, base):
-        chosen = tuple(counter for counter in counters if all_counters or counter.default)
-        if chosen:
-            kept.append(Block(key, key[0].partition("/")[0], instance, chosen))
-    return tuple(kept)
+def row_counts(layout: Layout, groups: Groups) -> dict[str, int]:
+    """How many rows each table has."""
+    scenario = layout.scenario
+    host = scenario.host
+    paths = sum(len(device.paths) for device in scenario.devices)
+    return {
+        "Memory": 1,
+        "Memory/overcommit": 1,
+        "Physical Cpu Load": 1,
+        "Power": 1,
+        "VSAN": 1,
+        **dict.fromkeys(("Physical Cpu/used", "Physical Cpu/util", "Physical Cpu/core"), host.pcpus + 1),
+        "Numa Node": host.sockets,
+        "Power/p-state": len(host.p_states_mhz),
+        "Group Cpu": len(groups.printed),
+        "Group Memory": len(layout.groups),
+        "Vcpu": sum(len(group.worlds) for group in groups.printed),
+        "Physical Disk/adapter": len(scenario.adapters),
+        "Physical Disk Adapter": len(scenario.adapters),
+        "Physical Disk": paths,
+        "Physical Disk Path": paths,
+        "Physical Disk SCSI Device": len(scenario.devices),
+        "Physical Disk Per-Device-Per-World": sum(target < layout.devices for target, _ in layout.uses),
+        "Physical Disk Partition": sum(device.partitions for device in scenario.devices),
+        "Physical Disk NFS Volume": len(scenario.nfs),
+        "Virtual Disk": sum(1 + len(vm.disks) for vm in layout.vms),
+        "VSAN/role": len(_ROLES) * len(scenario.vsan),
+        "Network Port": len(layout.ports),
+        "Interrupt Cookie": len(layout.vectors) * (1 + host.pcpus),
+        "PCPU Power State": host.pcpus,
+    }
 
 
-_Row = tuple[Key, str | None, tuple[Counter, ...]]
+def blocks(
+    layout: Layout, release: Release, groups: Groups, *, all_counters: bool = True, only: Sequence[str] | None = None
+) -> tuple[Block, ...]:
+    """Every block of a capture.
+
+    Raises:
+        EsxparseError: `only` names something the capture has not.
+    """
+    made = _Maker(layout, release, groups).everything()
+    default = (block if all_counters else _kept(block, lambda counter: counter.default) for block in made)
+    there = tuple(block for block in default if block.counters)
+    return there if only is None else _chosen(there, only)
 
 
-def _everything(of: Capture, base: int) -> Iterator[_Row]:
-    yield _row("Memory/overcommit")
-    yield _row("Physical Cpu Load")
-    yield from _physical_cpu(of)
-    yield _row("Memory")
-    if of.scenario.host.sockets > 1:
-        yield from (_row("Numa Node", n, instance=f"{n}") for n in range(of.scenario.host.sockets))
-    yield _row("Power")
-    yield from (_row("Power/p-state", n, instance=f"{n}") for n in range(len(of.scenario.host.p_states_mhz)))
-    yield _row("VSAN")
-    yield from _cpu(of, base)
-    yield from _memory(of, base)
-    yield from _disks(of, base)
-    yield from _virtual_disks(of)
-    yield from _network(of, base)
-    yield from _interrupts(of)
-    yield from _power(of)
+def _kept(block: Block, keep: Callable[[Counter], bool]) -> Block:
+    return replace(block, counters=tuple(filter(keep, block.counters)))
 
 
-def _row(
-    table: str,
-    first: str | int | None = None,
-    second: str | int | None = None,
-    *,
-    instance: str | None = None,
-    leave_out: frozenset[str] = frozenset(),
-) -> _Row:
-    counters = COUNTERS[table]
-    if leave_out:
-        counters = tuple(counter for counter in counters if counter.name not in leave_out)
-    return (table, first, second), instance, counters
+def _chosen(there: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
+    r"""Blocks reduced to what `only` names: objects, counters, or `object(instance)\counter`; `*` for any text."""
+    wanted = [only] if isinstance(only, str) else only
+    patterns = [re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL) for name in wanted]
+    met: set[int] = set()
+    chosen = []
+    for block in there:
+        texts = (block.object, block.head)
+        whole = {n for n, pattern in enumerate(patterns) if any(map(pattern.fullmatch, texts))}
+        counters = []
+        for counter in block.counters:
+            names = (counter.name, f"{block.object}\\{counter.name}", f"{block.head}\\{counter.name}")
+            mine = {n for n, pattern in enumerate(patterns) if any(map(pattern.fullmatch, names))}
+            met |= mine
+            if mine or whole:
+                counters.append(counter)
+        met |= whole
+        if counters:
+            chosen.append(replace(block, counters=tuple(counters)))
+    missing = [name for n, name in enumerate(wanted) if n not in met]
+    if missing:
+        message = (
+            f"nothing in the capture is called {', '.join(map(repr, missing))}. "
+            "Name an object, a counter, or object(instance)\\counter; * stands for any text."
+        )
+        raise EsxparseError(message)
+    return tuple(chosen)
 
 
-def _physical_cpu(of: Capture) -> Iterator[_Row]:
-    tables = ["Physical Cpu/used", "Physical Cpu/util"]
-    if of.scenario.host.threads_per_core > 1:
-        tables.append("Physical Cpu/core")
-    for table in tables:
-        yield from (_row(table, n, instance=f"{n}") for n in range(of.scenario.host.pcpus))
-        yield _row(table, None, instance="_Total")
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Blocks of one host as one release prints them, object after object."""
+
+    layout: Layout
+    release: Release
+    groups: Groups
+
+    def everything(self) -> Iterator[Block]:
+        host = self.layout.scenario.host
+        yield from self._rows("Memory/overcommit", [(0, None)])
+        yield from self._rows("Physical Cpu Load", [(0, None)])
+        tables = ["Physical Cpu/used", "Physical Cpu/util"] + ["Physical Cpu/core"] * (host.threads_per_core > 1)
+        for table in tables:
+            yield from self._rows(table, [*_numbered(host.pcpus), (host.pcpus, "_Total")])
+        yield from self._rows("Memory", [(0, None)])
+        if host.sockets > 1:
+            yield from self._rows("Numa Node", _numbered(host.sockets))
+        yield from self._rows("Power", [(0, None)])
+        yield from self._rows("Power/p-state", _numbered(len(host.p_states_mhz)))
+        yield from self._rows("VSAN", [(0, None)])
+        if self.layout.scenario.vsan:
+            yield from self._rows("VSAN/role", list(enumerate(_ROLES)))
+        yield from self._cpu()
+        yield from self._memory()
+        yield from self._disks()
+        yield from self._rows("Virtual Disk", list(enumerate(self._virtual_disks())))
+        yield from self._rows("Network Port", list(enumerate(self._ports())))
+        yield from self._interrupts()
+        yield from self._power()
+
+    def _rows(self, table: str, rows: Sequence[tuple[int, str | None]]) -> Iterator[Block]:
+        counters = self.release.counters.get(table)
+        if counters:
+            name = self.release.object(table)
+            yield from (Block(table, row, name, instance, counters) for row, instance in rows)
+
+    def _cpu(self) -> Iterator[Block]:
+        row = 0
+        for place, group in enumerate(self.groups.printed):
+            name = f"{group.gid}:{group.name}"
+            for block in self._rows("Group Cpu", [(place, name)]):
+                yield block if group.vm else _kept(block, lambda counter: counter.name != _ONLY_VMS)
+            for world in group.worlds:
+                yield from self._rows("Vcpu", [(row, f"{name}:{world.number}:{world.label}")])
+                row += 1
+
+    def _memory(self) -> Iterator[Block]:
+        for group in self.groups.printed:
+            if not group.own:
+                yield from self._rows("Group Memory", [(group.of[0], f"{group.gid}:{group.name}")])
+
+    def _disks(self) -> Iterator[Block]:
+        scenario = self.layout.scenario
+        paths = [path for device in scenario.devices for path in device.paths]
+        for place, adapter in enumerate(scenario.adapters):
+            yield from self._rows("Physical Disk/adapter", [(place, adapter.name)])
+            yield from self._rows("Physical Disk Adapter", [(place, adapter.name)])
+            mine = [
+                (row, f"{adapter.name}:{path}") for row, path in enumerate(paths) if path.startswith(f"{adapter.name}:")
+            ]
+            yield from self._rows("Physical Disk", mine)
+        yield from self._devices()
+        yield from self._rows(
+            "Physical Disk NFS Volume", [(row, volume.name) for row, volume in enumerate(scenario.nfs)]
+        )
+
+    def _devices(self) -> Iterator[Block]:
+        users: dict[int, list[tuple[int, str | None]]] = {}
+        devices = self.layout.scenario.devices
+        for row, (target, group) in enumerate(self.layout.uses):
+            if target < len(devices):
+                leader = self.groups.printed[self.groups.by_source[group]].leader
+                users.setdefault(target, []).append((row, f"{devices[target].name}-{leader}"))
+        path = part = 0
+        for place, device in enumerate(devices):
+            yield from self._rows("Physical Disk SCSI Device", [(place, device.name)])
+            yield from self._rows("Physical Disk Path", list(enumerate(device.paths, path)))
+            yield from self._rows("Physical Disk Per-Device-Per-World", users.get(place, []))
+            parts = [(part + n, f"{device.name}-{n + 1}") for n in range(device.partitions)]
+            yield from self._rows("Physical Disk Partition", parts)
+            path += len(device.paths)
+            part += device.partitions
+
+    def _virtual_disks(self) -> Iterator[str]:
+        for vm in self.layout.vms:
+            yield vm.name
+            yield from (f"{vm.name}:{disk.slot}" for disk in vm.disks)
+
+    def _ports(self) -> Iterator[str]:
+        """Ports are numbered from the switch's first on; those of VMs from a place further on."""
+        number, before, guests = 0, -1, 0
+        for port in self.layout.ports:
+            first = self.release.first_port + port.switch * _PORTS_PER_SWITCH
+            if port.switch != before:
+                number, before, guests = first, port.switch, 0
+            switch = self.layout.scenario.switches[port.switch].name
+            if port.kind == "vm":
+                group = self.groups.printed[self.groups.by_source[int(self.layout.vm_group[port.number])]]
+                yield f"{switch}:{first + _FIRST_VM_PORT + guests}:{group.leader}:{port.name}"
+                guests += 1
+            else:
+                yield f"{switch}:{number}:{port.name}"
+                number += 1
+
+    def _interrupts(self) -> Iterator[Block]:
+        pcpus = self.layout.scenario.host.pcpus
+        for place, vector in enumerate(self.layout.vectors):
+            first = place * (1 + pcpus)
+            yield from self._rows("Interrupt Cookie", [(first, vector.cookie)])
+            each = [(first + 1 + n, f"{vector.cookie}:CPU{n}") for n in range(pcpus)]
+            for number in range(len(self.release.counters.get("Interrupt Cookie", ()))):
+                for block in self._rows("Interrupt Cookie", each):
+                    yield replace(block, counters=(block.counters[number],))
+
+    def _power(self) -> Iterator[Block]:
+        host = self.layout.scenario.host
+        counts = {"%C": _C_STATES, "%P": len(host.p_states_mhz), "%T": host.t_states}
+        counters = [
+            replace(counter, name=name, source=name)
+            for counter in self.release.counters.get("PCPU Power State", ())
+            for name in (counter.name.replace("#", str(n)) for n in range(counts[counter.name[:2]]))
+        ]
+        if counters and self.release.aperf != "none":
+            kind: Kind = "decimal" if self.release.aperf == "column" else "broken"
+            counters.append(Counter(_APERF, kind, default=False, source=_APERF))
+        for block in self._rows("PCPU Power State", [(n, f"PCPU {n}") for n in range(host.pcpus)]):
+            yield replace(block, counters=tuple(counters))
 
 
-def _cpu(of: Capture, base: int) -> Iterator[_Row]:
-    for group in of.groups:
-        name = f"{group.gid}:{group.name(base)}"
-        leave_out = frozenset() if group.vm else _ONLY_VMS
-        yield _row("Group Cpu", group.gid, instance=name, leave_out=leave_out)
-        for world in group.worlds:
-            label = f"{name}:{base + world.number}:{world.label(base, group.leader)}"
-            yield _row("Vcpu", group.gid, world.number, instance=label)
-
-
-def _memory(of: Capture, base: int) -> Iterator[_Row]:
-    for group in of.groups:
-        if not group.own:
-            yield _row("Group Memory", group.gid, instance=f"{group.gid}:{group.name(base)}")
-
-
-def _disks(of: Capture, base: int) -> Iterator[_Row]:
-    scenario = of.scenario
-    for adapter in scenario.adapters:
-        yield _row("Physical Disk/adapter", adapter.name, instance=adapter.name)
-        yield _row("Physical Disk Adapter", adapter.name, instance=adapter.name)
-        for device in scenario.devices:
-            for path in device.paths:
-                if path.startswith(f"{adapter.name}:"):
-                    yield _row("Physical Disk", device.name, path, instance=f"{adapter.name}:{path}")
-    for device in scenario.devices:
-        yield from _device(of, device, base)
-    for volume in scenario.nfs:
-        yield _row("Physical Disk NFS Volume", volume.name, instance=volume.name)
-
-
-def _device(of: Capture, device: Device, base: int) -> Iterator[_Row]:
-    yield _row("Physical Disk SCSI Device", device.name, instance=device.name)
-    for path in device.paths:
-        yield _row("Physical Disk Path", device.name, path, instance=path)
-    for group in of.groups:
-        if _uses(of, group, device.name):
-            instance = f"{device.name}-{base + group.leader}"
-            yield _row("Physical Disk Per-Device-Per-World", device.name, group.leader, instance=instance)
-    for part in range(1, device.partitions + 1):
-        yield _row("Physical Disk Partition", device.name, part, instance=f"{device.name}-{part}")
-
-
-def _uses(of: Capture, group: Group, device: str) -> bool:
-    if group.vm:
-        return any(disk.target == device for disk in group.vm.disks)
-    return group.label == "hostd" and device == of.scenario.devices[0].name
-
-
-def _virtual_disks(of: Capture) -> Iterator[_Row]:
-    for group in of.groups:
-        if group.vm:
-            yield _row("Virtual Disk", group.gid, None, instance=group.vm.name)
-            for disk in group.vm.disks:
-                yield _row("Virtual Disk", group.gid, disk.slot, instance=f"{group.vm.name}:{disk.slot}")
-
-
-def _network(of: Capture, base: int) -> Iterator[_Row]:
-    for number, switch in enumerate(of.scenario.switches):
-        first = _FIRST_PORT + number * _PORTS_PER_SWITCH
-        port = first
-
-        def named(client: str, at: int, name: str = switch.name) -> str:
-            return f"{name}:{at}:{client}"
-
-        yield _row("Network Port", "quiet", instance=named("Management", port))
-        for nic in switch.uplinks:
-            yield _row("Network Port", "uplink", nic.name, instance=named(nic.name, port + 1))
-            yield _row("Network Port", "quiet", instance=named(f"Shadow of {nic.name}", port + 2))
-            port += 2
-        for vmk in switch.vmkernel:
-            port += 1
-            yield _row("Network Port", "vmk", vmk, instance=named(vmk, port))
-        guests = [group for group in of.groups if group.vm and group.vm.switch == switch.name]
-        for n, group in enumerate(guests):
-            client = f"{base + group.leader}:{group.label}"
-            yield _row("Network Port", "vm", group.gid, instance=named(client, first + _FIRST_VM_PORT + n))
-
-
-def _interrupts(of: Capture) -> Iterator[_Row]:
-    scenario = of.scenario
-    count = len(scenario.adapters) + sum(len(switch.uplinks) for switch in scenario.switches)
-    cookies = [f"0x{0x21 + n:x}" for n in range(count)]
-    for number, cookie in enumerate((*cookies, "0xef", "0xf6")):
-        yield _row("Interrupt Cookie", number, None, instance=cookie)
-        for counter in COUNTERS["Interrupt Cookie"]:
-            for cpu in range(scenario.host.pcpus):
-                yield ("Interrupt Cookie", number, cpu), f"{cookie}:CPU{cpu}", (counter,)
-
-
-def _power(of: Capture) -> Iterator[_Row]:
-    host = of.scenario.host
-    names = [f"%C-State C{n}" for n in range(3)]
-    names += [f"%P-State P{n}" for n in range(len(host.p_states_mhz))]
-    names += [f"%T-State T{n}" for n in range(host.t_states)]
-    counters = tuple(Counter(name, whole=False, default=False) for name in (*names, "% of aperf/mperf"))
-    for pcpu in range(host.pcpus):
-        yield ("PCPU Power State", pcpu, None), f"PCPU {pcpu}", counters
+def _numbered(count: int) -> list[tuple[int, str | None]]:
+    return [(n, f"{n}") for n in range(count)]

@@ -1,171 +1,165 @@
-"""What esxtop prints for memory: the host's, each NUMA node's, each group's."""
+"""What esxtop prints for memory: the host's and each group's.
+
+-1 is "no limit" or "not applicable", -3 "normal" shares, as in real captures. The first node of a wide VM stands for
+all its home nodes (assumption: a cell holds one number).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse.simulate.model.memory import COMPRESSION
+from esxparse.simulate.model.once import OncePerLayout
+from esxparse.simulate.model.places import BALLOON_MAX, fixed_of, managed, min_free, process_mb
 
 if TYPE_CHECKING:
-    from esxparse.simulate.model.engine import Capture, Snapshot
-    from esxparse.simulate.esxtop.columns import Key
-    from esxparse.simulate.host import Vm
-    from esxparse.simulate.model.memory import VmMemory
-    from esxparse.simulate.model.worlds import Group
+    from esxparse.simulate.model.layout import Layout
+    from esxparse.simulate.model.sample import Numbers, Snapshot
 
-__all__ = ["MEMORY_TABLES"]
+__all__ = ["rows"]
 
-Values = Mapping[str, float]
-_PROCESS_MB = 11.5  # a user world process, per world
-_OVERHEAD_MB = 45.0  # a VM's overhead: a fixed part and one that grows with it
-_OVERHEAD_PART = 0.0085
-_BALLOON_MAX = 0.65
-_COMPRESSION = 0.5
+Rows = dict[str, "Numbers | float"]
 
 
-def _overhead(vm: Vm) -> float:
-    return _OVERHEAD_MB + vm.memory_mb * _OVERHEAD_PART
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What does not change: rows of the host, of all groups, and of VMs (along these)."""
+
+    overcommit: float
+    host: Rows
+    groups: Rows
+    vms: Rows
 
 
-def _process(group: Group) -> float:
-    return _PROCESS_MB * len(group.worlds)
-
-
-def _consumed(now: Snapshot, of: Capture, node: int | None = None) -> float:
-    """Machine memory behind VMs and processes, in MB; if `node` is given, that node's VMs and part of the processes."""
-    vms = [
-        now.memory[group.gid].consumed + _overhead(group.vm)
-        for group in of.groups
-        if group.vm and node in {None, group.vm.node}
-    ]
-    processes = fsum(_process(group) for group in of.groups if not group.own and not group.vm)
-    return fsum(vms) + (processes if node is None else processes / of.scenario.host.sockets)
-
-
-def _overcommit(_key: Key, _now: Snapshot, of: Capture) -> Values:
-    host = of.scenario.host
-    asked = fsum(group.vm.memory_mb + _overhead(group.vm) for group in of.groups if group.vm)
-    ratio = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
-    return {f"Memory Overcommit ({span} Minute Avg)": ratio for span in ("1", "5", "15")}
-
-
-def _host(_key: Key, now: Snapshot, of: Capture) -> Values:
-    host = of.scenario.host
-    rows = list(now.memory.values())
-    other = _consumed(now, of)
-    managed = host.memory_mb - 64.0
-    reserved = host.kernel_mb + fsum(_overhead(group.vm) for group in of.groups if group.vm)
-    shared = fsum(row.shared for row in rows)
-    compressed = fsum(row.compressed for row in rows)
+def rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
+    """The rows of every table of memory."""
+    overcommit = _fixed(layout).overcommit
     return {
-        "Machine MBytes": float(host.memory_mb),
-        "Kernel MBytes": float(host.kernel_mb),
+        "Memory/overcommit": {f"Memory Overcommit ({span} Minute Avg)": overcommit for span in ("1", "5", "15")},
+        "Memory": _host(now, layout),
+        "Group Memory": _groups(now, layout),
+    }
+
+
+def _make(layout: Layout) -> _Fixed:
+    host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
+    overhead = fsum(fixed.overhead.tolist())
+    process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
+    asked = fsum((fixed.size + fixed.overhead).tolist())
+    reserved = host.kernel_mb + overhead
+    # -1 for the others
+    limits = np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64)
+    return _Fixed(
+        overcommit=max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0),
+        host={
+            "Machine MBytes": float(host.memory_mb),
+            "Kernel MBytes": float(host.kernel_mb),
+            "Kernel Managed MBytes": managed(host),
+            "Kernel MinFree MBytes": min_free(host),
+            "Kernel Reserved MBytes": reserved,
+            "Kernel Unreserved MBytes": managed(host) - reserved,
+            "Memctl Max MBytes": fsum((fixed.size * BALLOON_MAX * fixed.balloon).tolist()),
+        },
+        groups={
+            "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
+            "Alloc Max": np.full(len(groups), -1.0),
+            "Alloc Shares": -3.0,
+            "Alloc Min Limited": -1.0,
+            "Commit Pages Per Share": np.full(len(groups), -1.0),
+            "Memory Size MBytes": process * 2.4,
+            "Memory Granted Size MBytes": process,
+            "Memory Consumed Size MBytes": process,
+            "Target Size MBytes": process * 1.1,
+            "Touched MBytes": process * 0.3,
+            "Commit Target MBytes": process,
+        },
+        vms={
+            "Alloc Min": fixed.reserved,
+            "Alloc Max": limits,
+            "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
+            "Memory Size MBytes": fixed.size,
+            "Target Size MBytes": fixed.allowed + fixed.overhead,
+            "Memctl?": fixed.balloon,
+            "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
+            "Overhead MBytes": fixed.overhead * 0.8,
+            "Overhead Max MBytes": fixed.overhead,
+            "Commit Pages Per Share": np.full(len(vms), 256.0),
+        },
+    )
+
+
+_fixed = OncePerLayout(_make)
+
+
+def _host(now: Snapshot, layout: Layout) -> Rows:
+    host, memory, fixed = now.host, now.memory, fixed_of(layout)
+    # machine memory behind VMs and processes
+    other = fsum((memory.consumed + fixed.overhead).tolist()) + fixed.processes
+    shared = fsum(memory.shared.tolist())
+    compressed = fsum(memory.compressed.tolist())
+    return {
+        **_fixed(layout).host,
         "NonKernel MBytes": other,
         "Free MBytes": host.memory_mb - host.kernel_mb - other,
-        "Kernel Managed MBytes": managed,
-        "Kernel MinFree MBytes": _min_free(managed),
-        "Kernel Reserved MBytes": reserved,
-        "Kernel Unreserved MBytes": managed - reserved,
+        "Kernel State": memory.state,
         "PShare Shared MBytes": shared * 1.1,
         "PShare Common MBytes": shared * 0.1,
         "PShare Savings MBytes": shared,
-        "Swap Used MBytes": fsum(row.swapped for row in rows),
-        "Swap Target MBytes": fsum(row.swap_target for row in rows),
-        "Swap MBytes Read/sec": fsum(row.swap_in for row in rows),
-        "Swap MBytes Write/sec": fsum(row.swap_out for row in rows),
+        "Swap Used MBytes": fsum(memory.swapped.tolist()),
+        "Swap Target MBytes": fsum(memory.swap_target.tolist()),
+        "Swap MBytes Read/sec": fsum(memory.swap_in.tolist()),
+        "Swap MBytes Write/sec": fsum(memory.swap_out.tolist()),
         "Total Compressed MBytes": compressed,
-        "Total Saved By Compression MBytes": compressed * (1.0 - _COMPRESSION),
-        "Memctl Current MBytes": fsum(row.balloon for row in rows),
-        "Memctl Target MBytes": fsum(row.balloon_target for row in rows),
-        "Memctl Max MBytes": fsum(group.vm.memory_mb * _BALLOON_MAX for group in of.groups if group.vm),
+        "Total Saved By Compression MBytes": compressed * (1.0 - COMPRESSION),
+        "Memctl Current MBytes": fsum(memory.balloon.tolist()),
+        "Memctl Target MBytes": fsum(memory.balloon_target.tolist()),
     }
 
 
-def _min_free(managed: float) -> float:
-    """The sliding scale of `Mem.MinFreePct`: 6 % of the first 4 GB, 4 % to 12 GB, 2 % to 28 GB, 1 % of the rest."""
-    steps = ((4096.0, 0.06), (8192.0, 0.04), (16384.0, 0.02), (managed, 0.01))
-    left, total = managed, 0.0
-    for size, part in steps:
-        total += min(left, size) * part
-        left = max(0.0, left - size)
-    return total
+def _groups(now: Snapshot, layout: Layout) -> Rows:
+    fixed, count = _fixed(layout), len(layout.groups)
+    groups: Rows = dict(fixed.groups)
+    for counter, values in {**fixed.vms, **_vms(now, layout)}.items():
+        others = fixed.groups.get(counter)
+        column = np.zeros(count) if others is None else np.array(others)
+        column[layout.vm_group] = values
+        groups[counter] = column
+    return groups
 
 
-def _node(key: Key, now: Snapshot, of: Capture) -> Values:
-    node = cast("int", key[1])
-    host = of.scenario.host
-    capacity = (host.memory_mb - host.kernel_mb) / host.sockets
-    return {"% Processor Time": now.nodes[node].used, "Free MBytes": capacity - _consumed(now, of, node)}
-
-
-def _group_memory(key: Key, now: Snapshot, of: Capture) -> Values:
-    group = next(group for group in of.groups if group.gid == key[1])
-    common = {
-        "Members": float(len(group.worlds)),
-        "Alloc Max": -1.0,
-        "Alloc Shares": -3.0,
-        "Alloc Min Limited": -1.0,
-        "Commit Pages Per Share": -1.0,
-    }
-    if group.vm is None:
-        size = _process(group)
-        return {
-            **common,
-            "Memory Size MBytes": size * 2.4,
-            "Memory Granted Size MBytes": size,
-            "Memory Consumed Size MBytes": size,
-            "Target Size MBytes": size * 1.1,
-            "Touched MBytes": size * 0.3,
-            "Commit Target MBytes": size,
-        }
-    return {**common, **_vm_memory(group.vm, now.memory[group.gid])}
-
-
-def _vm_memory(vm: Vm, row: VmMemory) -> dict[str, float]:
-    overhead = _overhead(vm)
-    active_pct = 100.0 * row.active / vm.memory_mb
+def _vms(now: Snapshot, layout: Layout) -> Rows:
+    """What changes from sample to sample, along the VMs."""
+    memory, fixed = now.memory, fixed_of(layout)
+    active = 100.0 * memory.active / fixed.size
     return {
-        "Alloc Max": float(vm.memory_limit_mb) if vm.memory_limit_mb else -1.0,
-        "Numa Home Nodes": float(vm.node),
-        "Numa Local Memory MBytes": row.consumed,
-        "Numa % Local": 100.0,
-        "Memory Size MBytes": float(vm.memory_mb),
-        "Memory Granted Size MBytes": row.granted,
-        "Memory Consumed Size MBytes": row.consumed,
-        "Target Size MBytes": min(float(vm.memory_mb), float(vm.memory_limit_mb or vm.memory_mb)) + overhead,
-        "Touched MBytes": row.active,
-        "Touched Write MBytes": row.active * 0.4,
-        "% Active Estimate": active_pct,
-        "% Active Slow Estimate": active_pct,
-        "% Active Fast Estimate": active_pct * 1.05,
-        "% Active Next Estimate": active_pct * 0.98,
-        "Memctl?": 1.0,
-        "Memctl MBytes": row.balloon,
-        "Memctl Target MBytes": row.balloon_target,
-        "Memctl Max MBytes": vm.memory_mb * _BALLOON_MAX,
-        "Swapped MBytes": row.swapped,
-        "Swap Target MBytes": row.swap_target,
-        "Swap Read MBytes/sec": row.swap_in,
-        "Swap Written MBytes/sec": row.swap_out,
-        "Zero MBytes": row.shared * 0.5,
-        "Shared MBytes": row.shared * 1.1,
-        "Shared Saved MBytes": row.shared,
-        "Copy On Write Hint MBytes": row.shared * 0.2,
-        "Overhead MBytes": overhead * 0.8,
-        "Overhead Max MBytes": overhead,
-        "Commit Target MBytes": row.consumed,
-        "Commit Pages Per Share": 256.0,
-        "Compressed Memory MBytes": row.compressed,
-        "Used Compressed Memory MBytes": row.compressed * _COMPRESSION,
-        "Compression MBytes/sec": row.zip_rate,
-        "Decompression MBytes/sec": row.unzip_rate,
+        "Numa Remote Memory MBytes": memory.remote,
+        "Numa Local Memory MBytes": memory.consumed - memory.remote,
+        "Numa % Local": 100.0 * (1.0 - memory.remote / np.maximum(1e-9, memory.consumed)),
+        "Memory Granted Size MBytes": memory.granted,
+        "Memory Consumed Size MBytes": memory.consumed,
+        "Touched MBytes": memory.active,
+        "Touched Write MBytes": memory.active * 0.4,
+        "% Active Estimate": active,
+        "% Active Slow Estimate": active,
+        "% Active Fast Estimate": active * 1.05,
+        "% Active Next Estimate": active * 0.98,
+        "Memctl MBytes": memory.balloon,
+        "Memctl Target MBytes": memory.balloon_target,
+        "Swapped MBytes": memory.swapped,
+        "Swap Target MBytes": memory.swap_target,
+        "Swap Read MBytes/sec": memory.swap_in,
+        "Swap Written MBytes/sec": memory.swap_out,
+        "Zero MBytes": memory.shared * 0.5,
+        "Shared MBytes": memory.shared * 1.1,
+        "Shared Saved MBytes": memory.shared,
+        "Copy On Write Hint MBytes": memory.shared * 0.2,
+        "Commit Target MBytes": memory.consumed,
+        "Compressed Memory MBytes": memory.compressed,
+        "Used Compressed Memory MBytes": memory.compressed * COMPRESSION,
+        "Compression MBytes/sec": memory.zip_rate,
+        "Decompression MBytes/sec": memory.unzip_rate,
     }
-
-
-MEMORY_TABLES: dict[str, Callable[[Key, Snapshot, Capture], Values]] = {
-    "Memory/overcommit": _overcommit,
-    "Memory": _host,
-    "Numa Node": _node,
-    "Group Memory": _group_memory,
-}
-"""Functions by table of counters (a key of `counters.COUNTERS`)."""

@@ -1,127 +1,168 @@
 r"""Writes a simulated capture as `esxtop -b` writes it, byte for byte in its grammar.
 
 Grammar: one physical line per sample after the header, LF, every cell quoted, first cell `(PDH-CSV 4.0) (UTC)(0)`,
-times `MM/DD/YYYY HH:MM:SS` in UTC, whole numbers or two decimals as each counter has them.
+times `MM/DD/YYYY HH:MM:SS` in UTC, whole numbers or two decimals as each counter has them. Columns are those of the
+first moment; they stay.
 
-Releases
+Releases (`releases/*.toml` say all of it, each with its evidence)
 --------
-6.7 (default)  first world id 2097153, `PCPU Power State(PCPU n)\% of aperf/mperf` an ordinary column (assumption: no
-               6.7 capture with all counters could be had; pieced together from what readers of such files expect)
-6.5            first world id 65537; with all counters the A/MPERF cells are broken as that release breaks them:
-               `   -` in the header and `    73.1` in rows, unquoted, without the comma that should follow (evidence)
+6.5            evidence for objects, counters, order, decimals and world ids: a capture of all counters. With all
+               counters the A/MPERF cells are broken as that release breaks them: `   -` in the header and `    73.1`
+               in rows, unquoted, without the comma that should follow
+6.0            evidence: first world id, groups 1:idle and 2:system, a comma at the end of every line
+5.0, 5.1, 5.5  evidence: header cells of NFS volumes, virtual disks, groups and ports of some 5.x
+4.1            evidence: lists of the counters of Memory (duplicate names and all) and Group Cpu, Interrupt Vector
+6.7 (default)  evidence: world ids, the name `% of aperf/mperf`
+7.0            evidence: a counter `Exclusive Affinity` that holds texts
+8.0, 4.0, 3.5  assumption, but for what VMware's texts say of worlds in 3.5
 
-Without all counters (`-b` alone) the columns are the default fields, and every line ends in a comma (evidence for the
-comma; which fields are default is general knowledge).
+Assumptions
+-----------
+* Which counters are default fields (`-b` without `-a`): general knowledge. That every line then ends in a comma is
+  evidence; with `-a` too it is assumed for the releases up to 6.0.
+* The place of Numa Node, NFS volumes and roles of VSAN among the objects, and most counters of the roles.
+* A bias other than UTC (`utc_offset`), as resxtop on Windows might print it: `(Pacific Daylight Time)(420)`, times
+  local, local time + bias = UTC. esxtop itself always writes UTC.
+* What the host is called in the paths: the scenario's name for it; captures with a short name, an address or
+  `localhost` are known, see `host`.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
 import tempfile
+from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, cast
 
 from esxparse.errors import EsxparseError
-from esxparse.simulate.esxtop.columns import Block, Key, blocks
-from esxparse.simulate.esxtop.rows import values
-from esxparse.simulate.model.worlds import WORLD_BASE
+from esxparse.simulate.esxtop.cells import joined, lines
+from esxparse.simulate.esxtop.columns import blocks
+from esxparse.simulate.esxtop.groups import groups_of
+from esxparse.simulate.esxtop.releases import release_of
+from esxparse.simulate.esxtop.rows import numbers, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from esxparse.simulate.model.engine import Capture, Snapshot
+    from esxparse.simulate.esxtop.columns import Block
+    from esxparse.simulate.model.engine import Capture
+    from esxparse.simulate.model.sample import Numbers
 
 __all__ = ["esxtop_lines", "write_esxtop"]
 
-Release = Literal["6.5", "6.7"]
-
-_FIRST_CELL = '"(PDH-CSV 4.0) (UTC)(0)"'
-_APERF = "% of aperf/mperf"
+_BROKEN_NAME = b"   -"
+_FOREVER = 24 * 60  # minutes: no zone is further from UTC
 
 
 def write_esxtop(
-    target: str | os.PathLike[str] | IO[bytes], capture: Capture, *, release: Release = "6.7", all_counters: bool = True
+    target: str | os.PathLike[str] | IO[bytes],
+    capture: Capture,
+    *,
+    release: str = "6.7",
+    all_counters: bool = True,
+    only: Sequence[str] | None = None,
+    host: str | None = None,
+    utc_offset: int = 0,
+    zone: str | None = None,
 ) -> int:
-    """Write `capture` to a path or to an open binary handle; gives the number of bytes written.
+    """Write `capture` to a path or to an open binary handle; gives the number of bytes of the capture.
 
-    A path is written beside and moved into place when complete, so that nobody meets half a file.
+    A path is written beside and moved into place when complete, so that nobody meets half a file; one that ends in
+    `.gz` or `.bz2` is compressed. See `esxtop_lines` for the other arguments.
 
     Raises:
-        EsxparseError: a release this writer has no grammar for, or a path that cannot be written.
+        EsxparseError: what `esxtop_lines` refuses, or a path that cannot be written.
     """
-    lines = esxtop_lines(capture, release=release, all_counters=all_counters)
+    made = esxtop_lines(
+        capture, release=release, all_counters=all_counters, only=only, host=host, utc_offset=utc_offset, zone=zone
+    )
     if not isinstance(target, str | os.PathLike):
-        return sum(target.write(line) for line in lines)
+        return sum(target.write(line) for line in made)
     path = Path(target)
     try:
-        return _write_beside(path, lines)
+        return _write_beside(path, made)
     except OSError as error:
         message = f"cannot write {path}: {error.strerror}. Check that the folder is there and may be written."
         raise EsxparseError(message) from error
 
 
-def esxtop_lines(capture: Capture, *, release: Release = "6.7", all_counters: bool = True) -> Iterator[bytes]:
-    """The lines of the file, header first, each with its newline.
+def esxtop_lines(
+    capture: Capture,
+    *,
+    release: str = "6.7",
+    all_counters: bool = True,
+    only: Sequence[str] | None = None,
+    host: str | None = None,
+    utc_offset: int = 0,
+    zone: str | None = None,
+) -> Iterator[bytes]:
+    r"""The lines of the file, header first, each with its newline.
+
+    Args:
+        capture: What to write.
+        release: Whose grammar, as `release_names` lists them.
+        all_counters: As `-a` does; else the default fields.
+        only: Objects (`Group Cpu`), counters (`% Ready`) or `object(instance)\counter` to write, `*` for any text.
+        host: What the host is called in the paths (the scenario's name for it).
+        utc_offset: Minutes that the printed times are ahead of UTC; the header has the bias, its negative.
+        zone: What the header calls the zone.
 
     Raises:
-        EsxparseError: a release this writer has no grammar for.
+        EsxparseError: a release there is no grammar for, or `only` names what the capture does not have.
     """
-    if release not in WORLD_BASE:
-        message = f"no esxtop grammar for release {release!r}. There are: {', '.join(WORLD_BASE)}."
+    how = release_of(release)
+    first = _first_cell(utc_offset, zone)
+    groups = groups_of(capture.layout, how)
+    columns = blocks(capture.layout, how, groups, all_counters=all_counters, only=only)
+    places = places_of(capture.layout, groups, columns)
+    comma = how.end_comma == "always" or (how.end_comma == "default" and not all_counters)
+    end = b",\n" if comma else b"\n"
+    yield _header(first, host or capture.scenario.host.name, columns) + end
+
+    def rows() -> Iterator[tuple[bytes, Numbers]]:
+        for now in capture:
+            moment = (now.time + timedelta(minutes=utc_offset)).strftime("%m/%d/%Y %H:%M:%S")
+            yield moment.encode(), numbers(places, capture.layout, now)
+
+    yield from lines([counter for block in columns for counter in block.counters], rows(), end)
+
+
+def _first_cell(utc_offset: int, zone: str | None) -> bytes:
+    if abs(utc_offset) >= _FOREVER:
+        message = f"utc_offset is {utc_offset} minutes. Give less than a day, as -420 for seven hours behind UTC."
         raise EsxparseError(message)
-    columns = blocks(capture, WORLD_BASE[release], all_counters)
-    broken = release == "6.5"
-    end = "\n" if all_counters else ",\n"
-    host = capture.scenario.host.name
-    names = [
-        None if broken and counter.name == _APERF else _path(host, block, counter.name)
-        for block in columns
-        for counter in block.counters
-    ]
-    yield (_join(_FIRST_CELL, [None if name is None else f'"{name}"' for name in names], "   -") + end).encode()
-    cells = [
-        None if broken and counter.name == _APERF else '"%.0f"' if counter.whole else '"%.2f"'
-        for block in columns
-        for counter in block.counters
-    ]
-    template = _join('"%s"', cells, "%8.1f") + end
-    for snapshot in capture:
-        moment = snapshot.time.strftime("%m/%d/%Y %H:%M:%S")
-        yield (template % (moment, *_cells(capture, columns, snapshot))).encode()
+    hours, minutes = divmod(abs(utc_offset), 60)
+    sign = "-" if utc_offset < 0 else "+"
+    name = zone or (f"UTC{sign}{hours:02}:{minutes:02}" if utc_offset else "UTC")
+    return f"(PDH-CSV 4.0) ({name})({-utc_offset})".encode()
 
 
-def _cells(capture: Capture, columns: Sequence[Block], snapshot: Snapshot) -> list[float]:
-    row: list[float] = []
-    known: dict[Key, Mapping[str, float]] = {}
+def _header(first: bytes, host: str, columns: Sequence[Block]) -> bytes:
+    cells, broken = [first], []
     for block in columns:
-        have = known.get(block.key)
-        if have is None:
-            have = known[block.key] = values(block.key, snapshot, capture)
-        row += [have.get(counter.name, 0.0) for counter in block.counters]
-    return row
+        head = f"\\\\{host}\\{block.head}\\"
+        for counter in block.counters:
+            if counter.kind == "broken":
+                broken.append(len(cells))
+            cells.append(_BROKEN_NAME if counter.kind == "broken" else f"{head}{counter.name}".encode())
+    return joined(cells, broken)
 
 
-def _path(host: str, block: Block, counter: str) -> str:
-    instance = "" if block.instance is None else f"({block.instance})"
-    return f"\\\\{host}\\{block.object}{instance}\\{counter}"
-
-
-def _join(first: str, cells: Sequence[str | None], broken: str) -> str:
-    """Join cells by commas; None stands for a broken cell, which no comma follows."""
-    parts = [first]
-    comma = ","
-    for cell in cells:
-        parts.append(comma)
-        parts.append(broken if cell is None else cell)
-        comma = "" if cell is None else ","
-    return "".join(parts)
-
-
-def _write_beside(path: Path, lines: Iterator[bytes]) -> int:
+def _write_beside(path: Path, made: Iterable[bytes]) -> int:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as out:
-            size = sum(out.write(line) for line in lines)
+        with ExitStack() as stack:
+            out: IO[bytes] = stack.enter_context(os.fdopen(handle, "wb"))
+            if path.suffix == ".gz":
+                # without name and time in it, so that the same capture gives the same bytes
+                out = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", 6, out, mtime=0)))
+            elif path.suffix == ".bz2":
+                out = stack.enter_context(bz2.open(out, "wb"))
+            size = sum(out.write(line) for line in made)
         Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException:

@@ -1,8 +1,12 @@
 """CPU of the whole host in one sample: worlds, PCPUs and NUMA nodes whose times agree with one another.
 
-`schedule.py` says what each vCPU gets; here the worlds that serve it are added, run time is laid on PCPUs, clocks and
-hyper-threading turn run into used time, and VMkernel time is charged to those it served (system) and taken from those
-it interrupted (overlap). So the used time of all worlds is the used time of all PCPUs, and likewise run and util.
+`schedule` says what each vCPU gets; here the worlds that serve it are added (`kernel`), run time is laid on PCPUs,
+clocks and hyper-threading turn run into used time, and VMkernel time is charged to those it served (system) and taken
+from those it interrupted (overlap). So the used time of all worlds is the used time of all PCPUs, and likewise run and
+util.
+
+Slow clocks (power policies, caps) make the same work run longer. So does memory on another node: at worst
+`remote_part` of run time is waiting for it, which is memory latency, as is waiting for swapped pages.
 """
 
 from __future__ import annotations
@@ -11,256 +15,329 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.model.power import PcpuPower, pcpu_power
-from esxparse.simulate.model.schedule import HT_LOSS, Turn, Want, pcpu_shares, run_node
+import numpy as np
+
+from esxparse.simulate.model.interrupts import bound
+from esxparse.simulate.model.kernel import work_of, worlds_of
+from esxparse.simulate.model.once import OncePerLayout
+from esxparse.simulate.model.power import pcpu_power, slowdown
+from esxparse.simulate.model.sample import NodeTimes, PcpuTimes, WorldTimes
+from esxparse.simulate.model.schedule import HT_LOSS, Wants, fit_helpers, pcpu_shares, run_nodes
+from esxparse.simulate.model.sums import added
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
-
-    from esxparse.simulate.host import Host, Load, Vm
+    from esxparse.simulate.host import Host
+    from esxparse.simulate.model.kernel import Work
+    from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.noise import Noise
-    from esxparse.simulate.model.worlds import Group, World
+    from esxparse.simulate.model.sample import Interrupts, Loads, MemorySample, Numbers, StorageSample
 
-__all__ = ["CpuSample", "Guest", "NodeTimes", "PcpuTimes", "WorldTimes", "run_host"]
+__all__ = ["CpuSample", "CpuState", "run_host"]
 
 _DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
-_NET_US = 1.1  # VMkernel microseconds for one packet, in the VM's network world
-_DISK_US = 9.0  # for one command, in the VM's PVSCSI world
-_SYS_DISK_US = 5.0  # and in the context of the vCPU that asked
-_SYS_NET_US = 0.35
+_IDLE_DEMAND = 4.0
+_BLOCKED = 0.2  # of a vCPU's idle time, at most, it is blocked in the VMkernel for another reason
+_MOST_RUN = 97.0  # percent, of a world that is no vCPU
+_MOST_BOUND = 90.0  # percent, of interrupts in each of the VMkernel's own worlds
+_SYSTEM_PART = 0.9  # of used time, at most, that is system time
+_MOST_REMOTE = 0.9  # of run time, at most, is waiting for memory of another node
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
-    """What a VM brings to the CPU: its load, its swap wait (0..1), commands per second, their part of those wanted."""
+class CpuState:
+    """What outlives a sample: used per run of each node, by which limits in MHz are turned into run time, and demand.
 
-    load: Load
-    swap_wait: float
-    commands: float
-    done: float
+    `demand` along the worlds is the running mean behind `% Demand`.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class WorldTimes:
-    """Times of one world in percent of the sample, events per second; `idler` marks the idle worlds."""
-
-    run: float = 0.0
-    ready: float = 0.0
-    costop: float = 0.0
-    wait: float = 0.0
-    idle: float = 0.0
-    swap_wait: float = 0.0
-    max_limited: float = 0.0
-    used: float = 0.0
-    system: float = 0.0
-    overlap: float = 0.0
-    latency: float = 0.0
-    demand: float = 0.0
-    switches: float = 0.0
-    migrates: float = 0.0
-    expires: float = 0.0
-    wakeups: float = 0.0
-    pcpu: int = 0
-    idler: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PcpuTimes:
-    """One PCPU: not idle (`util`), the same in nominal cycles (`used`), its core not idle, and its power states."""
-
-    util: float
-    used: float
-    core_util: float
-    power: PcpuPower
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTimes:
-    """One NUMA node: mean used time of its PCPUs, and used per run (`speed`), of which hyper-threading's part."""
-
-    used: float
-    speed: float
-    threading: float
+    speeds: Numbers
+    demand: Numbers
 
 
 @dataclass(frozen=True, slots=True)
 class CpuSample:
     """What `run_host` gives."""
 
-    worlds: Mapping[int, WorldTimes]
-    pcpus: tuple[PcpuTimes, ...]
-    nodes: tuple[NodeTimes, ...]
+    worlds: WorldTimes
+    pcpus: PcpuTimes
+    nodes: NodeTimes
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What does not change: labels of noise; along the vCPUs what their VM's scenario says of them."""
+
+    helper_labels: tuple[str, ...]
+    vcpu_labels: tuple[str, ...]
+    pcpu_labels: tuple[str, ...]
+    place_labels: tuple[str, ...]
+    placed: Index
+    """Places among the worlds of those with a place on a PCPU to be drawn: all but idle ones."""
+    pcpu_node: Index
+    events: Numbers
+    """[worlds] scheduling events per percent of run time."""
+    limit_mhz: Numbers
+    reserved_mhz: Numbers
+    shares: Numbers
+    siblings: Numbers
+    spread: Numbers
+
+
+def _make(layout: Layout) -> _Fixed:
+    host, worlds = layout.scenario.host, layout.worlds
+    vms = [layout.vms[vm] for vm in layout.world_vm[layout.vcpus].tolist()]
+    placed = [place for place, world in enumerate(worlds) if world.kind != "idle"]
+    return _Fixed(
+        helper_labels=tuple(f"world/{worlds[place].number}" for place in worlds_of(layout).helpers.tolist()),
+        vcpu_labels=tuple(
+            f"{vm.name}/vcpu{worlds[place].index}" for vm, place in zip(vms, layout.vcpus.tolist(), strict=True)
+        ),
+        pcpu_labels=tuple(f"pcpu/{number}" for number in range(host.pcpus)),
+        place_labels=tuple(f"place/{worlds[place].number}" for place in placed),
+        placed=np.array(placed, dtype=np.intp),
+        pcpu_node=np.repeat(np.arange(host.sockets), host.pcpus_per_node),
+        events=np.array([12.0 if world.kind == "vcpu" else 25.0 for world in worlds]),
+        limit_mhz=np.array([vm.cpu_limit_mhz or np.inf for vm in vms], dtype=np.float64),
+        reserved_mhz=np.array([vm.cpu_reservation_mhz for vm in vms], dtype=np.float64),
+        shares=np.array([vm.shares_per_vcpu for vm in vms], dtype=np.float64),
+        siblings=np.array([vm.vcpus for vm in vms], dtype=np.float64),
+        spread=np.array([0.6 * vm.jitter for vm in vms], dtype=np.float64),
+    )
+
+
+_fixed = OncePerLayout(_make)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One world on its way: where it runs, its turn, and VMkernel time on its behalf."""
+    """Times on their way, percent along the worlds; idle worlds still have nothing.
 
-    world: World
-    node: int
-    turn: Turn
-    system: float
+    `run` leaves out `bound`, what each world runs of interrupts on PCPUs they are bound to (`pinned`, 0..1).
+    """
+
+    run: Numbers
+    ready: Numbers
+    costop: Numbers
+    idle: Numbers
+    swap_wait: Numbers
+    max_limited: Numbers
+    bound: Numbers
+    pinned: Numbers
+    remote: Numbers
 
 
 def run_host(
+    layout: Layout,
     host: Host,
-    groups: Sequence[Group],
-    guests: Mapping[int, Guest],
+    loads: Loads,
+    memory: MemorySample,
+    storage: StorageSample,
     *,
+    before: CpuState | None,
+    interrupts: Interrupts | None,
     noise: Noise,
-    speeds: Sequence[float],
-    demand: MutableMapping[int, float],
     interval: float,
-) -> CpuSample:
-    """One sample of `interval` seconds of every world and PCPU.
-
-    `guests` is by group id. `speeds` are the nodes' used per run of the sample before (empty at first), by which CPU
-    limits, being in MHz, are turned into run time. `demand` is updated in place: the running means behind `% Demand`.
-    """
-    speeds = speeds or [host.all_core_mhz / host.mhz] * host.sockets
-    parts: list[_Part] = []
-    for number, group in enumerate(groups):
-        node = group.vm.node if group.vm else number % host.sockets
-        guest = guests.get(group.gid)
-        parts += [_helper(world, node, guest, noise) for world in group.worlds if world.kind not in _LATER]
-    for node in range(host.sockets):
-        taken = fsum(part.turn.run for part in parts if part.node == node) / 100.0
-        worlds = [(world, group, vm) for group, vm in _on_node(groups, node) for world in _vcpus(group)]
-        wants = [
-            _want(world, vm, guests[group.gid], host, speed=speeds[node], noise=noise) for world, group, vm in worlds
-        ]
-        turns = run_node(wants, host.pcpus_per_node, taken)
-        parts += [
-            _Part(world, node, turn, _system(guests[group.gid], vm))
-            for (world, group, vm), turn in zip(worlds, turns, strict=True)
-        ]
-    pcpus, nodes = _pcpus(host, parts, noise)
-    times = _times(host, parts, nodes, noise=noise, demand=demand, interval=interval)
-    idlers = [world for group in groups for world in group.worlds if world.kind == "idle"]
-    return CpuSample(times | {world.number: _idle(world, pcpus[world.index]) for world in idlers}, pcpus, nodes)
+) -> tuple[CpuState, CpuSample]:
+    """One sample of `interval` seconds of every world and PCPU; `interrupts` are those of the sample before."""
+    speeds = np.full(host.sockets, host.all_core_mhz / host.mhz) if before is None else before.speeds
+    work = work_of(layout, host, loads, storage)
+    part = _scheduled(layout, host, loads, memory, work, speeds=speeds, interrupts=interrupts, noise=noise)
+    pcpus, nodes = _pcpus(layout, host, part, noise)
+    demand = None if before is None else before.demand
+    worlds = _times(layout, host, loads, work, part, pcpus, nodes, noise=noise, demand=demand, interval=interval)
+    return CpuState(nodes.speed, worlds.demand), CpuSample(worlds, pcpus, nodes)
 
 
-_LATER = frozenset({"vcpu", "idle"})
+def _scheduled(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    memory: MemorySample,
+    work: Work,
+    *,
+    speeds: Numbers,
+    interrupts: Interrupts | None,
+    noise: Noise,
+) -> _Part:
+    fixed, worlds = _fixed(layout), worlds_of(layout)
+    node, nodes, count = layout.world_node, host.sockets, len(layout.worlds)
+    zero = np.zeros(count)
+    pinned = bound(layout, interrupts)
+    pinned = pinned * min(1.0, _MOST_BOUND / 100.0 * len(worlds.own) / max(_NOTHING, fsum(pinned.tolist())))
+    pinned_node = added(pinned, fixed.pcpu_node, nodes)
+
+    # the same work takes longer where clocks are slow
+    wanted = added(loads.cpu[worlds.vcpu_vm] / 100.0, node[layout.vcpus], nodes) / host.pcpus_per_node
+    slow = slowdown(host, wanted)
+    asked = np.zeros(count)
+    asked[worlds.helpers] = noise.around_each(fixed.helper_labels, work.helpers, 0.3)
+    asked[worlds.movers] += work.movers
+    asked = asked * slow[node]
+    asked = np.minimum(_MOST_RUN, asked)
+    run = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
+    # a world that is no vCPU runs as its work asks, is hardly ever ready, waits for the rest
+    ready = np.minimum(100.0 - run, run * 0.03 + (asked - run))
+    bound_run = zero.copy()
+    bound_run[worlds.own] = 100.0 * fsum(pinned.tolist()) / max(1, len(worlds.own))
+
+    remote = np.minimum(1.0, memory.remote / np.maximum(_NOTHING, memory.consumed))
+    slower = np.minimum(_MOST_REMOTE, host.remote_part * remote)
+    longer = slow[node[layout.vcpus]] / (1.0 - slower)[worlds.vcpu_vm]
+    wants = _wants(layout, host, loads, memory, work, longer, speeds=speeds, noise=noise)
+    turns = run_nodes(wants, host.pcpus_per_node, added(run, node, nodes) / 100.0 + pinned_node)
+    vcpus = layout.vcpus
+    run[vcpus], ready[vcpus] = turns.run, turns.ready
+    costop, idle, swap_wait, max_limited, lost = (zero.copy() for _ in range(5))
+    costop[vcpus], idle[vcpus], swap_wait[vcpus], max_limited[vcpus] = (
+        turns.costop,
+        turns.idle,
+        turns.swap_wait,
+        turns.max_limited,
+    )
+    lost[vcpus] = slower[worlds.vcpu_vm]
+    return _Part(run, ready, costop, idle, swap_wait, max_limited, bound_run, pinned, lost)
 
 
-def _on_node(groups: Sequence[Group], node: int) -> list[tuple[Group, Vm]]:
-    return [(group, group.vm) for group in groups if group.vm and group.vm.node == node]
-
-
-def _vcpus(group: Group) -> list[World]:
-    return [world for world in group.worlds if world.kind == "vcpu"]
-
-
-def _helper(world: World, node: int, guest: Guest | None, noise: Noise) -> _Part:
-    """A world that is no vCPU: runs as its work asks, is hardly ever ready, waits for the rest."""
-    microseconds = 0.0
-    if guest and world.kind == "net":
-        microseconds = (guest.load.tx_pps + guest.load.rx_pps) * _NET_US
-    elif guest and world.kind == "pvscsi":
-        microseconds = guest.commands * _DISK_US
-    run = noise.around(f"world/{world.number}", world.busy + microseconds / 1e4, 0.3)
-    turn = Turn(run=run, ready=run * 0.03, costop=0.0, idle=0.0, swap_wait=0.0, max_limited=0.0)
-    return _Part(world, node, turn, 0.0)
-
-
-def _want(world: World, vm: Vm, guest: Guest, host: Host, *, speed: float, noise: Noise) -> Want:
-    run = guest.load.cpu / 100.0 * (1.0 - guest.load.io_bound * (1.0 - guest.done))
-    return Want(
-        run=min(0.995, noise.around(f"{vm.name}/vcpu{world.index}", run, 0.6 * vm.jitter)),
-        limit=vm.cpu_limit_mhz / (host.mhz * speed * vm.vcpus) if vm.cpu_limit_mhz else None,
-        shares=vm.shares_per_vcpu,
-        siblings=vm.vcpus,
-        swap_wait=guest.swap_wait,
+def _wants(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    memory: MemorySample,
+    work: Work,
+    longer: Numbers,
+    *,
+    speeds: Numbers,
+    noise: Noise,
+) -> Wants:
+    """What the vCPUs want; `longer` is how much longer their work takes, for slow clocks and remote memory."""
+    fixed, vm = _fixed(layout), worlds_of(layout).vcpu_vm
+    run = loads.cpu / 100.0 * (1.0 - loads.io_bound * (1.0 - work.done))
+    run = (run + work.run) * work.traced
+    node = layout.world_node[layout.vcpus]
+    mhz = host.mhz * speeds[node] * fixed.siblings
+    return Wants(
+        run=np.minimum(0.995, noise.around_each(fixed.vcpu_labels, run[vm] * longer, fixed.spread)),
+        limit=fixed.limit_mhz / mhz,
+        reserved=fixed.reserved_mhz / mhz,
+        shares=fixed.shares,
+        siblings=fixed.siblings,
+        swap_wait=memory.swap_wait[vm],
+        node=node,
     )
 
 
-def _system(guest: Guest, vm: Vm) -> float:
-    """VMkernel time in percent on behalf of each vCPU of a VM."""
-    packets = guest.load.tx_pps + guest.load.rx_pps
-    return (guest.commands * _SYS_DISK_US + packets * _SYS_NET_US) / 1e4 / vm.vcpus
-
-
-def _pcpus(host: Host, parts: Sequence[_Part], noise: Noise) -> tuple[tuple[PcpuTimes, ...], tuple[NodeTimes, ...]]:
-    pcpus: list[PcpuTimes] = []
-    nodes: list[NodeTimes] = []
-    for node in range(host.sockets):
-        first = node * host.pcpus_per_node
-        total = fsum(part.turn.run for part in parts if part.node == node) / 100.0
-        weights = [1.0 + 0.25 * noise.wobble(f"pcpu/{first + n}") for n in range(host.pcpus_per_node)]
-        busy = pcpu_shares(total, weights)
-        mean = total / host.pcpus_per_node
-        mine = []
-        for core in range(0, host.pcpus_per_node, host.threads_per_core):
-            threads = busy[core : core + host.threads_per_core]
-            both = _both(threads)
-            core_busy = fsum(threads) - both
-            for thread in threads:
-                power = pcpu_power(host, thread, core_busy, mean)
-                used = (thread - HT_LOSS * both) * power.clock
-                mine.append(PcpuTimes(100.0 * thread, 100.0 * used, 100.0 * core_busy, power))
-        lost = fsum(busy) - fsum(pcpu.used / pcpu.power.clock for pcpu in mine) / 100.0
-        used = fsum(pcpu.used for pcpu in mine)
-        nodes.append(NodeTimes(used / len(mine), used / 100.0 / max(1e-9, total), 1.0 - lost / max(1e-9, total)))
-        pcpus += mine
-    return tuple(pcpus), tuple(nodes)
-
-
-def _both(threads: Sequence[float]) -> float:
-    """The part of the time both threads of a core run, taken as independent; nothing on a core of one thread."""
-    return threads[0] * threads[1] if len(threads) > 1 else 0.0
+def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuTimes, NodeTimes]:
+    fixed, nodes = _fixed(layout), host.sockets
+    node, threads = fixed.pcpu_node, host.threads_per_core
+    run = added(part.run, layout.world_node, nodes) / 100.0 + added(part.pinned, node, nodes)
+    busy = pcpu_shares(run, 1.0 + 0.25 * noise.wobble_each(fixed.pcpu_labels), part.pinned, node)
+    core = busy.reshape(-1, threads)
+    # the part of the time both threads of a core run, taken as independent; nothing on a core of one thread
+    both = core[:, 0] * core[:, 1] if threads > 1 else np.zeros(len(core))
+    core_busy = np.repeat(sum((core[:, number] for number in range(1, threads)), core[:, 0]) - both, threads)
+    states = pcpu_power(host, busy, core_busy, (run / host.pcpus_per_node)[node])
+    shared = busy - HT_LOSS * np.repeat(both, threads)
+    used = shared * states.clock
+    some = np.maximum(_NOTHING, run)
+    # where nothing runs, what would
+    idle_speed = states.clock[:: host.pcpus_per_node]
+    node_used = added(used, node, nodes)
+    lost = added(busy, node, nodes) - added(shared, node, nodes)
+    return (
+        PcpuTimes(
+            100.0 * busy,
+            100.0 * used,
+            100.0 * core_busy,
+            states.c_states,
+            states.p_states,
+            states.t_states,
+            states.clock,
+        ),
+        NodeTimes(
+            100.0 * node_used / host.pcpus_per_node,
+            np.where(run > _NOTHING, node_used / some, idle_speed),
+            1.0 - lost / some,
+        ),
+    )
 
 
 def _times(
+    layout: Layout,
     host: Host,
-    parts: Sequence[_Part],
-    nodes: Sequence[NodeTimes],
+    loads: Loads,
+    work: Work,
+    part: _Part,
+    pcpus: PcpuTimes,
+    nodes: NodeTimes,
     *,
     noise: Noise,
-    demand: MutableMapping[int, float],
+    demand: Numbers | None,
     interval: float,
-) -> dict[int, WorldTimes]:
-    system = fsum(part.system for part in parts)
-    running = max(1e-9, fsum(part.turn.run for part in parts))
-    worlds = {}
-    for part in parts:
-        turn, number = part.turn, part.world.number
-        overlap = system * turn.run / running
-        idle = turn.idle if part.world.kind == "vcpu" else 0.0
-        now = turn.run + turn.ready + turn.costop
-        before = demand.get(number, now)
-        demand[number] = before + (now - before) * min(1.0, interval / _DEMAND_SPAN)
-        events = 12.0 * turn.run if part.world.kind == "vcpu" else 25.0 * turn.run
-        wakeups = events * (1.0 - 0.6 * turn.run / 100.0)
-        worlds[number] = WorldTimes(
-            run=turn.run,
-            ready=turn.ready,
-            costop=turn.costop,
-            wait=max(0.0, 100.0 - turn.run - turn.ready - turn.costop),
-            # a vCPU is now and then blocked in the VMkernel without being idle or waiting for swap
-            idle=idle * (1.0 - min(0.2, part.system / 100.0)),
-            swap_wait=turn.swap_wait,
-            max_limited=turn.max_limited,
-            used=max(0.0, turn.run * nodes[part.node].speed + part.system - overlap),
-            system=part.system,
-            overlap=overlap,
-            latency=turn.ready + turn.costop + turn.run * (1.0 - nodes[part.node].threading),
-            demand=demand[number],
-            switches=events * 1.15,
-            migrates=0.02 * events * (turn.ready + 2.0) / 10.0 if turn.run > 0.0 else 0.0,
-            expires=0.08 * turn.ready if turn.ready > 1.0 else 0.0,
-            wakeups=wakeups,
-            pcpu=part.node * host.pcpus_per_node + int(noise.uniform(f"place/{number}") * host.pcpus_per_node),
-        )
+) -> WorldTimes:
+    fixed, kernel = _fixed(layout), worlds_of(layout)
+    node, vcpus, idlers, vm = layout.world_node, layout.vcpus, layout.idlers, kernel.vcpu_vm
+    run = part.run + part.bound
+    system = np.zeros(len(run))
+    system[vcpus] = work.system[vm]
+    system, overlap = _charged(system, run, nodes)
+    bound_speed = fsum((part.pinned * nodes.speed[fixed.pcpu_node]).tolist()) / max(
+        _NOTHING, fsum(part.pinned.tolist())
+    )
+    worked = part.run * nodes.speed[node] + part.bound * bound_speed
+    now = run + part.ready + part.costop
+    events = fixed.events * run
+    timers, extra = np.zeros(len(run)), np.zeros(len(run))
+    timers[vcpus] = (loads.timers / kernel.vcpus)[vm] + loads.timers[vm] * run[vcpus] / 100.0
+    extra[vcpus] = work.timers[vm]
+    migrates = np.where(run > 0.0, 0.02 * events * (part.ready + 2.0) / 10.0, 0.0)
+    migrates[kernel.movers] += work.mover_migrates
+    place = np.zeros(len(run))
+    drawn = noise.uniform_each(fixed.place_labels) * host.pcpus_per_node
+    place[fixed.placed] = node[fixed.placed] * host.pcpus_per_node + np.floor(drawn)
+    worlds = WorldTimes(
+        run=run,
+        ready=part.ready,
+        costop=part.costop,
+        wait=np.maximum(0.0, 100.0 - run - part.ready - part.costop),
+        # a vCPU is now and then blocked in the VMkernel without being idle or waiting for swap
+        idle=part.idle * (1.0 - np.minimum(_BLOCKED, system / 100.0)),
+        swap_wait=part.swap_wait,
+        max_limited=part.max_limited,
+        used=np.maximum(0.0, worked + system - overlap),
+        system=system,
+        overlap=overlap,
+        latency=part.ready + part.costop + run * (1.0 - nodes.threading[node]),
+        memory_latency=part.swap_wait + run * part.remote,
+        demand=now if demand is None else demand + (now - demand) * min(1.0, interval / _DEMAND_SPAN),
+        switches=events * 1.15 + extra,
+        migrates=migrates,
+        expires=np.where(part.ready > 1.0, 0.08 * part.ready, 0.0),
+        wakeups=events * (1.0 - 0.6 * run / 100.0) + extra,
+        timers=timers,
+        pcpu=place,
+    )
+    # an idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does
+    for values, of in (
+        (worlds.run, np.maximum(0.0, 100.0 - pcpus.util)),
+        (worlds.ready, pcpus.util),
+        (worlds.latency, pcpus.util),
+        (worlds.demand, _IDLE_DEMAND),
+        (worlds.wait, 0.0),
+        (worlds.pcpu, np.arange(host.pcpus)),
+    ):
+        values[idlers] = of
     return worlds
 
 
-def _idle(world: World, pcpu: PcpuTimes) -> WorldTimes:
-    """An idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does."""
-    return WorldTimes(
-        run=max(0.0, 100.0 - pcpu.util),
-        ready=pcpu.util,
-        latency=pcpu.util,
-        demand=4.0,
-        pcpu=world.index,
-        idler=True,
-    )
+def _charged(system: Numbers, run: Numbers, nodes: NodeTimes) -> tuple[Numbers, Numbers]:
+    """System time, and the overlap it is for those it interrupted: all of it, in proportion to what they ran.
+
+    There is never more of it than a part of what ran.
+    """
+    running = max(_NOTHING, fsum(run.tolist()))
+    charged = fsum(system.tolist())
+    most = _SYSTEM_PART * float(nodes.speed.min()) * running
+    if charged > most:
+        system, charged = system * (most / charged), most
+    return system, charged * run / running

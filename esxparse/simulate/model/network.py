@@ -1,7 +1,13 @@
 """Ports of virtual switches: what each sends and receives, and what is dropped on the way.
 
 A VM's receive ring keeps up with `rx_limit_pps` while its vCPUs get to run; what arrives beyond that is dropped at its
-port. Uplinks carry the sum of the ports teamed to them, as it was on the wire: before the VM's drops.
+port, and so is what it sends beyond `tx_limit_pps`. Uplinks carry the sum of the ports teamed to them, as it was on the
+wire: before the VMs' drops.
+
+A link carries its line rate, frames and gaps included (`links`). Storage goes first, as its clients are slowed down
+already (`storage`). Of the rest, TCP gives way: it takes what other traffic leaves, but never less than `_TCP_KEEPS` of
+the room. What then does not fit is dropped: on the way out at the VM's port, on the way in by the physical switch,
+where esxtop does not see it. Half duplex, both ways share the line.
 """
 
 from __future__ import annotations
@@ -10,82 +16,179 @@ from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from esxparse.simulate.model.links import FRAMES_PER_ACK, HEADERS, PAYLOAD, links_of, on_the_wire
+from esxparse.simulate.model.once import OncePerLayout
+from esxparse.simulate.model.sample import PortTraffic
+from esxparse.simulate.model.sums import added, divided
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from esxparse.simulate.model.layout import Index, Layout
+    from esxparse.simulate.model.links import Links
+    from esxparse.simulate.model.sample import Loads, Numbers, StorageSample
 
-    from esxparse.simulate.host import Load, Vm
+__all__ = ["carry"]
 
-__all__ = ["PortTraffic", "sum_ports", "vm_port", "vmkernel_port"]
-
-_STORAGE_FRAME = 1448.0  # payload of a full Ethernet frame, what NFS over TCP fills
-_HEADERS = 66.0
-_FRAMES_PER_ACK = 4.0
+_TCP_KEEPS = 0.05
+_SLOWEST = 0.1  # what a receive ring keeps up with, of its rate, when the VM hardly runs
+_MULTICAST, _BROADCAST = 0.6, 1.4  # packets per second that any network has
 
 
 @dataclass(frozen=True, slots=True)
-class PortTraffic:
-    """Packets per second and mean bytes per packet, both ways; `rx_dropped` packets per second never got in."""
+class _Places:
+    """Ports of VMs and whose they are, what rings take; ports of uplinks, and which; VMkernel ports."""
 
-    tx: float = 0.0
-    rx: float = 0.0
-    tx_bytes: float = 0.0
-    rx_bytes: float = 0.0
-    rx_dropped: float = 0.0
-    multicast: float = 0.0
-    broadcast: float = 0.0
-
-    @property
-    def tx_mbits(self) -> float:
-        """Sent, 10**6 bits per second."""
-        return self.tx * self.tx_bytes * 8.0 / 1e6
-
-    @property
-    def rx_mbits(self) -> float:
-        """Received, 10**6 bits per second."""
-        return self.rx * self.rx_bytes * 8.0 / 1e6
-
-    @property
-    def rx_dropped_pct(self) -> float:
-        """Dropped of all that came, percent."""
-        came = self.rx + self.rx_dropped
-        return 100.0 * self.rx_dropped / came if came > 0.0 else 0.0
-
-    def on_the_wire(self) -> PortTraffic:
-        """The same traffic before the port dropped anything."""
-        return PortTraffic(
-            self.tx, self.rx + self.rx_dropped, self.tx_bytes, self.rx_bytes, 0.0, self.multicast, self.broadcast
-        )
+    vm_port: Index
+    vm: Index
+    tx_limit: Numbers
+    rx_limit: Numbers
+    uplink_port: Index
+    uplink: Index
+    vmk_port: Index
 
 
-def vm_port(vm: Vm, load: Load, ready_pct: float) -> PortTraffic:
-    """The port of a VM whose vCPUs stood ready for `ready_pct` of the time each."""
-    keeps_up = vm.rx_limit_pps * max(0.1, 1.0 - ready_pct / 100.0)
-    rx = min(load.rx_pps, keeps_up)
-    return PortTraffic(load.tx_pps, rx, load.tx_bytes, load.rx_bytes, load.rx_pps - rx, 0.0, min(rx, 1.4))
-
-
-def vmkernel_port(read_mb: float, written_mb: float) -> PortTraffic:
-    """A VMkernel port that carries so many MB per second from and to a file server."""
-    tx = written_mb * 2**20 / _STORAGE_FRAME
-    rx = read_mb * 2**20 / _STORAGE_FRAME
-    tx_all, rx_all = tx + rx / _FRAMES_PER_ACK, rx + tx / _FRAMES_PER_ACK
-    return PortTraffic(
-        tx=tx_all,
-        rx=rx_all,
-        tx_bytes=_HEADERS + (tx * _STORAGE_FRAME / tx_all if tx_all > 0.0 else 0.0),
-        rx_bytes=_HEADERS + (rx * _STORAGE_FRAME / rx_all if rx_all > 0.0 else 0.0),
+def _make(layout: Layout) -> _Places:
+    mine = [(place, port.number) for place, port in enumerate(layout.ports) if port.kind == "vm"]
+    uplinks = [(place, port.uplink) for place, port in enumerate(layout.ports) if port.kind == "uplink"]
+    vms = [layout.vms[vm] for _, vm in mine]
+    return _Places(
+        vm_port=np.array([place for place, _ in mine], dtype=np.intp),
+        vm=np.array([vm for _, vm in mine], dtype=np.intp),
+        tx_limit=np.array([vm.tx_limit_pps for vm in vms], dtype=np.float64),
+        rx_limit=np.array([vm.rx_limit_pps for vm in vms], dtype=np.float64),
+        uplink_port=np.array([place for place, _ in uplinks], dtype=np.intp),
+        uplink=np.array([uplink for _, uplink in uplinks], dtype=np.intp),
+        vmk_port=np.array([place for place, port in enumerate(layout.ports) if port.kind == "vmk"], dtype=np.intp),
     )
 
 
-def sum_ports(ports: Iterable[PortTraffic]) -> PortTraffic:
-    """The ports of one uplink together: packets add up, sizes are weighted by packets."""
-    rows = [port.on_the_wire() for port in ports]
-    tx, rx = fsum(row.tx for row in rows), fsum(row.rx for row in rows)
-    return PortTraffic(
-        tx=tx,
-        rx=rx,
-        tx_bytes=fsum(row.tx * row.tx_bytes for row in rows) / tx if tx > 0.0 else 0.0,
-        rx_bytes=fsum(row.rx * row.rx_bytes for row in rows) / rx if rx > 0.0 else 0.0,
-        multicast=0.6 if rows else 0.0,
-        broadcast=1.4 if rows else 0.0,
-    )
+_places = OncePerLayout(_make)
+
+
+@dataclass(slots=True)
+class _Way:
+    """One direction along the ports: packets per second, bytes per packet, the part that is TCP, storage's packets."""
+
+    packets: Numbers
+    size: Numbers
+    tcp: Numbers
+    fixed: Numbers
+    fixed_size: Numbers
+    lost: Numbers
+
+
+def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers) -> PortTraffic:
+    """What every port sends and receives; `ready` is the mean ready time of each VM's vCPUs, percent."""
+    links, at = links_of(layout), _places(layout)
+    out, into = _storage(layout, links, storage)
+    out.size[at.vmk_port] = into.size[at.vmk_port] = HEADERS
+    _vmotion(links, loads, out, into)
+    port, vm = at.vm_port, at.vm
+    wanted = loads.tx_pps[vm]
+    out.packets[port], into.packets[port] = np.minimum(wanted, at.tx_limit), loads.rx_pps[vm]
+    beyond = wanted - out.packets[port]
+    out.size[port], into.size[port] = loads.tx_bytes[vm], loads.rx_bytes[vm]
+    out.tcp[port] = into.tcp[port] = loads.tcp[vm]
+    _fit(links, out, into)
+    tx, tx_bytes = _mixed(out)
+    came, rx_bytes = _mixed(into)
+    keeps_up = np.full(len(came), np.inf)
+    keeps_up[port] = at.rx_limit * np.maximum(_SLOWEST, 1.0 - ready[vm] / 100.0)
+    rx = np.minimum(came, keeps_up)
+    out.lost[port] += beyond
+    broadcast, multicast = np.zeros(len(rx)), np.zeros(len(rx))
+    broadcast[port] = np.minimum(rx[port], _BROADCAST)
+    traffic = PortTraffic(tx, rx, tx_bytes, rx_bytes, out.lost, came - rx, multicast, broadcast)
+    return _with_uplinks(links, at, traffic)
+
+
+def _with_uplinks(links: Links, at: _Places, of: PortTraffic) -> PortTraffic:
+    """Uplinks get what their ports send and receive: packets add up, sizes are weighted by packets."""
+    team = links.team[links.port_uplink[links.team] >= 0]
+    into, count = links.port_uplink[team], len(links.line)
+
+    def add(values: Numbers) -> Numbers:
+        return added(values[team], into, count)[at.uplink]
+
+    came = of.rx + of.rx_dropped
+    tx, rx = add(of.tx), add(came)
+    of.tx[at.uplink_port], of.rx[at.uplink_port] = tx, rx
+    of.tx_bytes[at.uplink_port] = divided(add(of.tx * of.tx_bytes), tx)
+    of.rx_bytes[at.uplink_port] = divided(add(came * of.rx_bytes), rx)
+    hears = (np.bincount(into, minlength=count)[at.uplink] > 0) & (links.line[at.uplink] > 0.0)
+    of.multicast[at.uplink_port] = np.where(hears, _MULTICAST, 0.0)
+    of.broadcast[at.uplink_port] = np.where(hears, _BROADCAST, 0.0)
+    return of
+
+
+def _storage(layout: Layout, links: Links, storage: StorageSample) -> tuple[_Way, _Way]:
+    """VMkernel ports that carry reads and writes of NFS volumes and vSAN datastores; every other way still empty."""
+    flows, count = storage.flows, len(layout.ports)
+    ways = _Way(*(np.zeros(count) for _ in range(6))), _Way(*(np.zeros(count) for _ in range(6)))
+    users = np.flatnonzero(links.target_port >= 0)
+    if not len(users):
+        return ways
+    read, written = (added(mb, layout.flow_target, len(layout.targets)) for mb in (flows.read_mb, flows.written_mb))
+    out, into = written.copy(), read.copy()
+    first = len(layout.targets) - len(layout.scenario.vsan)
+    for place, datastore in enumerate(layout.scenario.vsan, first):
+        # a vSAN host serves others' reads and keeps copies for others as they do for it
+        out[place] = into[place] = written[place] * max(1.0, float(datastore.copies)) + read[place]
+    port = links.target_port[users]
+    tx, rx = (added(mb[users], port, count) * 2**20 / PAYLOAD for mb in (out, into))
+    for way, mine, other in zip(ways, (tx, rx), (rx, tx), strict=True):
+        way.fixed = mine + other / FRAMES_PER_ACK
+        way.fixed_size = HEADERS + divided(mine * PAYLOAD, way.fixed)
+    return ways
+
+
+def _vmotion(links: Links, loads: Loads, out: _Way, into: _Way) -> None:
+    """Memory that leaves the host: full frames one way, acknowledgements the other, by all ports there are for it."""
+    if not len(links.vmotion):
+        return
+    leaving = fsum(loads.vmotion_mb_per_s.tolist()) * 2**20 / PAYLOAD / len(links.vmotion)
+    if leaving > 0.0:
+        out.packets[links.vmotion], into.packets[links.vmotion] = leaving, leaving / FRAMES_PER_ACK
+        out.size[links.vmotion], into.size[links.vmotion] = PAYLOAD + HEADERS, HEADERS
+        out.tcp[links.vmotion] = into.tcp[links.vmotion] = 1.0
+
+
+def _fit(links: Links, out: _Way, into: _Way) -> None:
+    """Slow down and drop what the uplinks have no room for."""
+    port = np.flatnonzero(links.port_uplink >= 0)
+    port = port[np.isin(port, links.team)]
+    uplink, count = links.port_uplink[port], len(links.line)
+
+    def add(values: Numbers) -> Numbers:
+        return added(values, uplink, count)
+
+    need = []
+    for way in (out, into):
+        bytes_ = (way.packets * on_the_wire(way.size))[port]
+        fixed = (way.fixed * on_the_wire(way.fixed_size))[port]
+        need.append((add(bytes_ * way.tcp[port]), add(bytes_ * (1.0 - way.tcp[port])), add(fixed)))
+    both = tuple(one + other for one, other in zip(*need, strict=True))
+    for way, mine in zip((out, into), need, strict=True):
+        tcp, rest, fixed = (np.where(links.full_duplex, one, all_) for one, all_ in zip(mine, both, strict=True))
+        room = np.maximum(0.0, links.line - fixed)
+        tcp_fits = np.minimum(tcp, np.maximum(room - rest, _TCP_KEEPS * room))
+        rest_fits = np.minimum(rest, room - tcp_fits)
+        tcp_part, rest_part = _part(tcp_fits, tcp)[uplink], _part(rest_fits, rest)[uplink]
+        before, of_tcp = way.packets[port], way.tcp[port]
+        fits = np.where((tcp_part < 1.0) | (rest_part < 1.0), of_tcp * tcp_part + (1.0 - of_tcp) * rest_part, 1.0)
+        way.packets[port] = before * fits
+        way.lost[port] = before * (1.0 - of_tcp) * (1.0 - rest_part)
+
+
+def _part(fits: Numbers, wanted: Numbers) -> Numbers:
+    """What fits of what is wanted: exactly 1 where all does."""
+    return np.divide(fits, wanted, out=np.ones_like(wanted), where=fits < wanted)
+
+
+def _mixed(way: _Way) -> tuple[Numbers, Numbers]:
+    """Packets of storage and of everything else together, and their mean size."""
+    together = way.packets + way.fixed
+    mixed = divided(way.packets * way.size + way.fixed * way.fixed_size, together)
+    alone = np.where(way.fixed > 0.0, way.fixed_size, way.size)
+    return together, np.where((way.fixed > 0.0) & (way.packets > 0.0), mixed, alone)

@@ -1,4 +1,4 @@
-"""The CPU scheduler: a fluid, proportional-share model of one sample.
+"""The CPU scheduler: a fluid, proportional-share model of one sample, for all NUMA nodes at once.
 
 Each vCPU wants to run `d` of the time on an idle host. Every unit of work carries its own think time (waiting for the
 disk, the network, the next request) and meets delays `q` on the way, so its time divides in a closed loop:
@@ -8,6 +8,7 @@ disk, the network, the next request) and meets delays `q` on the way, so its tim
 The three add up to one whatever `q` is. Delay has two sources: the VM's CPU limit (max-limited, which esxtop counts
 inside ready) and other worlds (contention): a base that grows with the fourth power of the node's load, or, when the
 node is full, whatever makes the shares fit. A part of contention is co-stop, growing with the square of the vCPUs.
+Reservations are met before anything is shared out.
 The constants are this model's, chosen for plausible sizes; the bookkeeping is esxtop's:
 
     run + ready + co-stop + wait = 100 %      idle, swap wait and VM wait are parts of wait
@@ -17,13 +18,17 @@ The constants are this model's, chosen for plausible sizes; the bookkeeping is e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+import numpy as np
 
-__all__ = ["HT_LOSS", "Turn", "Want", "pcpu_shares", "run_node", "share_out"]
+from esxparse.simulate.model.sums import added
+
+if TYPE_CHECKING:
+    from esxparse.simulate.model.layout import Index
+    from esxparse.simulate.model.sample import Numbers
+
+__all__ = ["HT_LOSS", "Turns", "Wants", "fit_helpers", "pcpu_shares", "run_nodes", "share_out"]
 
 HT_LOSS = 0.375
 """What a thread loses while its sibling runs: two busy threads do 1.25 of one core's work (VMware KB 421543)."""
@@ -38,97 +43,127 @@ _WIDE = 7.0  # vCPUs beside the first in that VM of eight
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """What one vCPU wants: run time (0..1), the limit on it, its shares, the VM's vCPUs, time lost to swap (0..1)."""
+class Wants:
+    """What vCPUs want: run time (0..1), a limit on it (infinite: none), a part of it that is sure, their shares.
 
-    run: float
-    limit: float | None
-    shares: float
-    siblings: int
-    swap_wait: float = 0.0
+    `siblings` is the vCPUs of the VM, `swap_wait` the time (0..1) lost to swap, `node` where each runs.
+    """
+
+    run: Numbers
+    limit: Numbers
+    reserved: Numbers
+    shares: Numbers
+    siblings: Numbers
+    swap_wait: Numbers
+    node: Index
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What one vCPU got, in percent of the sample; the first five add up to 100."""
+class Turns:
+    """What vCPUs got, in percent of the sample; the first five add up to 100, max-limited is a part of ready."""
 
-    run: float
-    ready: float
-    costop: float
-    idle: float
-    swap_wait: float
-    max_limited: float
+    run: Numbers
+    ready: Numbers
+    costop: Numbers
+    idle: Numbers
+    swap_wait: Numbers
+    max_limited: Numbers
 
 
-def share_out(capacity: float, wants: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """Divide `capacity` by shares; nobody gets more than wanted, and what one leaves the others divide.
+def share_out(capacity: Numbers, wants: Numbers, shares: Numbers, node: Index) -> Numbers:
+    """Divide each node's capacity by shares; nobody gets more than wanted, and what one leaves the others divide.
 
-    >>> share_out(1.0, [0.2, 0.9, 0.9], [1.0, 1.0, 1.0])
+    >>> share_out(np.array([1.0]), np.array([0.2, 0.9, 0.9]), np.ones(3), np.zeros(3, dtype=int)).tolist()
     [0.2, 0.4, 0.4]
     """
-    got = [0.0] * len(wants)
-    open_ = [n for n, want in enumerate(wants) if want > 0.0]
+    got = np.zeros_like(wants)
+    nodes = len(capacity)
     left = capacity
-    while open_:
-        total = fsum(shares[n] for n in open_)
-        full = [n for n in open_ if wants[n] <= left * shares[n] / total]
-        if not full:
-            for n in open_:
-                got[n] = left * shares[n] / total
-            return got
-        for n in full:
-            got[n] = wants[n]
-        left = max(0.0, left - fsum(wants[n] for n in full))
-        open_ = [n for n in open_ if n not in full]
+    if (added(wants, node, nodes) <= left).all():
+        return wants.copy()
+    rest = np.flatnonzero(wants > 0.0)
+    while rest.size:
+        where, asked, weight = node[rest], wants[rest], shares[rest]
+        portion = left[where] * weight / added(weight, where, nodes)[where]
+        full = asked <= portion
+        filled = added(full.astype(np.float64), where, nodes)
+        # where nobody has enough everybody takes a portion, and the node is done
+        done = filled[where] == 0.0
+        got[rest[done]] = portion[done]
+        got[rest[full]] = asked[full]
+        left = np.maximum(0.0, left - added(np.where(full, asked, 0.0), where, nodes))
+        rest = rest[~(done | full)]
     return got
 
 
-def run_node(wants: Sequence[Want], pcpus: int, taken: float) -> list[Turn]:
-    """Schedule the vCPUs of one NUMA node on its `pcpus`, of which other worlds have `taken` (in PCPUs) already."""
-    limited = [_limit_delay(want) for want in wants]
-    runs = [_run(want.run, delay) for want, delay in zip(wants, limited, strict=True)]
-    capacity = max(_LEFT_AT_LEAST * pcpus, pcpus * _USABLE - taken)
-    got = share_out(capacity, runs, [want.shares for want in wants])
-    load = min(1.0, (fsum(runs) + taken) / pcpus)
-    turns = []
-    for want, limit_delay, run, share in zip(wants, limited, runs, got, strict=True):
-        gang = 1.0 + _GANG * (want.siblings - 1) / _WIDE
-        squeeze = max(0.0, 1.0 / share - 1.0 / run) if share > _NOTHING else 0.0
-        turns.append(_turn(want, limit_delay, max(squeeze, _BASE_DELAY * gang * load * load * load * load)))
-    return turns
+def fit_helpers(run: Numbers, node: Index, pcpus: int, pinned: Numbers) -> Numbers:
+    """Run time (percent) of worlds that are no vCPUs, cut to what a node of `pcpus` has beside what is `pinned`."""
+    asked = added(run, node, len(pinned)) / 100.0
+    room = np.maximum(0.0, pcpus * (_USABLE - _LEFT_AT_LEAST) - pinned)
+    part = np.where(asked > room, room / np.maximum(_NOTHING, asked), 1.0)
+    return run * part[node]
 
 
-def pcpu_shares(total: float, weights: Sequence[float]) -> list[float]:
-    """Spread `total` run time (in PCPUs) over PCPUs in proportion to `weights`, none above 1."""
-    scale = total / fsum(weights)
-    spread = [min(1.0, weight * scale) for weight in weights]
-    rest = share_out(max(0.0, total - fsum(spread)), [1.0 - busy for busy in spread], list(weights))
-    return [busy + more for busy, more in zip(spread, rest, strict=True)]
+def run_nodes(wants: Wants, pcpus: int, taken: Numbers) -> Turns:
+    """Schedule vCPUs on their nodes of `pcpus` each, of which other worlds have `taken` (in PCPUs) already."""
+    nodes, node = len(taken), wants.node
+    limited_delay = _limit_delay(wants)
+    runs = _run(wants.run, limited_delay)
+    capacity = np.maximum(_LEFT_AT_LEAST * pcpus, pcpus * _USABLE - taken)
+    got = _with_reservations(capacity, runs, wants)
+    load = np.minimum(1.0, (added(runs, node, nodes) + taken) / pcpus)[node]
+    gang = 1.0 + _GANG * (wants.siblings - 1.0) / _WIDE
+    some = runs > _NOTHING
+    squeeze = np.maximum(0.0, 1.0 / np.maximum(_NOTHING, got) - 1.0 / np.where(some, runs, 1.0)) * some
+    return _turns(wants, limited_delay, np.maximum(squeeze, _BASE_DELAY * gang * load * load * load * load))
 
 
-def _run(wanted: float, delay: float) -> float:
+def pcpu_shares(run: Numbers, weights: Numbers, pinned: Numbers, node: Index) -> Numbers:
+    """Spread each node's `run` (in PCPUs) over its PCPUs in proportion to weights, none above 1.
+
+    `pinned` is what each PCPU does already (interrupts bound to it); it is a part of `run` and of what is given back.
+    """
+    nodes = len(run)
+    loose = np.maximum(0.0, run - added(pinned, node, nodes))
+    weights = weights * (1.0 - pinned)
+    room = 1.0 - pinned
+    scale = loose / np.maximum(_NOTHING, added(weights, node, nodes))
+    spread = np.minimum(room, weights * scale[node])
+    left = np.maximum(0.0, loose - added(spread, node, nodes))
+    return pinned + spread + share_out(left, room - spread, weights, node)
+
+
+def _with_reservations(capacity: Numbers, runs: Numbers, wants: Wants) -> Numbers:
+    sure = np.minimum(runs, wants.reserved)
+    if not sure.any():
+        return share_out(capacity, runs, wants.shares, wants.node)
+    first = share_out(capacity, sure, wants.shares, wants.node)
+    left = np.maximum(0.0, capacity - added(first, wants.node, len(capacity)))
+    return first + share_out(left, runs - first, wants.shares, wants.node)
+
+
+def _run(wanted: Numbers, delay: Numbers) -> Numbers:
     return wanted / (1.0 + delay * wanted)
 
 
-def _limit_delay(want: Want) -> float:
-    if want.limit is None or want.run <= want.limit:
-        return 0.0
-    return 1.0 / want.limit - 1.0 / want.run
+def _limit_delay(wants: Wants) -> Numbers:
+    over = wants.run > wants.limit
+    return np.where(over, 1.0 / np.where(over, wants.limit, 1.0) - 1.0 / np.where(over, wants.run, 1.0), 0.0)
 
 
-def _turn(want: Want, limit_delay: float, contention_delay: float) -> Turn:
-    present = 1.0 - want.swap_wait
-    run = _run(want.run, limit_delay + contention_delay)
+def _turns(wants: Wants, limit_delay: Numbers, contention_delay: Numbers) -> Turns:
+    present = 1.0 - wants.swap_wait
+    run = _run(wants.run, limit_delay + contention_delay)
     contention = contention_delay * run
-    width = (want.siblings - 1) / _WIDE
-    costop = contention * min(_COSTOP_PART, _COSTOP_PART * width * width)
+    width = (wants.siblings - 1.0) / _WIDE
+    costop = contention * np.minimum(_COSTOP_PART, _COSTOP_PART * width * width)
     limited = limit_delay * run
-    idle = max(0.0, 1.0 - run - contention - limited)
-    return Turn(
+    idle = np.maximum(0.0, 1.0 - run - contention - limited)
+    return Turns(
         run=100.0 * present * run,
         ready=100.0 * present * (contention - costop + limited),
         costop=100.0 * present * costop,
         idle=100.0 * present * idle,
-        swap_wait=100.0 * want.swap_wait,
+        swap_wait=100.0 * wants.swap_wait,
         max_limited=100.0 * present * limited,
     )

@@ -1,201 +1,247 @@
-"""Disks: closed-loop clients on devices with queues.
+"""Disks: closed-loop clients on devices with queues, all targets at once.
 
-Each flow (one world's I/O to one device) asks for a rate and never has more than `outstanding` commands in flight, so
-its throughput is min(wanted, outstanding / response). A device's response is its unloaded time plus queueing behind the
+Each flow (one group's I/O to one target) asks for a rate and never has more than `outstanding` commands in flight, so
+its throughput is min(wanted, outstanding / response). A target's response is its unloaded time plus queueing behind the
 array, service x rho / (1 - rho); the rate and the response that fit together are found by bisection. When more commands
-are in flight than the device queue takes, the rest waits in the VMkernel:
+are in flight than the device queue (or an adapter's) takes, the rest waits in the VMkernel:
 
     GAVG = DAVG + KAVG      KAVG = QAVG + a fixed cost      ACTV = commands/s x DAVG      QUED = commands/s x QAVG
 
-A `Traffic` is what any row of esxtop needs; rows that stand for several (an adapter, a VM's roll-up) are `together`,
-which weights latencies by commands, because an average of averages is wrong.
+What is particular to a flow comes on top of its target's response: misses of the array's cache (`arrays`), vSAN's
+congestion, retries after reservation conflicts (in KAVG), and the wait in the VMkernel of a world that may have no more
+than `world_queue_depth` in the device. Storage that is reached over the network is held to what its uplink carries.
+
+With no path alive every command fails after `_LOST_MS`, and is counted as an abort.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from esxparse.simulate.host import Device, NfsVolume
+import numpy as np
+
+from esxparse.simulate.model.arrays import behind_the_cache
+from esxparse.simulate.model.asks import NO_LIMIT, asked, columns
+from esxparse.simulate.model.links import ACK_PART, links_of
+from esxparse.simulate.model.loops import clients_of, found, room_left
+from esxparse.simulate.model.once import OncePerLayout
+from esxparse.simulate.model.paths import paths_of, shares
+from esxparse.simulate.model.sample import StorageSample, Traffic
+from esxparse.simulate.model.sums import added, divided
+from esxparse.simulate.model.vsan import component_flows, congestion_ms, on_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["Flow", "Traffic", "serve", "together"]
+    from numpy.typing import NDArray
+
+    from esxparse.simulate.model.arrays import Misses
+    from esxparse.simulate.model.asks import Asks, Columns
+    from esxparse.simulate.model.layout import Layout, Target
+    from esxparse.simulate.model.loops import Clients, Found
+    from esxparse.simulate.model.noise import Noise
+    from esxparse.simulate.model.sample import Loads, MemorySample, Numbers
+
+    Flags = NDArray[np.bool_]
+
+__all__ = ["serve"]
 
 _KERNEL_MS = 0.02  # the VMkernel's own time on a command
-_FULL = 0.985  # utilisation the array's queueing formula is kept below
-_STEPS = 60  # halvings: from ten minutes to below a nanosecond
-_LONGEST_MS = 600_000.0
-_NO_QUEUE_LIMIT = 1e9
+_OTHERS = 0.2  # how much the service of an array varies with what other hosts do there
+_LOST_MS = 10_000.0  # how long a command waits for a path before it fails (assumed: a driver's loss timeout)
+_RETRY_MS = 10.0  # how long a command waits after a reservation conflict (assumed)
+_MOST_RETRIES = 5.0
+_ROUNDS = 6  # of fitting the retries to the rate
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """What one world asks of one device. `slot` is the virtual disk it belongs to, None for VMkernel I/O."""
-
-    owner: int
-    target: str
-    slot: str | None
-    reads: float
-    writes: float
-    read_kb: float
-    write_kb: float
-    outstanding: float
+_labels = OncePerLayout(lambda layout: tuple(f"{target.name}/others" for target in layout.targets))
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Rates per second and average milliseconds per read and per write: driver, kernel and queue (a part of kernel)."""
-
-    reads: float = 0.0
-    writes: float = 0.0
-    read_mb: float = 0.0
-    written_mb: float = 0.0
-    driver_read: float = 0.0
-    driver_write: float = 0.0
-    kernel_read: float = 0.0
-    kernel_write: float = 0.0
-    queue_read: float = 0.0
-    queue_write: float = 0.0
-
-    @property
-    def commands(self) -> float:
-        """Commands per second."""
-        return self.reads + self.writes
-
-    @property
-    def driver(self) -> float:
-        """DAVG/cmd: milliseconds in the device, over reads and writes."""
-        return _mean(((self.reads, self.driver_read), (self.writes, self.driver_write)))
-
-    @property
-    def kernel(self) -> float:
-        """KAVG/cmd: milliseconds in the VMkernel, over reads and writes."""
-        return _mean(((self.reads, self.kernel_read), (self.writes, self.kernel_write)))
-
-    @property
-    def queue(self) -> float:
-        """QAVG/cmd: milliseconds in the VMkernel's queue, over reads and writes."""
-        return _mean(((self.reads, self.queue_read), (self.writes, self.queue_write)))
-
-    def scaled(self, part: float) -> Traffic:
-        """The same latencies at `part` of the rates."""
-        return Traffic(
-            self.reads * part,
-            self.writes * part,
-            self.read_mb * part,
-            self.written_mb * part,
-            self.driver_read,
-            self.driver_write,
-            self.kernel_read,
-            self.kernel_write,
-            self.queue_read,
-            self.queue_write,
-        )
+def serve(layout: Layout, targets: Sequence[Target], loads: Loads, memory: MemorySample, noise: Noise) -> StorageSample:
+    """What each of the flows gets from its target; `targets` are this second's, in the order of the layout."""
+    of = columns(targets)
+    slower = noise.around_each(
+        _labels(layout), 1.0, _OTHERS
+    )  # an array is shared with hosts that are not in the picture
+    of.service_ms = of.service_ms * slower
+    of.mb_per_s = of.mb_per_s / slower
+    asks = asked(layout, loads, memory)
+    wire, alive = _wires(layout, asks, of), _alive(layout, of)
+    lost = (alive <= 0.0) | (wire <= 0.0)
+    alive = np.where(lost, 0.0, alive)
+    of.read_ms, of.write_ms = np.where(lost, _LOST_MS, of.read_ms), np.where(lost, _LOST_MS, of.write_ms)
+    of.mb_per_s = np.where(lost, NO_LIMIT, of.mb_per_s)
+    of.service_ms, of.media_ms = np.where(lost, 0.0, of.service_ms), np.where(lost, 0.0, of.media_ms)
+    wire = np.where(lost, np.inf, wire)
+    flows, retries = _fitted(layout, asks, of, wire, alive)
+    if len(component_flows(layout).flows):
+        moved = _without_data(layout, flows, lost)
+        flows, retries = _fitted(layout, on_devices(layout, asks, of, moved), of, wire, alive)
+    return _sample(layout, of, _without_data(layout, flows, lost), lost, alive, retries)
 
 
-def together(parts: Iterable[Traffic]) -> Traffic:
-    """One row for many: rates add up, latencies are weighted by their commands.
-
-    >>> together([Traffic(reads=30.0, driver_read=1.0), Traffic(reads=10.0, driver_read=5.0)]).driver
-    2.0
-    """
-    rows = list(parts)
-    return Traffic(
-        fsum(row.reads for row in rows),
-        fsum(row.writes for row in rows),
-        fsum(row.read_mb for row in rows),
-        fsum(row.written_mb for row in rows),
-        _mean((row.reads, row.driver_read) for row in rows),
-        _mean((row.writes, row.driver_write) for row in rows),
-        _mean((row.reads, row.kernel_read) for row in rows),
-        _mean((row.writes, row.kernel_write) for row in rows),
-        _mean((row.reads, row.queue_read) for row in rows),
-        _mean((row.writes, row.queue_write) for row in rows),
+def _sample(
+    layout: Layout, of: Columns, flows: Traffic, lost: Flags, alive: Numbers, retries: Numbers
+) -> StorageSample:
+    reads, writes = (_by_target(layout, values) for values in (flows.reads, flows.writes))
+    failing = np.where(lost, 1.0, np.minimum(1.0, of.failed_part))
+    return StorageSample(
+        flows=flows,
+        failed_reads=reads * failing,
+        failed_writes=writes * failing,
+        aborts=of.aborts + np.where(lost, reads + writes, 0.0),
+        resets=of.resets,
+        reserves=of.reserves,
+        conflicts=np.minimum(of.conflicts, retries * (reads + writes)),
+        alive=alive,
+        congestion=of.congestion,
     )
 
 
-def serve(device: Device | NfsVolume, flows: Sequence[Flow], slower: float = 1.0) -> list[Traffic]:
-    """What each of the flows gets from the device, in their order.
+def _without_data(layout: Layout, flows: Traffic, lost: Flags) -> Traffic:
+    """A target that does not answer moves no data."""
+    if not lost.any():
+        return flows
+    moved = np.where(lost, 0.0, 1.0)[layout.flow_target]
+    return replace(flows, read_mb=flows.read_mb * moved, written_mb=flows.written_mb * moved)
 
-    `slower` multiplies what a command costs the device: an array is shared with hosts that are not in the picture.
+
+def _alive(layout: Layout, of: Columns) -> Numbers:
+    """The part of each target's paths that answer; what has no paths is alive."""
+    count = paths_of(layout).count
+    alive = np.ones(len(layout.targets))
+    dead = np.minimum(count, np.maximum(0.0, np.rint(of.dead_paths[: len(count)])))
+    alive[: len(count)] = (count - dead) / count
+    return alive
+
+
+def _wires(layout: Layout, asks: Asks, of: Columns) -> Numbers:
+    """MB per second that the network leaves each target: infinite for those that do not use it.
+
+    Targets that together want more than their uplink carries share it by what each wants and its clients can have in
+    flight. Full duplex, the busier way counts, with the acknowledgements of the other.
     """
-    if not flows:
-        return []
-    device = replace(device, service_ms=device.service_ms * slower, mb_per_s=device.mb_per_s / slower)
-    low, high = 0.0, _LONGEST_MS
-    for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        if _response(device, flows, middle) > middle:
-            low = middle
-        else:
-            high = middle
-    rates = [_rate(flow, high) for flow in flows]
-    waiting = _waiting(device, flows, rates)
-    reads = fsum(flow.reads * rate for flow, rate in zip(flows, rates, strict=True))
-    writes = fsum(flow.writes * rate for flow, rate in zip(flows, rates, strict=True))
-    in_flight = (reads * (device.read_ms + waiting) + writes * (device.write_ms + waiting)) / 1000.0
-    depth = float(device.queue_depth) if isinstance(device, Device) else _NO_QUEUE_LIMIT
-    inside = min(1.0, depth / in_flight) if in_flight > 0.0 else 1.0
-    return [_traffic(device, flow, rate, waiting, inside) for flow, rate in zip(flows, rates, strict=True)]
+    limits = np.full(len(layout.targets), np.inf)
+    links = links_of(layout)
+    users = np.flatnonzero(links.target_port >= 0)
+    if not len(users):
+        return limits
+    # no more than what can be in flight at the soonest response
+    soonest = np.maximum(1e-3, np.minimum(of.read_ms, of.write_ms))[layout.flow_target]
+    wanted = np.maximum(1e-9, asks.reads + asks.writes)
+    possible = np.minimum(1.0, asks.outstanding * 1000.0 / soonest / wanted)
+    read = _by_target(layout, asks.reads * possible * asks.read_kb / 1024.0)
+    written = _by_target(layout, asks.writes * possible * asks.write_kb / 1024.0)
+    # a vSAN host serves others' reads and keeps copies for others as they do for it
+    copied = written * np.maximum(1.0, of.copies)
+    out, into = copied + np.where(of.copies > 0.0, read, 0.0), read + np.where(of.copies > 0.0, copied, 0.0)
+    out, into = out + ACK_PART * into, into + ACK_PART * out
+    for uplink in sorted(set(links.port_uplink[links.target_port[users]].tolist()) - {-1}):
+        mine = users[links.port_uplink[links.target_port[users]] == uplink]
+        ways = np.maximum(out, into) if links.full_duplex[uplink] else out + into
+        together, line = fsum(ways[mine].tolist()), links.payload_mb(uplink)
+        if line <= 0.0:
+            limits[mine] = 0.0
+        elif together > 0.0:
+            limits[mine] = np.where(ways[mine] > 0.0, (read + written)[mine] * line / together, np.inf)
+    return limits
 
 
-def _rate(flow: Flow, response_ms: float) -> float:
-    """The part (0..1) of its wanted rate that a flow reaches when a command takes `response_ms`."""
-    wanted = flow.reads + flow.writes
-    if wanted <= 0.0 or response_ms <= 0.0:
-        return 1.0
-    return min(1.0, flow.outstanding * 1000.0 / response_ms / wanted)
+def _fitted(layout: Layout, asks: Asks, of: Columns, wire: Numbers, alive: Numbers) -> tuple[Traffic, Numbers]:
+    """What the flows get, and along the targets how many conflicts a command meets.
+
+    Conflicts are given per second; what they cost a command depends on how many commands there are, and the other way
+    round, so the two are fitted to each other in a few rounds.
+    """
+    misses = behind_the_cache(asks, of, layout.flow_target)
+    retries = np.zeros(len(layout.targets))
+    flows = _served(layout, asks, of, misses, wire, alive, retries)
+    if (of.conflicts > 0.0).any():
+        for _ in range(_ROUNDS):
+            commands = _by_target(layout, flows.reads + flows.writes)
+            before, retries = retries, np.minimum(_MOST_RETRIES, divided(of.conflicts, commands))
+            if np.allclose(before, retries, rtol=1e-9, atol=0.0):
+                break
+            flows = _served(layout, asks, of, misses, wire, alive, retries)
+    return flows, retries
 
 
-def _response(device: Device | NfsVolume, flows: Sequence[Flow], guess_ms: float) -> float:
-    rates = [_rate(flow, guess_ms) for flow in flows]
-    reads = fsum(flow.reads * rate for flow, rate in zip(flows, rates, strict=True))
-    writes = fsum(flow.writes * rate for flow, rate in zip(flows, rates, strict=True))
-    base = _mean(((reads, device.read_ms), (writes, device.write_ms)))
-    return base + _waiting(device, flows, rates)
+def _served(
+    layout: Layout, asks: Asks, of: Columns, misses: Misses, wire: Numbers, alive: Numbers, retries: Numbers
+) -> Traffic:
+    target = layout.flow_target
+    held = congestion_ms(of)
+    again = retries * _RETRY_MS
+    clients = clients_of(layout, asks, of, misses, held + again)
+    fit = found(clients, of, wire)
+    read_ms = (of.read_ms + fit.waiting)[target] + (misses.read_ms + held[target])
+    write_ms = (of.write_ms + fit.waiting)[target] + (misses.write_ms + held[target])
+    rates = np.zeros(len(target))
+    rates[clients.flow] = fit.rates
+    outside: Numbers | float = 0.0
+    if clients.limited:
+        rates, outside = _held_back(asks, clients, fit, (read_ms, write_ms), again[target])
+    reads, writes = asks.reads * rates, asks.writes * rates
+    in_flight = _by_target(layout, reads * read_ms + writes * write_ms) / 1000.0
+    inside = _inside(layout, of, in_flight, alive)[target]
+    read_queue, write_queue = read_ms * (1.0 - inside) + outside, write_ms * (1.0 - inside) + outside
+    kernel = _KERNEL_MS + again[target]
 
+    def where(commands: Numbers, value: Numbers) -> Numbers:
+        return np.where(commands > 0.0, value, 0.0)
 
-def _waiting(device: Device | NfsVolume, flows: Sequence[Flow], rates: Sequence[float]) -> float:
-    """Milliseconds behind other commands at these rates: service x rho / (1 - rho), ever steeper beyond `_FULL`."""
-    commands = fsum((flow.reads + flow.writes) * rate for flow, rate in zip(flows, rates, strict=True))
-    if commands <= 0.0:
-        return 0.0
-    busy = fsum(
-        rate * (flow.reads * _cost(device, flow.read_kb) + flow.writes * _cost(device, flow.write_kb))
-        for flow, rate in zip(flows, rates, strict=True)
-    )
-    rho = busy / 1000.0
-    below = min(rho, _FULL)
-    return busy / commands * below / (1.0 - below) * (1.0 + 400.0 * (rho - below))
-
-
-def _cost(device: Device | NfsVolume, kb: float) -> float:
-    return device.service_ms + kb / 1024.0 / device.mb_per_s * 1000.0
-
-
-def _traffic(device: Device | NfsVolume, flow: Flow, rate: float, waiting: float, inside: float) -> Traffic:
-    read_ms, write_ms = device.read_ms + waiting, device.write_ms + waiting
-    reads, writes = flow.reads * rate, flow.writes * rate
-    read_queue = read_ms * (1.0 - inside) if reads > 0.0 else 0.0
-    write_queue = write_ms * (1.0 - inside) if writes > 0.0 else 0.0
     return Traffic(
         reads=reads,
         writes=writes,
-        read_mb=reads * flow.read_kb / 1024.0,
-        written_mb=writes * flow.write_kb / 1024.0,
-        driver_read=read_ms * inside if reads > 0.0 else 0.0,
-        driver_write=write_ms * inside if writes > 0.0 else 0.0,
-        kernel_read=read_queue + _KERNEL_MS if reads > 0.0 else 0.0,
-        kernel_write=write_queue + _KERNEL_MS if writes > 0.0 else 0.0,
-        queue_read=read_queue,
-        queue_write=write_queue,
+        read_mb=reads * asks.read_kb / 1024.0,
+        written_mb=writes * asks.write_kb / 1024.0,
+        driver_read=where(reads, read_ms * inside),
+        driver_write=where(writes, write_ms * inside),
+        kernel_read=where(reads, read_queue + kernel),
+        kernel_write=where(writes, write_queue + kernel),
+        queue_read=where(reads, read_queue),
+        queue_write=where(writes, write_queue),
     )
 
 
-def _mean(pairs: Iterable[tuple[float, float]]) -> float:
-    rows = list(pairs)
-    weight = fsum(row[0] for row in rows)
-    return fsum(row[0] * row[1] for row in rows) / weight if weight > 0.0 else 0.0
+def _held_back(
+    asks: Asks, clients: Clients, fit: Found, latency: tuple[Numbers, Numbers], again: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Rates along the flows, and milliseconds that those of a world at its limit wait outside of the device.
+
+    Such a world has all its outstanding commands in flight: what is not in the device waits.
+    """
+    flow = clients.flow
+    reads, writes = asks.reads[flow], asks.writes[flow]
+    response = (reads * latency[0][flow] + writes * latency[1][flow]) / clients.wanted
+    left = room_left(clients, clients.wanted * fit.rates * response / 1000.0)
+    rates, outside = np.zeros(len(again)), np.zeros(len(again))
+    reached = rates[flow] = fit.rates * left
+    waits = clients.outstanding * 1000.0 / (clients.wanted * reached) - response - again[flow]
+    outside[flow] = np.where(np.minimum(fit.left, left) < 1.0, np.maximum(0.0, waits), 0.0)
+    return rates, outside
+
+
+def _inside(layout: Layout, of: Columns, in_flight: Numbers, alive: Numbers) -> Numbers:
+    """The part (0..1) of each target's commands in flight that is in the device, not in the VMkernel's queues."""
+    inside = np.divide(of.queue_depth, in_flight, out=np.ones_like(in_flight), where=in_flight > of.queue_depth)
+    paths, count = paths_of(layout), layout.devices
+    listed = paths.adapter >= 0
+    adapter = paths.adapter[listed]
+    through = (in_flight * inside)[paths.device[listed]] * shares(layout, alive)[listed]
+    depth = np.array([each.queue_depth for each in layout.scenario.adapters], dtype=np.float64)
+    load = added(through, adapter, len(depth))
+    if not (load > depth).any():
+        return inside
+    # a device that takes its paths in turn is as slow as the fullest adapter it goes through
+    part = np.ones(len(paths.device))
+    part[listed] = np.divide(depth, load, out=np.ones_like(depth), where=load > depth)[adapter]
+    part = np.where(shares(layout, alive) > 0.0, part, 1.0)
+    inside[:count] = inside[:count] * np.minimum.reduceat(part, paths.first)
+    return inside
+
+
+def _by_target(layout: Layout, values: Numbers) -> Numbers:
+    return added(values, layout.flow_target, len(layout.targets))

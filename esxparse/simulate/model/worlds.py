@@ -1,7 +1,7 @@
 """Who runs on the host: groups and their worlds, in the order esxtop lists them.
 
-World ids count up from the first world of the release (`WORLD_BASE`: 65536 in the 6.5 evidence, 2097152 assumed for
-6.7). A VM's ids follow the pattern of real captures: the vmx world, then the leader (never listed itself, but it names
+World ids count up from the first world of a release, which its data file says (`esxtop/releases`). A VM's ids follow
+the pattern of real captures: the vmx world, then the leader (never listed itself, but it names
 `NetWorld-VM-<leader>`, `PVSCSI-<leader>:0`, network ports and per-world disk rows), then the others.
 """
 
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
     from esxparse.simulate.host import Scenario, Vm
 
-__all__ = ["WORLD_BASE", "Group", "World", "groups_of"]
+__all__ = ["Group", "World", "groups_of"]
 
 Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
-
-WORLD_BASE = {"6.5": 65536, "6.7": 2_097_152}
-"""Id of the first world by release. 6.5 from real captures; 6.7 from the range of later ids (assumption)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,111 @@
+"""The recordings that come with esxparse, public as `esxparse.datasets`: one folder each, most of them a study.
+
+>>> import esxparse as ex
+>>> "busy-host" in ex.datasets.list()["dataset"]
+True
+>>> ex.datasets.load("busy-host").meta["pcpus"]
+16
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.resources import datasets_dir
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from esxparse.recording import Recording
+    from esxparse.studies import Study
+
+__all__ = ["folder", "list", "load", "published"]
+
+_STUDY = "study.toml"
+_PUBLISHED = "published.toml"
+_FIGURES = {
+    "figure": pl.String,
+    "claim": pl.String,
+    "value": pl.Float64,
+    "unit": pl.String,
+    "tolerance": pl.Float64,
+    "note": pl.String,
+}
+_NOT_RECORDED = {".md", ".toml", ".py"}
+_TITLE = re.compile(r"^# *(?:[\w-]+: *)?(.+)$", re.MULTILINE)
+
+
+def list() -> pl.DataFrame:  # noqa: A001  what people type is ex.datasets.list()
+    """What there is: `dataset`, `kind` (study or capture), `title`, `files` and `bytes` of raw recordings, `folder`."""
+    rows = []
+    for place in _folders():
+        raw = [path for path in place.rglob("*") if path.is_file() and path.suffix not in _NOT_RECORDED]
+        found = _TITLE.search((place / "README.md").read_text(encoding="utf-8"))
+        rows.append(
+            {
+                "dataset": place.name,
+                "kind": "study" if (place / _STUDY).is_file() else "capture",
+                "title": found[1] if found else place.name,
+                "files": len(raw),
+                "bytes": sum(path.stat().st_size for path in raw),
+                "folder": str(place),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def folder(name: str) -> Path:
+    """The directory of a dataset.
+
+    Raises:
+        EsxparseError: There is none of that name; the message says which there are.
+    """
+    places = {place.name: place for place in _folders()}
+    if name not in places:
+        msg = f"no dataset {name!r}. There are: {', '.join(places)}"
+        raise EsxparseError(msg)
+    return places[name]
+
+
+def load(name: str) -> Study | Recording:
+    """A dataset, opened: the `Study` of its study.toml, or the `Recording` of its one capture.
+
+    Raises:
+        EsxparseError: There is none of that name, or its files cannot be read.
+    """
+    place = folder(name)
+    if (place / _STUDY).is_file():
+        from esxparse.studies import study  # noqa: PLC0415  half of a study's libraries are for studies alone
+
+        return study(place / _STUDY)
+    from esxparse import open as open_recording  # noqa: PLC0415
+
+    (capture,) = (path for path in place.iterdir() if path.suffix not in _NOT_RECORDED)
+    return open_recording(capture)
+
+
+def published(name: str) -> pl.DataFrame:
+    """The figures that a study published, one to a row.
+
+    Columns: `figure` (its name here), `claim` (in the study's words), `value`, `unit`, `tolerance`, `note`.
+    `tolerance` is the part of `value` by which the dataset, which was made to show the figure, may miss it; `note` says
+    where a claim does not follow from the numbers beside it.
+
+    Raises:
+        EsxparseError: There is no such dataset, or it is of no published study.
+    """
+    place = folder(name) / _PUBLISHED
+    if not place.is_file():
+        msg = f"dataset {name!r} is of no published study: it has no {_PUBLISHED}"
+        raise EsxparseError(msg)
+    rows = tomllib.loads(place.read_text(encoding="utf-8"))["figure"]
+    return pl.DataFrame(rows, schema=_FIGURES)
+
+
+def _folders() -> tuple[Path, ...]:
+    return tuple(sorted(path.parent for path in datasets_dir().glob("*/README.md")))

@@ -1,0 +1,101 @@
+"""`esxparse simulate`: raw files of a host that never was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from esxparse.cli.output import Progress, fail
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import argparse
+
+_DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
+power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
+with esxparse go by their names (--list): busy and healthy hosts, and known troubles, each with a severity."""
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser("simulate", help="write the raw files of a simulated host", description=_DESCRIPTION)
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a name (see --list) or a path ending in .toml")
+    parser.add_argument("-o", "--output", metavar="DIR", help="the directory to write into")
+    parser.add_argument("--list", action="store_true", help="say which scenarios there are")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the noise (default: the scenario's)")
+    parser.add_argument("--samples", type=int, metavar="N", help="samples of each capture (default: the scenario's)")
+    parser.add_argument("--interval", type=float, metavar="SECONDS", help="seconds between samples")
+    parser.add_argument(
+        "--severity", type=float, default=1.0, metavar="X", help="of a trouble, from 0 (mild) to 1 (severe, default)"
+    )
+    only = parser.add_argument_group("of a scenario that says no files: its one capture by esxtop")
+    only.add_argument("--release", metavar="X.Y", help="in the manner of this release, 3.5 to 8.0 (default: 6.7)")
+    only.add_argument("--default-fields", action="store_true", help="what esxtop writes without -a")
+    only.add_argument(
+        "--only", action="append", metavar="NAME", help="an object or a counter to write (may be repeated; * is any)"
+    )
+    only.add_argument("--host", metavar="NAME", help="what the host is called in the paths")
+    only.add_argument(
+        "--utc-offset", type=int, metavar="MINUTES", help="of the clock that is printed (default: 0, UTC)"
+    )
+    only.add_argument("--zone", metavar="NAME", help="what the header calls the zone of that clock")
+    only.add_argument("--compress", choices=("gz", "bz2"), help="compress it")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the files of a scenario."""
+    from esxparse.simulate.experiment import load_experiment, scenario_titles  # noqa: PLC0415  numpy is not for --help
+
+    if options.list:
+        for name, title in scenario_titles().items():
+            print(f"{name:28} {title}")
+        return 0
+    progress = Progress(str(options.scenario), quiet=options.quiet)
+    try:
+        _check(options)
+        experiment = load_experiment(
+            options.scenario,
+            severity=options.severity,
+            seed=options.seed,
+            samples=options.samples,
+            interval=options.interval,
+        )
+        from esxparse.simulate.record import record  # noqa: PLC0415
+
+        written = record(experiment, options.output, capture=_capture(options), progress=progress)
+    except EsxparseError as error:
+        progress.clear()
+        fail(error)
+        return 1
+    progress.clear()
+    if not options.quiet:
+        for file in written:
+            print(printable(f"{file.path}: {file.tool}, {file.bytes / 1e6:,.2f} MB"))
+    return 0
+
+
+def _capture(options: argparse.Namespace) -> dict[str, Any]:
+    """What is said of the capture, as options of its file."""
+    said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
+    if options.default_fields:
+        said["all_counters"] = False
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuses what makes no sense before anything is read.
+
+    Raises:
+        EsxparseError: No scenario, no directory, or a number that is none of samples or seconds.
+    """
+    if not options.scenario or not options.output:
+        msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
+        raise EsxparseError(msg)
+    if options.samples is not None and options.samples < 1:
+        msg = f"--samples {options.samples}: a capture has 1 or more"
+        raise EsxparseError(msg)
+    if options.interval is not None and options.interval <= 0:
+        msg = f"--interval {options.interval:g}: it is a number of seconds above 0"
+        raise EsxparseError(msg)

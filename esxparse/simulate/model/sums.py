@@ -1,0 +1,34 @@
+"""Sums and ratios of arrays as the model takes them: the same on every machine, and zero where there is nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from esxparse.simulate.model.layout import Index
+    from esxparse.simulate.model.sample import Numbers
+
+__all__ = ["added", "divided"]
+
+
+def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbers:
+    """Values added up into `count` sums, in their order; `into` says which.
+
+    >>> added(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), 3).tolist()
+    [5.0, 0.0, 2.0]
+    """
+    # of no values at all, bincount makes whole numbers
+    return np.bincount(into, weights=values, minlength=count).astype(np.float64, copy=False)
+
+
+def divided(value: Numbers, by: Numbers) -> Numbers:
+    """The ratio, zero where `by` is.
+
+    >>> divided(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, 0.0]
+    """
+    return np.divide(value, by, out=np.zeros_like(value), where=by > 0.0)

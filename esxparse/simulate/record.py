@@ -1,0 +1,214 @@
+"""Does an experiment: every run, every file, in one pass of each run's host."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import EsxparseError
+from esxparse.simulate.esxtop.writer import write_esxtop
+from esxparse.simulate.experiment import FileSpec
+from esxparse.simulate.instruments import INSTRUMENTS, Entry
+from esxparse.simulate.model.engine import capture as capture_of
+from esxparse.simulate.variables import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from esxparse.simulate.experiment import Experiment, Run
+    from esxparse.simulate.instruments import Instrument
+    from esxparse.simulate.model.engine import Capture
+
+__all__ = ["Written", "record"]
+
+_ESXTOP = "esxtop"
+_ESXTOP_OPTIONS = {"release", "all_counters", "only", "host", "utc_offset", "zone"}
+TRUTH = "truth.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written: where, its size, by which tool."""
+
+    path: Path
+    bytes: int
+    tool: str
+
+
+def record(
+    experiment: Experiment,
+    folder: str | os.PathLike[str],
+    *,
+    capture: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> list[Written]:
+    """Writes everything that an experiment records into `folder`, which is made where it is not there.
+
+    A run without `[[file]]` gives its capture, named for the scenario; `capture` are the options that one of esxtop's
+    files may have, and `compress` (gz or bz2). Files appear when they are complete. Where the
+    scenario says truths, they are written as `truth.toml`. `progress` is called with samples done, samples in all, and
+    the name of the file that is being written.
+
+    Raises:
+        EsxparseError: A tool that is not known, options it does not have, or a directory that cannot be written; what
+            was complete before stays.
+    """
+    target = Path(folder)
+    plans = [(run, run.files or _default_files(experiment, run, capture or {})) for run in experiment.runs]
+    if capture and any(run.files for run in experiment.runs):
+        msg = f"scenario {experiment.name} says its files itself: leave out {', '.join(sorted(capture))}."
+        raise ScenarioError(msg)
+    for _, specs in plans:
+        _check(specs)
+    total = sum(run.scenario.samples for run, _ in plans if run.scenario)
+    done = 0
+    entries: dict[str, list[tuple[FileSpec, Entry]]] = {}
+    written: list[Written] = []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for run, specs in plans:
+
+            def step(_: object, what: str = specs[0].name) -> None:
+                nonlocal done
+                done += 1
+                if progress:
+                    progress(done, total, what)
+
+            written += _one(run, specs, target, entries, step)
+        for name, mine in entries.items():
+            written += _write(name, mine, target)
+        truths = [line for run, specs in plans for line in _truths(run, specs)]
+        if truths:
+            written.append(_put(target / TRUTH, ["\n".join(truths).encode()], "truth"))
+    except OSError as error:
+        where = error.filename or target
+        msg = f"cannot write {where}: {error.strerror}. Check that the directory may be written."
+        raise EsxparseError(msg) from error
+    return written
+
+
+def _default_files(experiment: Experiment, run: Run, said: Mapping[str, Any]) -> tuple[FileSpec, ...]:
+    if run.scenario is None:
+        msg = f"scenario {experiment.name} has neither a [host] nor a [[file]]: there is nothing to write. Add one."
+        raise ScenarioError(msg)
+    labels = "".join(f"-{value}" for value in run.labels.values())
+    ending = f".{said['compress']}" if "compress" in said else ""
+    options = {name: value for name, value in said.items() if name != "compress"}
+    return (FileSpec(_ESXTOP, f"{experiment.name}{labels}.csv{ending}", options),)
+
+
+def _check(specs: Iterable[FileSpec]) -> None:
+    for spec in specs:
+        if spec.tool != _ESXTOP and spec.tool not in INSTRUMENTS:
+            known = ", ".join(sorted({_ESXTOP, *INSTRUMENTS}))
+            msg = f"file {spec.name}: no tool {spec.tool!r}. There are: {known}."
+            raise ScenarioError(msg)
+        options = _ESXTOP_OPTIONS if spec.tool == _ESXTOP else INSTRUMENTS[spec.tool].options
+        unknown = sorted(set(spec.options) - options)
+        if unknown:
+            msg = f"file {spec.name}: {spec.tool} has no {unknown[0]!r}. Known: {', '.join(sorted(options))}."
+            raise ScenarioError(msg)
+
+
+def _one(
+    run: Run,
+    specs: Iterable[FileSpec],
+    target: Path,
+    entries: dict[str, list[tuple[FileSpec, Entry]]],
+    step: Callable[[Any], None],
+) -> list[Written]:
+    """The captures of one run, written; what its other files need, noted in `entries`."""
+    made = capture_of(run.scenario) if run.scenario else None
+    watching = []
+    captures = []
+    for spec in specs:
+        if spec.tool == _ESXTOP:
+            captures.append(spec)
+            continue
+        put_up = INSTRUMENTS[spec.tool].watch
+        watch = put_up(made.layout if made else None, spec.options) if put_up else None
+        if watch:
+            watching.append(watch)
+        entries.setdefault(spec.name, []).append((spec, Entry(run, spec.name, spec.options, watch)))
+    if made is None:
+        if captures:
+            msg = f"file {captures[0].name}: esxtop watches a host, and the scenario has none. Add a [host]."
+            raise ScenarioError(msg)
+        return []
+    made = replace(made, observers=(*watching, step))
+    written = []
+    for number, spec in enumerate(captures):
+        # every pass gives the same snapshots; observers need but one
+        path = _below(target, spec.name)
+        size = write_esxtop(path, made if number == 0 else replace(made, observers=()), **spec.options)
+        written.append(Written(path, size, _ESXTOP))
+    if not captures and watching:
+        _pass(made)
+    return written
+
+
+def _pass(made: Capture) -> None:
+    for _ in made:
+        pass
+
+
+def _write(name: str, mine: list[tuple[FileSpec, Entry]], target: Path) -> list[Written]:
+    tools = {spec.tool for spec, _ in mine}
+    if len(tools) > 1:
+        msg = f"file {name}: {' and '.join(sorted(tools))} would both write it. Give them names of their own."
+        raise ScenarioError(msg)
+    (tool,) = tools
+    instrument: Instrument = INSTRUMENTS[tool]
+    return [_put(_below(target, path), parts, tool) for path, parts in instrument.write([entry for _, entry in mine])]
+
+
+def _below(target: Path, name: str) -> Path:
+    path = target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _put(path: Path, parts: Iterable[bytes], tool: str) -> Written:
+    """Written beside and moved into place, so that nobody meets half a file."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            size = sum(out.write(part) for part in parts)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Written(path, size, tool)
+
+
+def _truths(run: Run, specs: Iterable[FileSpec]) -> list[str]:
+    lines = []
+    for truth in run.truths:
+        told: dict[str, Any] = {"files": [spec.name for spec in specs], **_labels(run.labels)}
+        for key, value in truth.items():
+            at = key in {"start", "end"} and isinstance(value, int | float)
+            told[key] = run.start + timedelta(seconds=value) if at else value
+        lines += ["[[truth]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
+    return lines
+
+
+def _labels(labels: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"label_{name}": value for name, value in labels.items()}
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if hasattr(value, "astimezone"):
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return repr(value)

@@ -1,0 +1,152 @@
+"""Experiments: what a scenario file says of runs, and what becomes of it."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from esxparse.errors import EsxparseError
+from esxparse.simulate.experiment import load_experiment, load_scenario, parse_experiment
+from esxparse.simulate.variables import ScenarioError, filled, placed
+
+HEAD = """
+name = "many"
+title = "Runs without a host"
+start = 2026-03-11T09:00:00Z
+seed = 7
+"""
+
+
+def parsed(text: str, **options):
+    return parse_experiment(tomllib.loads(HEAD + text), **options)
+
+
+def test_lists_of_labels_are_crossed_the_last_changing_fastest():
+    found = parsed('[[run]]\nfilter = ["off", "on"]\nvms = [1, 2]\n[[run]]\nfilter = "idle"\n')
+    assert [run.labels for run in found.runs] == [
+        {"filter": "off", "vms": 1},
+        {"filter": "off", "vms": 2},
+        {"filter": "on", "vms": 1},
+        {"filter": "on", "vms": 2},
+        {"filter": "idle"},
+    ]
+
+
+def test_runs_follow_one_another_with_seeds_of_their_own_the_first_with_that_of_the_file():
+    found = parsed("every = 300\n[[run]]\nvms = [1, 2, 3]\n")
+    begin = datetime(2026, 3, 11, 9, tzinfo=UTC)
+    assert [run.start - begin for run in found.runs] == [timedelta(seconds=300 * n) for n in range(3)]
+    assert found.runs[0].seed == 7
+    assert len({run.seed for run in found.runs}) == 3
+
+
+def test_changes_are_for_the_runs_with_their_labels():
+    text = """
+    [[run]]
+    filter = ["off", "on", "strict"]
+    [[change]]
+    when = { filter = ["on", "strict"] }
+    set = { "file.gflops" = 95.0 }
+    [[change]]
+    when = { filter = "strict" }
+    set = { "file[0].gflops" = 90.0 }
+    [[file]]
+    tool = "linpack"
+    name = "{filter}.txt"
+    gflops = 100.0
+    """
+    assert [(spec.name, spec.options["gflops"]) for run in parsed(text).runs for spec in run.files] == [
+        ("off.txt", 100.0),
+        ("on.txt", 95.0),
+        ("strict.txt", 90.0),
+    ]
+
+
+@pytest.mark.parametrize(("severity", "expected"), [(0.0, 10.0), (0.25, 30.0), (1.0, 90.0)])
+def test_a_severity_lies_between_mild_and_severe(severity, expected):
+    assert filled({"mild": 10.0, "severe": 90.0}, {}, severity=severity) == expected
+
+
+def test_lookups_by_one_label_and_by_several():
+    tree = {
+        "one": {"by": "vms", "at": {"1": 39000.0, "2": 70500.0}},
+        "two": {"by": ["filter", "vms"], "at": {"on/1": "a"}, "other": "b"},
+    }
+    assert filled(tree, {"filter": "on", "vms": 1}) == {"one": 39000.0, "two": "a"}
+    assert filled(tree, {"filter": "on", "vms": 2}) == {"one": 70500.0, "two": "b"}
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (
+            {"vm": [{"cpu": {"by": "size", "at": {"1": 2}}}]},
+            r"vm\[0\]\.cpu is looked up by .size.*It has: vms",
+        ),
+        ({"cpu": {"by": "vms", "at": {"1": 2}}}, r"scenario\.cpu has no value at '4' \(by vms\)"),
+    ],
+)
+def test_a_lookup_that_fails_names_its_place(tree, message):
+    with pytest.raises(ScenarioError, match=message):
+        filled(tree, {"vms": 4})
+
+
+def test_a_label_alone_keeps_its_type_and_braces_that_are_no_labels_stay():
+    assert filled(["{vms}", "{vms:03d}-{filter}", "web {blue}"], {"vms": 4, "filter": "on"}) == [
+        4,
+        "004-on",
+        "web {blue}",
+    ]
+
+
+def test_a_value_is_placed_in_all_tables_of_a_list_or_in_one():
+    tree = {"vm": [{"load": {"cpu": 1.0}}, {"load": {"cpu": 2.0}}]}
+    placed(tree, "vm.load.cpu", 5.0)
+    placed(tree, "vm[1].jitter", 0.0)
+    placed(tree, "host.policy", "low power")
+    assert tree == {
+        "vm": [{"load": {"cpu": 5.0}}, {"load": {"cpu": 5.0}, "jitter": 0.0}],
+        "host": {"policy": "low power"},
+    }
+
+
+@pytest.mark.parametrize("path", ["vm[2].load.cpu", "vm.load.", "vm[0]", "vm load", "name.more"])
+def test_a_place_that_is_not_there_is_named(path):
+    with pytest.raises(ScenarioError, match=r"is no place in a scenario|there is no .* in the scenario"):
+        placed({"name": "x", "vm": [{"load": {}}]}, path, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[[file]]\nname = "../out.txt"\ntool = "linpack"', r"file '\.\./out\.txt': not a name inside the directory"),
+        ('[[file]]\nname = "{vms}.txt"\ntool = "linpack"', "every label known"),
+        ('[[file]]\nname = "a.txt"', r"file a\.txt: tool is missing"),
+        ("[host]\nsockets = 2", "host: name is missing|Every field of Host"),
+        ('[[vm]]\nname = "a"\ncount = -1', r"vm a: count -1 is no number of VMs"),
+    ],
+)
+def test_what_makes_no_sense_is_said(text, message):
+    with pytest.raises(EsxparseError, match=message):
+        parsed(text)
+
+
+def test_a_base_is_laid_under_tables_are_merged_and_lists_joined(tmp_path):
+    (tmp_path / "busy.toml").write_text(
+        'base = "busy-host"\nname = "busier"\n[host]\nmemory_mb = 65536\n'
+        '[[vm]]\nname = "more-{n}"\ncount = 2\nvcpus = 1\nmemory_mb = 1024\nnode = 0\nswitch = "vSwitch0"\ndisks = []\n'
+    )
+    (tmp_path / "busiest.toml").write_text('base = "busy.toml"\nname = "busiest"\n')
+    found = load_scenario(tmp_path / "busiest.toml")
+    assert (found.name, found.host.memory_mb, found.host.sockets) == ("busiest", 65536, 2)
+    assert [vm.name for vm in found.vms][-2:] == ["more-1", "more-2"]
+    assert len(found.vms) == 10
+
+
+def test_a_scenario_that_is_its_own_base_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_text('base = "b.toml"\n')
+    (tmp_path / "b.toml").write_text('base = "a.toml"\n')
+    with pytest.raises(ScenarioError, match="is its own base"):
+        load_experiment(tmp_path / "a.toml")

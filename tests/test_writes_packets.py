@@ -1,0 +1,207 @@
+"""Packets as the simulator writes them: captures that tshark reads, and the text it prints, byte for byte."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import compose
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import esxparse as ex
+from esxparse.errors import EsxparseError
+from esxparse.metrics import alignment
+from esxparse.simulate.writers import pcap, tshark_fields
+from esxparse.simulate.writers.packets import Request, Trace, frames
+
+START = datetime(2008, 3, 2, 8, tzinfo=UTC)
+EVERY = (*tshark_fields._PACKETS, *sorted(tshark_fields._MESSAGES))
+few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@st.composite
+def traces(draw):
+    protocol = draw(st.sampled_from(["nfs", "iscsi"]))
+    unit = 512 if protocol == "iscsi" else 1
+    at, requests = 0.0, []
+    for _ in range(draw(st.integers(1, 12))):
+        at += draw(st.integers(1000, 400_000)) / 1e6
+        requests.append(
+            Request(
+                at,
+                draw(st.booleans()),
+                draw(st.integers(0, 2**43 // unit)) * unit,
+                draw(st.integers(1, 256 * 1024 // unit)) * unit,
+                draw(st.none() | st.integers(1000, 500_000).map(lambda us: us / 1000)),
+                sent_again=draw(st.integers(0, 4)) == 0,
+                lun=draw(st.integers(0, 255)),
+            )
+        )
+    size = draw(st.sampled_from([1448, 9000, 65160]))
+    return Trace(protocol, START, tuple(requests), rtt_ms=draw(st.integers(50, 900)) / 1000, segment_bytes=size)
+
+
+@pytest.fixture
+def decoder():
+    if shutil.which("tshark") is None:
+        compose.missing("tshark")
+
+
+def compare(rec, trace):
+    """The table of a recording with the requests that were written."""
+    found = rec[trace.protocol].collect()
+    assert found["offset_bytes"].to_list() == [request.offset_bytes for request in trace.requests]
+    assert found["size_bytes"].to_list() == [request.size_bytes for request in trace.requests]
+    assert found["direction"].to_list() == ["read" if request.read else "write" for request in trace.requests]
+    expected = [request.response_ms for request in trace.requests]
+    for value, wanted in zip(found["latency_ms"], expected, strict=True):
+        assert (value is None) == (wanted is None)
+        assert value is None or value == pytest.approx(wanted, abs=6e-4)
+    times = [START + timedelta(microseconds=round(request.at_s * 1e6)) for request in trace.requests]
+    assert found["time"].to_list() == times
+    again = sum(request.sent_again for request in trace.requests)
+    assert rec["tcp"].collect()["retransmissions"].to_list() == [again]
+    assert not [note for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.mark.usefixtures("decoder")
+@few
+@given(trace=traces(), container=st.sampled_from(["pcap", "pcap-ns", "pcapng"]))
+def test_captures_give_back_what_was_written(tmp_path, trace, container):
+    file = compose.write(tmp_path, b"".join(pcap.lines(trace, container)), "trace.pcap")
+    compare(ex.open(file), trace)
+
+
+@pytest.mark.usefixtures("decoder")
+@few
+@given(trace=traces())
+def test_text_is_what_tshark_prints_for_the_capture(tmp_path, trace):
+    file = compose.write(tmp_path, b"".join(pcap.lines(trace)), "trace.pcap")
+    wanted = [part for name in EVERY for part in ("-e", name)]
+    command = ["tshark", "-n", "-r", str(file), "-T", "fields", "-E", "header=y", *wanted]
+    printed = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    assert b"".join(tshark_fields.lines(trace, EVERY)) == printed
+
+
+@pytest.mark.usefixtures("decoder")
+def test_quoted_and_separated_as_tshark_does(tmp_path):
+    trace = Trace("iscsi", START, (Request(0.5, False, 8192, 4096, 12.0), Request(0.6, True, 0, 512, 10.0)))
+    file = compose.write(tmp_path, b"".join(pcap.lines(trace)), "trace.pcap")
+    wanted = [part for name in tshark_fields.ISCSI for part in ("-e", name)]
+    options = ["-E", "header=y", "-E", "separator=,", "-E", "quote=d"]
+    command = ["tshark", "-n", "-r", str(file), "-T", "fields", *options, *wanted]
+    printed = subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+    assert b"".join(tshark_fields.lines(trace, separator=",", quote=True)) == printed
+
+
+@pytest.mark.usefixtures("decoder")
+def test_tshark_finds_nothing_wrong_with_the_packets(tmp_path):
+    """Checksums of IP and TCP are right, and no packet is malformed."""
+    trace = Trace("nfs", START, tuple(Request(0.1 * n, n % 2 == 0, 4096 * n, 70_001, 15.0) for n in range(1, 9)))
+    file = compose.write(tmp_path, b"".join(pcap.lines(trace)), "trace.pcap")
+    checks = ["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]
+    bad = "_ws.malformed or ip.checksum.status != 1 or tcp.checksum.status != 1 or tcp.analysis.flags"
+    command = ["tshark", "-n", "-r", str(file), *checks, "-Y", bad]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout == b""
+
+
+@quick
+@given(trace=traces(), form=st.sampled_from([("\t", False), ("\t", True), (",", True), (";", False), ("|", False)]))
+def test_text_gives_back_what_was_written(tmp_path, trace, form):
+    separator, quote = form
+    content = b"".join(tshark_fields.lines(trace, separator=separator, quote=quote))
+    rec = ex.open(compose.write(tmp_path, content, "trace.txt"))
+    assert rec.format == "packets"
+    compare(rec, trace)
+
+
+def test_case_of_misaligned_writes(tmp_path):
+    """1 KB random writes of a guest whose partition begins at sector 63: 20 ms each, off every power of two."""
+    writes = tuple(
+        Request(0.05 * n, False, 63 * 512 + 1024 * ((n * 7919) % 4_000_000), 1024, 20.0) for n in range(1, 400)
+    )
+    content = b"".join(tshark_fields.lines(Trace("nfs", START, writes), separator=",", quote=False))
+    rec = ex.open(compose.write(tmp_path, content, "writes.csv"))
+    offsets = rec["nfs"].collect()["offset_bytes"]
+    assert (offsets % 4096 % 1024 == 512).all()
+    assert rec["nfs"].collect()["latency_ms"].unique().to_list() == [20.0]
+    shares = alignment.shares(rec["nfs"], boundaries=[512, 4096]).collect()
+    assert dict(shares.select("boundary_bytes", "aligned_requests_pct").rows()) == {512: 100.0, 4096: 0.0}
+
+
+def test_case_of_a_slow_array(tmp_path):
+    """Sequential reads of 256 KB that the array answers in 10 to 20 ms, and nothing is sent twice."""
+    reads = tuple(Request(0.02 * n, True, 262_144 * n, 262_144, 10.0 + n % 11) for n in range(1, 200))
+    rec = ex.open(compose.write(tmp_path, b"".join(tshark_fields.lines(Trace("iscsi", START, reads))), "reads.tsv"))
+    latency = rec["iscsi"].collect()["latency_ms"]
+    assert (latency.min(), latency.max()) == (10.0, 20.0)
+    tcp = rec["tcp"].collect()
+    assert tcp["retransmissions"].to_list() == [0]
+    assert (tcp["payload_bytes"] > 199 * 262_144).all()
+
+
+@quick
+@given(trace=traces())
+def test_packets_are_in_order_and_every_byte_is_sent_once_more_only_when_asked(trace):
+    packets = list(frames(trace))
+    assert [packet.ns for packet in packets] == sorted(packet.ns for packet in packets)
+    for up in (True, False):
+        following = None
+        for packet in packets:
+            if packet.up is not up or packet.again:
+                continue
+            assert following in {None, packet.sequence}
+            following = packet.sequence + len(packet.payload) + (packet.flags & 2 > 0)
+    assert sum(packet.again for packet in packets) == sum(request.sent_again for request in trace.requests)
+
+
+def test_long_traces_stream():
+    """Nothing is made before it is asked for, and the same packets every time."""
+    many = [Request(0.01 * n, True, 4096 * n, 4096, 1.0) for n in range(1, 20_000)]
+    stream = tshark_fields.lines(Trace("nfs", START, many))
+    begin = [next(stream) for _ in range(10)]
+    again = tshark_fields.lines(Trace("nfs", START, many))
+    assert [next(again) for _ in range(10)] == begin
+
+
+GOOD = Request(1.0, True, 0, 512, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("trace", "message"),
+    [
+        (Trace("smb", START, (GOOD,)), "smb"),
+        (Trace("nfs", START.replace(tzinfo=None), (GOOD,)), "time zone"),
+        (Trace("nfs", START, (GOOD,), rtt_ms=0.0), "round trip"),
+        (Trace("nfs", START, (GOOD,), segment_bytes=100), "100 bytes"),
+        (Trace("nfs", START, (GOOD,), client="fe80::1"), "IPv4"),
+        (Trace("nfs", START, (GOOD, Request(0.5, True, 0, 512, 1.0))), "order of time"),
+        (Trace("nfs", START, (Request(0.0, True, 0, 512, 1.0),)), "order of time"),
+        (Trace("nfs", START, (Request(1.0, True, -1, 512, 1.0),)), "from 0 up"),
+        (Trace("nfs", START, (Request(1.0, True, 0, 0, 1.0),)), "1 byte or more"),
+        (Trace("nfs", START, (Request(1.0, True, 0, 512, 0.0),)), "response time"),
+        (Trace("iscsi", START, (Request(1.0, True, 100, 512, 1.0),)), "whole blocks"),
+        (Trace("iscsi", START, (Request(1.0, True, 0, 1 << 20, 1.0),)), "whole blocks"),
+        (Trace("iscsi", START, (Request(1.0, True, 0, 512, 1.0, lun=300),)), "LUN"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(trace, message):
+    with pytest.raises(EsxparseError, match=message) as caught:
+        list(frames(trace))
+    assert "\n" not in str(caught.value)
+
+
+def test_forms_that_are_not_written_are_refused():
+    trace = Trace("iscsi", START, (GOOD,))
+    with pytest.raises(EsxparseError, match="pcapx"):
+        pcap.lines(trace, "pcapx")
+    with pytest.raises(EsxparseError, match=r"smb\.cmd"):
+        tshark_fields.lines(trace, ["frame.number", "smb.cmd"])
+    with pytest.raises(EsxparseError, match="separated"):
+        tshark_fields.lines(trace, separator="ab")
+    with pytest.raises(EsxparseError, match="quote them"):
+        tshark_fields.lines(trace, separator=",")
