@@ -187,7 +187,7 @@ def test_help_and_import_load_nothing_heavy():
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    assert set(commands.choices) == {"collect", "convert", "info", "report", "slice", "study", "templates"}
+    assert set(commands.choices) == {"collect", "convert", "info", "report", "simulate", "slice", "study", "templates"}
     for choice in commands._choices_actions:
         assert choice.help
     for parser in commands.choices.values():
