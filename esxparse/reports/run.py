@@ -14,6 +14,7 @@ from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
 from esxparse.reports.library import Template, find
 from esxparse.reports.opening import opened
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -212,16 +213,9 @@ def _heading(source: str) -> str:
 
 def _write(target: Path, page: str) -> None:
     """Put `page` at `target` in one step: a reader sees the old file or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.resolve().parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(page)
-        # mkstemp makes files that only their owner can read; a report is made to be passed on.
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            msg = f"cannot write {target}: {error.strerror or error}"
-            raise EsxparseError(msg) from error
-        raise
+        with whole_file(target) as file:
+            file.write(page.encode())
+    except OSError as error:
+        msg = f"cannot write {target}: {error.strerror or error}"
+        raise EsxparseError(msg) from error

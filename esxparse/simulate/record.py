@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -15,8 +13,10 @@ from esxparse.simulate.experiment import FileSpec
 from esxparse.simulate.instruments import INSTRUMENTS, Entry
 from esxparse.simulate.model.engine import capture as capture_of
 from esxparse.simulate.variables import ScenarioError
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Mapping
 
     from esxparse.simulate.experiment import Experiment, Run
@@ -173,17 +173,8 @@ def _below(target: Path, name: str) -> Path:
 
 
 def _put(path: Path, parts: Iterable[bytes], tool: str) -> Written:
-    """Written beside and moved into place, so that nobody meets half a file."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            size = sum(out.write(part) for part in parts)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Written(path, size, tool)
+    with whole_file(path) as out:
+        return Written(path, sum(out.write(part) for part in parts), tool)
 
 
 def _truths(run: Run, specs: Iterable[FileSpec]) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import EsxparseError
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,21 +24,6 @@ def _is_same(source: BinaryIO, there: os.stat_result) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mine.st_mode) and os.path.samestat(mine, there)
-
-
-@contextmanager
-def _beside(target: Path, mode: int) -> Iterator[BinaryIO]:
-    """A file that takes the target's place when it is whole, and is gone where it does not get so far."""
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb", buffering=_BUFFER) as file:
-            yield file
-        # mkstemp makes files that only their owner can read; a slice is made to be passed on.
-        Path(name).chmod(mode)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
@@ -74,7 +59,7 @@ def destination(output: str | os.PathLike[str] | BinaryIO, source: BinaryIO, whe
         special = there is not None and not stat.S_ISREG(there.st_mode)
         mode = stat.S_IMODE(there.st_mode) if there else 0o644
         # A device or a pipe is written to; it must not be replaced by a file.
-        with target.open("wb") if special else _beside(target, mode) as file:
+        with target.open("wb") if special else whole_file(target, mode=mode, buffering=_BUFFER) as file:
             yield file
     except OSError as error:
         msg = f"cannot write {output}: {error.strerror or error}"

@@ -32,7 +32,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
-import tempfile
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -44,6 +43,7 @@ from esxparse.simulate.esxtop.columns import blocks
 from esxparse.simulate.esxtop.groups import groups_of
 from esxparse.simulate.esxtop.releases import release_of
 from esxparse.simulate.esxtop.rows import numbers, places_of
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -153,19 +153,11 @@ def _header(first: bytes, host: str, columns: Sequence[Block]) -> bytes:
 
 
 def _write_beside(path: Path, made: Iterable[bytes]) -> int:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with ExitStack() as stack:
-            out: IO[bytes] = stack.enter_context(os.fdopen(handle, "wb"))
-            if path.suffix == ".gz":
-                # without name and time in it, so that the same capture gives the same bytes
-                out = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", 6, out, mtime=0)))
-            elif path.suffix == ".bz2":
-                out = stack.enter_context(bz2.open(out, "wb"))
-            size = sum(out.write(line) for line in made)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return size
+    with whole_file(path) as file, ExitStack() as stack:
+        out: IO[bytes] = file
+        if path.suffix == ".gz":
+            # without name and time in it, so that the same capture gives the same bytes
+            out = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", 6, out, mtime=0)))
+        elif path.suffix == ".bz2":
+            out = stack.enter_context(bz2.open(out, "wb"))
+        return sum(out.write(line) for line in made)
