@@ -30,6 +30,15 @@ def damaged(draw, text):
     return content
 
 
+@st.composite
+def spliced(draw, document):
+    """A document of which a piece is cut out, doubled, or replaced by NULs or noise; or that ends there."""
+    begin = draw(st.integers(0, len(document)))
+    end = draw(st.integers(begin, min(len(document), begin + 400)))
+    splice = draw(st.sampled_from([b"", b"\0" * 40, document[begin:end] * 2]) | st.binary(max_size=30))
+    return document[:begin] + splice + (document[end:] if draw(st.booleans()) else b"")
+
+
 def reads_or_refuses(path, form):
     """Whether a damaged file is read to its last table, or refused in one line."""
     try:
