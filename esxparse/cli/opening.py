@@ -10,10 +10,15 @@ if TYPE_CHECKING:
 _NAMES = ("segment", "date_order", "format", "time_column", "value_column")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options to a command."""
+def add_capture_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that captures of esxtop have to a command."""
     parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
     parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of all formats to a command."""
+    add_capture_options(parser)
     parser.add_argument(
         "--format",
         metavar="NAME",

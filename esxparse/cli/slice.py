@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esxparse.cli import opening
 from esxparse.cli.output import Progress, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -50,8 +51,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         action="store_true",
         help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
     )
-    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
-    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+    opening.add_capture_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
     parser.set_defaults(run=run)
 
