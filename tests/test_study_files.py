@@ -100,7 +100,7 @@ def test_the_table_names_units_baseline_and_what_is_missing_and_reaches_for_noth
 def test_a_column_that_is_not_there_is_refused(small):
     with pytest.raises(EsxparseError, match="there is no column 'rpm' to show"):
         small.to_table(columns=["rpm"])
-    with pytest.raises(EsxparseError, match=r"no column 'rpm' to compare by"):
+    with pytest.raises(EsxparseError, match=r"no column 'rpm' in the runs of"):
         small.compare("rpm")
 
 

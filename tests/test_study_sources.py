@@ -30,10 +30,10 @@ def test_fio_of_several_vms_is_added_up(tmp_path):
     assert row["outstanding_by_law"] == pytest.approx(row["iops"] * row["latency_mean_ms"] / 1000)
 
 
-def test_logs_without_results_are_a_gap(tmp_path):
-    text = f'[[run]]\nfio = "{studies.FORMATS / "fio-mixed_lat.1.log"}"\n'
+def test_histograms_without_results_are_a_gap(tmp_path):
+    text = f'[[run]]\nfio = "{studies.FORMATS / "fio-mixed_clat_hist.1.log"}"\n'
     (row,) = studies.rows(studies.computed(tmp_path, text))
-    assert "has no results (it has series): name the file that has them" in row["gap"]
+    assert "has no results (it has latency_bins" in row["gap"]
 
 
 def test_power_is_the_meter_s_where_there_is_one(tmp_path):

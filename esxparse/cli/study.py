@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,9 @@ from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import polars as pl
 
     from esxparse.recording import Note
     from esxparse.studies import Study
@@ -21,6 +24,7 @@ _DESCRIPTION = """A study is many runs and a manifest, study.toml, which says wh
 which part of it is measured and which runs the others are compared with. docs/study.md has its grammar."""
 
 _LEFT_OUT = 8
+_LIMIT = re.compile(r"\s*([^\W\d]\w*)\s*<=?\s*(\d+(?:\.\d+)?)\s*")
 _KINDS = (".csv", ".parquet", ".html")
 
 
@@ -62,8 +66,25 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         default=[],
         help="write the runs here, by the ending: .csv, .parquet, .html (a table for publication); may be repeated",
     )
-    compute.add_argument(
+    instead = compute.add_mutually_exclusive_group()
+    instead.add_argument(
         "--compare", metavar="COLUMN", help="instead of the runs: this column of each, divided by its baseline"
+    )
+    instead.add_argument(
+        "--scaling",
+        metavar="COLUMN",
+        help="instead of the runs: this column of each, against the straight line through the smallest load",
+    )
+    instead.add_argument(
+        "--largest-load",
+        metavar="COLUMN<=LIMIT",
+        action="append",
+        default=[],
+        help="instead of the runs: the largest load at which this column keeps to its limit, interpolated; may be "
+        "repeated",
+    )
+    compute.add_argument(
+        "--load", metavar="LABEL", help="the label that --scaling and --largest-load sweep; the axis without it"
     )
     compute.add_argument("-q", "--quiet", action="store_true", help="no progress, no table; warnings stay")
     compute.set_defaults(run=run_study)
@@ -127,14 +148,17 @@ def run_study(options: argparse.Namespace) -> int:
 
     progress = Progress("study", quiet=options.quiet)
     try:
+        limits = dict(map(_limit, options.largest_load))
         found = study(options.file, progress=progress)
         progress.clear()
         _say(found.notes, found.path, quiet=options.quiet)
-        table = found.compare(options.compare) if options.compare else found.runs
+        table = _asked(found, options, limits).collect().lazy()
+        # Of a table that was asked for, all columns are shown.
+        columns = table.collect_schema().names() if options.scaling or limits else None
         if not options.quiet:
-            print(printable_lines(text_table(table.collect(), found.labels)))
+            print(printable_lines(text_table(table.collect(), found.labels, columns)))
         for out in options.output:
-            _write(found, out, compare=options.compare)
+            _write(found, out, table, columns)
     except EsxparseError as error:
         progress.clear()
         fail(error)
@@ -148,12 +172,41 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line).rstrip() for line in text.split("\n"))
 
 
-def _write(found: Study, out: str, *, compare: str | None) -> None:
-    table = found.compare(compare) if compare else None
+def _limit(text: str) -> tuple[str, float]:
+    """The column and the number of a limit, `read_p95_ms<=100`.
+
+    Raises:
+        EsxparseError: It is none.
+    """
+    match = _LIMIT.fullmatch(text)
+    if not match:
+        msg = f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'"
+        raise EsxparseError(msg)
+    return match[1], float(match[2])
+
+
+def _asked(found: Study, options: argparse.Namespace, limits: Mapping[str, float]) -> pl.LazyFrame:
+    """The runs, or what was asked for instead.
+
+    Raises:
+        EsxparseError: It cannot be computed of this study.
+    """
+    if options.compare:
+        return found.compare(options.compare)
+    if not options.scaling and not limits:
+        return found.runs
+    load = options.load or (found.axis[0] if len(found.axis) == 1 else None)
+    if load is None:
+        msg = f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL"
+        raise EsxparseError(msg)
+    return found.scaling(load, options.scaling) if options.scaling else found.consolidation(load, limits)
+
+
+def _write(found: Study, out: str, table: pl.LazyFrame, columns: Sequence[str] | None) -> None:
     match Path(out).suffix.lower():
         case ".csv":
             found.to_csv(out, table)
         case ".parquet":
             found.to_parquet(out, table)
         case _:
-            found.to_table(out, table)
+            found.to_table(out, table, columns)

@@ -64,6 +64,9 @@ _OF_DIRECTORIES = ("esxparse.formats.converted", "esxparse.formats.fio")
 
 _OPTION_NAMES = {"dates": "date_order and date"}
 
+_HINTS = frozenset({"lazy", "numbers"})
+"""Options that spare work where a reader has them, and change nothing where it has not."""
+
 _HEAD = 1 << 20
 
 
@@ -144,7 +147,7 @@ def _directory(folder: Path, window: Window, options: Mapping[str, Any]) -> Reco
 
 
 def _refuse_other(reader: ModuleType, options: Mapping[str, Any], name: str) -> None:
-    other = [_OPTION_NAMES.get(option, option) for option in options if option not in reader.OPTIONS | {"lazy"}]
+    other = [_OPTION_NAMES.get(option, option) for option in options if option not in reader.OPTIONS | _HINTS]
     if other:
         msg = f"{name} is read as {reader.TITLE}, which has no {other[0]}: leave it out"
         raise EsxparseError(msg)

@@ -41,13 +41,19 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
     """What is wrong with the axis and the baseline, seen from the runs."""
     labels = list(runs[0].labels) if runs else []
     notes = [
-        Note(f"the axis {name!r} is no label of any run", severity="warning")
-        for name in manifest.axis
-        if name not in labels
+        *_twice(runs, labels),
+        *(
+            Note(f"the axis {name!r} is no label of any run", severity="warning")
+            for name in manifest.axis
+            if name not in labels
+        ),
     ]
     if not manifest.baseline:
         return notes
     line = manifest.baseline_line
+    strange = [name for name in manifest.baseline if name not in labels]
+    if strange:
+        return [*notes, Note(f"the baseline's {strange[0]!r} is no label of any run", line, severity="warning")]
     base = [run for run, mark in zip(runs, marked(manifest.baseline, runs), strict=True) if mark]
     if not base:
         seen = "; ".join(f"{name} is {_values(runs, name)}" for name in manifest.baseline)
@@ -69,6 +75,19 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
                 f"name which in baseline, or add {differ[0]} to axis"
             )
             return [*notes, Note(message, line, severity="warning")]
+    return notes
+
+
+def _twice(runs: Sequence[Run], labels: Sequence[str]) -> list[Note]:
+    """Complains of runs that say they are one and the same repetition."""
+    seen: dict[tuple[Any, ...], Run] = {}
+    notes = []
+    for run in runs:
+        key = (run.repetition, *((type(run.labels[name]) is bool, run.labels[name]) for name in labels))
+        first = seen.setdefault(key, run)
+        if first is not run:
+            message = f"{run} is repetition {run.repetition}, and so is run {first.number}: number them apart"
+            notes.append(Note(message, run.line, severity="warning"))
     return notes
 
 

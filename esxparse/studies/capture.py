@@ -15,19 +15,23 @@ from esxparse.metrics._columns import names, weighted_mean
 from esxparse.metrics.units import mib_to_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     Tables = Mapping[str, pl.LazyFrame]
 
 _DEVICES: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")
 _VOLUMES: Final = "physical_disk_nfs_volume"
+TABLES: Final = frozenset(
+    {"physical_cpu", "group_cpu", "group_memory", "memory", "network_port", "power", *_DEVICES, _VOLUMES}
+)
+"""The tables whose numbers are needed; of `vcpu`, whose numbers are most of a capture, its worlds are."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
 _PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
 
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
     """All columns that the tables of a capture allow, all queries at once."""
-    queries = [
+    rows = [
         *_cpu(tables),
         *_vms(tables),
         *_storage(tables),
@@ -35,10 +39,12 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
         *_memory(tables, release),
         *_power(tables),
     ]
+    series = _series(tables)
+    frames = pl.collect_all([*rows, *series.values()])
     found: dict[str, Any] = {}
-    for frame in pl.collect_all(queries):
+    for frame in frames[: len(rows)]:
         found |= frame.row(0, named=True)
-    return found
+    return found | _steadiness(dict(zip(series, frames[len(rows) :], strict=True)))
 
 
 def host_use(tables: Tables) -> pl.LazyFrame | None:
@@ -82,8 +88,9 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
     """Scheduling of the VMs per vCPU: sums over VMs by sums of vCPUs, so that a VM of eight counts eight times."""
     if "vcpu" not in tables:
         return []
-    # A capture names all its worlds in its header: one sample has them all.
-    worlds = tables["vcpu"].filter(pl.col("time") == pl.col("time").min())
+    # A capture names all its worlds in its header: one sample has them all. As a literal its time reaches the reader.
+    first = tables["vcpu"].select(pl.col("time").min()).collect().item()
+    worlds = tables["vcpu"].filter(pl.col("time") == first)
     vms = inventory.vms(worlds).collect().lazy()
     queries = [
         vms.select(
@@ -177,22 +184,20 @@ def _power(tables: Tables) -> list[pl.LazyFrame]:
     return [power.host(tables["power"]).select(pl.col("watts").mean().alias("esxtop_watts"))]
 
 
-def steadiness(tables: Tables) -> dict[str, Any]:
-    """Whether the host's throughput stood still over the measured span; its CPU use, where it did no I/O."""
-    series: Iterable[tuple[str, pl.LazyFrame]] = [
-        (
-            "host_iops",
-            pl.concat([storage.latency(level).select("time", "iops") for level in levels])
-            .group_by("time")
-            .agg(pl.col("iops").sum().alias("value")),
-        )
-        for levels in [devices(tables)]
-        if levels
-    ]
+def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
+    """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
+    series: dict[str, pl.LazyFrame] = {}
+    if levels := devices(tables):
+        rows = pl.concat([storage.latency(level).select("time", "iops") for level in levels])
+        series["host_iops"] = rows.group_by("time").agg(pl.col("iops").sum().alias("value")).sort("time")
     if "physical_cpu" in tables:
-        series = [*series, ("host_util_pct", _total(tables).select("time", pl.col("util_pct").alias("value")))]
-    for name, samples in series:
-        values = samples.sort("time").collect()
+        series["host_util_pct"] = _total(tables).select("time", pl.col("util_pct").alias("value")).sort("time")
+    return series
+
+
+def _steadiness(series: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+    """Whether the first of these that is above 0 stood still over the measured span."""
+    for name, values in series.items():
         if not (values["value"] > 0).any():
             continue
         found = steady.steadiness(values.lazy(), "value").collect().row(0, named=True)

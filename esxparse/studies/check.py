@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from esxparse.studies.expand import Run
+    from esxparse.studies.opened import Kept
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,12 @@ def check(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], N
     runs = expand(manifest)
     notes: list[Note] = []
     against: list[tuple[Run, tuple[str, ...]]] = []
+    kept: Kept = {}
     for done, run in enumerate(runs):
         if progress:
             progress(done, len(runs), str(run))
-        opened = open_run(run)
-        gaps = (*opened.gaps[len(run.problems) :], *try_others(run))
+        opened = open_run(run, kept)
+        gaps = (*opened.gaps[len(run.problems) :], *try_others(run, kept))
         notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
         notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
         against.append((run, opened.against))

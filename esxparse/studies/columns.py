@@ -141,6 +141,39 @@ DISKS: Final[dict[str, Column]] = {
     ),
 }
 
+WIRE: Final[dict[str, Column]] = {
+    **{
+        f"wire_{way}_{name}": Column("packets", text.format(way), source)
+        for way in ("read", "write")
+        for name, text, source in (
+            ("per_s", "{}s asked for per second, NFS and iSCSI", "studies.wire"),
+            ("p50_ms", "median response time of {}s, seen on the wire", "metrics.alignment.latency"),
+            ("p95_ms", "95th percentile of the response time of {}s", "metrics.alignment.latency"),
+            ("size_bytes", "mean size of {}s", "studies.wire"),
+            ("misaligned_pct", "{}s whose offset is no multiple of 4096 bytes", "metrics.alignment.shares"),
+        )
+    },
+    "wire_unanswered": Column("packets", "reads and writes without a reply", "metrics.alignment.latency", _I),
+    "tcp_retransmissions": Column("packets", "packets sent again, whole trace", "formats.packets", _I),
+    "tcp_retransmissions_pct": Column("packets", "share of all packets, whole trace", "formats.packets"),
+}
+
+VMX: Final[dict[str, Column]] = {
+    "vmx_vms": Column("vmx", "VMs whose configuration was given", "count", _I),
+    "vmx_vcpus": Column("vmx", "vCPUs of these VMs", "formats.topology.vmx", _I),
+    "vmx_memory_mib": Column("vmx", "memory of these VMs, 2**20 bytes", "formats.topology.vmx"),
+    "vmx_cores_per_socket": Column("vmx", "cores per socket, where all have one", "formats.topology.vmx", _I),
+    "vmx_hardware": Column("vmx", "virtual hardware version, where all have one", "formats.topology.vmx", _I),
+    "node_cores": Column("vmx", "cores of the host's smallest NUMA node", "metrics.numa.node_size", _I),
+    "node_memory_mib": Column("vmx", "memory of the host's smallest NUMA node", "metrics.numa.node_size"),
+    "vmx_fits_node": Column("vmx", "whether each VM fits one node", "metrics.numa.node_fit", pl.Boolean),
+    "vmx_wide_vms": Column("vmx", "VMs with more vCPUs than a node has cores", "metrics.numa.node_fit", _I),
+    "vmx_nodes_needed": Column("vmx", "nodes that the widest VM needs", "metrics.numa.node_fit", _I),
+    "vmx_node_headroom_mib": Column("vmx", "memory of a node less that of the largest VM", "metrics.numa.node_fit"),
+    "vmx_vnuma_vms": Column("vmx", "VMs whose guest sees NUMA nodes", "metrics.numa.vnuma", _I),
+    "vmx_vnuma_nodes": Column("vmx", "most nodes that a guest sees", "metrics.numa.vnuma", _I),
+}
+
 _COSTS = {
     "mhz": "CPU use of the host: pct / 100 x cpus x mhz",
     "mhz_per_mbps": "MHz / MBps (10**6 bytes): the talk's CPU cost",
@@ -177,7 +210,7 @@ FIRST: Final[dict[str, Column]] = {
     "is_baseline": Column("", "whether the run is of the baseline; null without one", "manifest", pl.Boolean),
 }
 
-METRICS: Final = {**WORKLOAD, **COSTS, **CAPTURE, **POWER, **EVENTS, **DISKS}
+METRICS: Final = {**WORKLOAD, **COSTS, **CAPTURE, **POWER, **EVENTS, **DISKS, **WIRE, **VMX}
 COLUMNS: Final = {**FIRST, **SPAN, **FACTS, **METRICS, **LAST}
 """All columns that `runs` may have beside labels, figures of the manifest, events and benchmark results."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as markup
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,11 +78,10 @@ def heading(column: str) -> tuple[str, str]:
     if column in _WHOLE:
         return _WHOLE[column]
     unit = ""
-    try:
+    with suppress(EsxparseError):
         unit = units.unit_of(column)
-    except EsxparseError:
-        if column.endswith("_per_s"):
-            return heading(column.removesuffix("_per_s"))[0], "1/s"
+    if unit in {"", "s"} and column.endswith("_per_s"):
+        return heading(column.removesuffix("_per_s"))[0], "1/s"
     words = column.removesuffix(unit).strip("_").replace("_", " ") or column
     return words[:1].upper() + words[1:], _WRITTEN.get(unit, unit)
 
@@ -216,9 +216,9 @@ def html(made: GT, path: str | os.PathLike[str], title: str) -> None:
     _write(lambda: Path(path).write_text(page, encoding="utf-8"), path)
 
 
-def text_table(frame: pl.DataFrame, labels: Sequence[str]) -> str:
+def text_table(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None = None) -> str:
     """The table as a terminal shows it."""
-    shown = chosen(frame, labels, None)
+    shown = chosen(frame, labels, columns)
     rounded = frame.select(shown).with_columns(pl.selectors.float().round_sig_figs(4))
     wide = {"tbl_rows": -1, "tbl_cols": -1, "fmt_str_lengths": 60, "tbl_width_chars": 200}
     with pl.Config(**wide, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, tbl_formatting="NOTHING"):  # type: ignore[arg-type]

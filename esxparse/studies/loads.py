@@ -23,6 +23,11 @@ _NAMED: Final = 5
 _TABLES: Final = {"iometer": "results", "fio": "jobs", "diskspd": "jobs"}
 
 
+def has_results(rec: Recording) -> bool:
+    """Whether a load generator's file has its results, and not logs alone."""
+    return _TABLES[rec.format] in rec
+
+
 def chosen(rec: Recording, test: str | int | None) -> Recording:
     """The one test of a result file: tests that ran one after another are not added up.
 
@@ -30,7 +35,7 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
         EsxparseError: There are several, or none of that name.
     """
     table = _TABLES[rec.format]
-    if table not in rec:
+    if not has_results(rec):
         return rec
     keys = {"iometer": ["run", "test"], "fio": ["document", "group"], "diskspd": ["run", "timespan"]}[rec.format]
     names = {"iometer": "access_spec", "fio": "job"}.get(rec.format)
@@ -113,7 +118,7 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
         EsxparseError: One has no results.
     """
     for rec in recs:
-        if _TABLES[rec.format] not in rec:
+        if not has_results(rec):
             msg = f"{rec.source} has no results (it has {', '.join(rec.tables)}): name the file that has them"
             raise EsxparseError(msg)
     tests = pl.concat(

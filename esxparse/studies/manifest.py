@@ -6,6 +6,7 @@ is wrong in one `[[run]]` is kept with that run, which is then a gap in the tabl
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -192,6 +193,8 @@ def _baseline(found: Any, wrong: Complaints) -> dict[str, Any]:
 
 
 def _is_label(value: Any) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     return isinstance(value, str | int | float | bool) or (isinstance(value, date) and not isinstance(value, datetime))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from esxparse.errors import EsxparseError
-from esxparse.metrics import interval, ratio
+from esxparse.metrics import consolidation, interval, ratio, scaling
+from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.studies import baseline as of_baseline
 from esxparse.studies import export
 from esxparse.studies.expand import expand
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    import polars as pl
     from great_tables import GT
 
     from esxparse.recording import Note
@@ -59,6 +62,11 @@ class Study:
         if not self.baseline:
             msg = f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}'
             raise EsxparseError(msg)
+        self._has(value)
+        for name in self.baseline:
+            if name not in self.labels:
+                msg = f"the baseline's {name!r} is no label of the runs of {self.path}: name one of theirs"
+                raise EsxparseError(msg)
         return ratio.ratios(
             self.runs,
             value,
@@ -69,6 +77,116 @@ class Study:
             confidence=confidence,
             seed=seed,
         )
+
+    def scaling(self, load: str, value: str) -> pl.LazyFrame:
+        """How a value grows with a label that is swept, against the straight line through its smallest point.
+
+        `metrics.scaling.efficiency`: one row per run, with its labels, `value` and `linear`, `efficiency`, `speedup`,
+        `per_unit`; runs that differ in another label are sweeps of their own. Higher is taken to be better.
+
+        Args:
+            load: The label that is swept, a number: VMs, hosts, vCPUs.
+            value: A column of `runs`.
+
+        Raises:
+            EsxparseError: There is no such label or column, or its values are no numbers.
+        """
+        return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
+
+    def leaves_linear(self, load: str, value: str, *, tolerance_pct: float = TOLERANCE_PCT) -> pl.LazyFrame:
+        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`.
+
+        Raises:
+            EsxparseError: As `scaling`.
+        """
+        return scaling.leaves_linear(self._curve(load, value), load, value, self._others(load), tolerance_pct)
+
+    def consolidation(self, load: str, limits: Mapping[str, float]) -> pl.LazyFrame:
+        """The largest load at each tolerance by interpolation: see `metrics.consolidation.largest_loads`.
+
+        Args:
+            load: The label that is swept, a number.
+            limits: Columns of `runs` and what each may reach: `{"read_p95_ms": 100, "host_util_pct": 90}`.
+
+        Raises:
+            EsxparseError: As `scaling`, or there are no limits.
+        """
+        return consolidation.largest_loads(self._curve(load, *limits), load, limits, self._others(load))
+
+    def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """The largest load of which all runs meet every rule: see `metrics.scaling.peak_load`.
+
+        Args:
+            load: The label that is swept, a number.
+            rules: Names of rules, and what is true of a run that meets it: `{"p95": pl.col("read_p95_ms") <= 100}`.
+
+        Raises:
+            EsxparseError: As `scaling`, or there are no rules.
+        """
+        self._curve(load)
+        for name in (name for rule in rules.values() for name in rule.meta.root_names()):
+            self._has(name)
+        return scaling.peak_load(self.runs, load, rules, self._others(load))
+
+    def virtual_to_native(
+        self, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
+    ) -> pl.LazyFrame:
+        """Figures of benchmarks against those of the baseline: see `metrics.ratio.virtual_to_native`.
+
+        The baseline names one label, `{ platform = "native" }`. Configurations that differ in other labels are compared
+        each with the baseline of its own.
+
+        Raises:
+            EsxparseError: No run has figures of a benchmark, or the baseline does not name one label.
+        """
+        if self.results is None:
+            msg = f"{self.path}: no run has figures of a benchmark (netperf, stream, results_csv ...) to compare"
+            raise EsxparseError(msg)
+        if len(self.baseline) != 1:
+            named = of_baseline.text(self.baseline) or "none"
+            msg = f'{self.path}: the baseline has to name one label, such as {{ platform = "native" }}, not {named}'
+            raise EsxparseError(msg)
+        ((label, native),) = self.baseline.items()
+        return ratio.virtual_to_native(
+            _beside(self.results, self._others(label)),
+            label,
+            native,
+            method=method,
+            confidence=confidence,
+            seed=seed,
+        )
+
+    def _others(self, load: str) -> list[str]:
+        return [name for name in self.labels if name != load]
+
+    def _curve(self, load: str, *values: str) -> pl.LazyFrame:
+        """Labels and some columns of `runs`.
+
+        Raises:
+            EsxparseError: One is not there, or is no number.
+        """
+        if load not in self.labels:
+            msg = f"{load!r} is no label of the runs of {self.path}: it has {', '.join(self.labels) or 'none'}"
+            raise EsxparseError(msg)
+        for name in (load, *values):
+            if not self._has(name).is_numeric():
+                msg = f"{name} is no number in the runs of {self.path}: choose another column"
+                raise EsxparseError(msg)
+        return self.runs.select(*dict.fromkeys((*self.labels, *values)))
+
+    def _has(self, name: str) -> pl.DataType:
+        """The type of a column of `runs`.
+
+        Raises:
+            EsxparseError: It is not there.
+        """
+        schema = self.runs.collect_schema()
+        if name not in schema:
+            close = get_close_matches(name, schema, 1, 0.6)
+            hint = f"did you mean {close[0]!r}?" if close else "docs/study.md lists those there can be"
+            msg = f"no column {name!r} in the runs of {self.path}: {hint}"
+            raise EsxparseError(msg)
+        return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None) -> None:
         """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`."""
@@ -95,6 +213,15 @@ class Study:
         if path is not None:
             export.html(made, path, self.title)
         return made
+
+
+def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:
+    """Figures of benchmarks with these labels in their configuration, so that only like is compared with like."""
+    if not labels:
+        return results
+    told = [pl.lit(f"{name}=") + pl.col(name).cast(pl.String) for name in labels]
+    own = pl.col("configuration").replace("", None)
+    return results.with_columns(pl.concat_str([own, *told], separator=", ", ignore_nulls=True).alias("configuration"))
 
 
 def study(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], None] | None = None) -> Study:

@@ -11,7 +11,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.formats.registry import open_recording, opening_options
 from esxparse.formats.window import EVERYTHING
-from esxparse.studies import facts, loads
+from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.window import Span, measured
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
 
+    Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
+    """By role the files that were opened last, with what was asked for, and their recordings."""
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -28,7 +31,7 @@ class Opened:
 
     run: Run
     recordings: Mapping[str, tuple[Recording, ...]]
-    """By role: load generators (their one test), and the capture, whole."""
+    """By role: load generators (their one test), files on the hardware, and the capture, whole."""
     tables: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
     """Those of the capture, cut to the measured span."""
     span: Span | None = None
@@ -39,6 +42,8 @@ class Opened:
     """Facts of the host on which files and manifest disagree."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of its files."""
+    kept: Kept = field(default_factory=dict)
+    """Recordings that the next run may share."""
 
 
 @contextmanager
@@ -52,18 +57,29 @@ def collected(gaps: list[str]) -> Iterator[None]:
         gaps.append(f"it could not be computed: {str(error).splitlines()[0]}")
 
 
-def recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
-    """The recordings of a role.
+def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
+    """The recordings of a role; those of the run before where they are the same files.
 
     Raises:
         EsxparseError: One cannot be read, or is of a format that the role does not take.
     """
+    asked = files.paths, files.spec.opening
+    if role not in kept or kept[role][0] != asked:
+        kept.pop(role, None)
+        kept[role] = asked, _recordings(role, files)
+    return kept[role][1]
+
+
+def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
     opening = dict(files.spec.opening)
     member, format_name = opening.pop("member", None), opening.pop("format", None)
-    # Of a capture only some tables and samples are needed: its numbers stay in the file.
+    if role == "results_csv":
+        # Nothing in such a file tells what it is; the manifest does.
+        format_name = format_name or role
+    options = opening_options(**opening) | ({"numbers": capture.TABLES} if ROLES[role] == ROLES["esxtop"] else {})
     found = []
     for path in files.paths:
-        rec = open_recording(path, EVERYTHING, member, format_name, opening_options(**opening))
+        rec = open_recording(path, EVERYTHING, member, format_name, options)
         if rec.format not in ROLES[role]:
             right = role_of(rec.format)
             hint = f": name it as {right} = ..." if right else ", which a study has no use for"
@@ -73,23 +89,24 @@ def recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
     return tuple(found)
 
 
-def open_run(run: Run) -> Opened:
+def open_run(run: Run, kept: Kept) -> Opened:
     """Opens what the measured span and the host facts need, and finds both."""
     gaps = [str(problem) for problem in run.problems]
     found: dict[str, tuple[Recording, ...]] = {}
     with collected(gaps):
-        found |= _loads(run)
+        found |= _loads(run, kept)
     told = []
     if "hardware" in run.files:
         with collected(gaps):
-            told += [("hardware", facts.of_hardware(rec)) for rec in recordings("hardware", run.files["hardware"])]
+            found["hardware"] = recordings("hardware", run.files["hardware"], kept)
+            told += [("hardware", facts.of_hardware(rec)) for rec in found["hardware"]]
     tables: dict[str, pl.LazyFrame] = {}
     span: Span | None = None
     with collected(gaps):
         span = _own_span(run, found)
     if "esxtop" in run.files:
         with collected(gaps):
-            (rec,) = recordings("esxtop", run.files["esxtop"])
+            (rec,) = recordings("esxtop", run.files["esxtop"], kept)
             own = facts.of_capture(rec)
             # What P-states tell of the frequency is an inference; what a file on the hardware says is not.
             inferred = {name: own.pop(name) for name in ("mhz",) if name in own}
@@ -100,6 +117,9 @@ def open_run(run: Run) -> Opened:
             if not (run.window.span and span is None and gaps):
                 span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), span)
                 tables = _cut(rec, span)
+    elif span is not None and any(map(fio_logs.has_logs, found.get("fio", ()))):
+        with collected(gaps):
+            span = measured(run.window, span.start, span.end, None, span, of="the run of fio")
     known, against = facts.together([*told, ("the manifest", run.host)])
     notes = [
         f"{rec.source}: {note}"
@@ -108,10 +128,10 @@ def open_run(run: Run) -> Opened:
         for note in rec.notes
         if note.severity == "warning"
     ]
-    return Opened(run, found, tables, span, known, tuple(gaps), tuple(against), tuple(notes))
+    return Opened(run, found, tables, span, known, tuple(gaps), tuple(against), tuple(notes), kept)
 
 
-def _loads(run: Run) -> dict[str, tuple[Recording, ...]]:
+def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
     """The run's load generator, its files cut to the one test asked for.
 
     Raises:
@@ -122,7 +142,7 @@ def _loads(run: Run) -> dict[str, tuple[Recording, ...]]:
         msg = f"it has results of {' and '.join(roles)}, and nobody can tell which its throughput is: keep one"
         raise EsxparseError(msg)
     return {
-        role: tuple(loads.chosen(rec, run.files[role].spec.test) for rec in recordings(role, run.files[role]))
+        role: tuple(loads.chosen(rec, run.files[role].spec.test) for rec in recordings(role, run.files[role], kept))
         for role in roles
     }
 
@@ -137,11 +157,11 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
     if wanted and wanted not in run.files:
         msg = f"the window is the span of {wanted}, and the run has no {wanted} file"
         raise EsxparseError(msg)
+    groups = {role: group for role, group in found.items() if role in WORKLOADS and wanted in {None, role}}
     spans = [
         loads.own_span(rec, run.files[role].spec.clock)
-        for role, group in found.items()
-        if wanted in {None, role}
-        for rec in group
+        for role, group in groups.items()
+        for rec in [rec for rec in group if loads.has_results(rec)] or group
     ]
     known = [span for span in spans if span]
     if not known or len(known) < len(spans):
@@ -157,11 +177,11 @@ def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
     }
 
 
-def try_others(run: Run) -> list[str]:
+def try_others(run: Run, kept: Kept) -> list[str]:
     """What is wrong with the files that `open_run` leaves: power readings, events, benchmarks."""
     gaps: list[str] = []
     for role, files in run.files.items():
         if role not in WORKLOADS | {"esxtop", "hardware"}:
             with collected(gaps):
-                recordings(role, files)
+                recordings(role, files, kept)
     return gaps

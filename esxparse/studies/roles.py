@@ -30,7 +30,9 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     "perf": frozenset({"perf_stat"}),
     "vmkperf": frozenset({"vmkperf"}),
     "vscsistats": frozenset({"vscsistats"}),
+    "packets": frozenset({"packets", "tshark_fields"}),
     "hardware": frozenset(_TOPOLOGY),
+    "vmx": frozenset({"vmx"}),
     **{name: frozenset({name}) for name in _BENCHMARKS},
     "benchmark": frozenset(_BENCHMARKS),
 }
@@ -41,13 +43,13 @@ BENCHMARKS: Final = frozenset({*_BENCHMARKS, "benchmark"})
 ONE_FILE: Final = frozenset({"esxtop", "idle", "power", "perf", "vmkperf", "vscsistats"})
 """Roles of which a run has one file."""
 
-_PREFERRED: Final = ("esxtop", "power", "perf", "hardware")
+_PREFERRED: Final = ("esxtop", "power", "perf", "packets", "hardware")
 
 
 def role_of(format_name: str) -> str | None:
     """The key under which a file of this format is named.
 
-    >>> role_of("redfish"), role_of("iometer"), role_of("packets")
+    >>> role_of("redfish"), role_of("iometer"), role_of("converted")
     ('power', 'iometer', None)
     """
     if format_name in ROLES:

@@ -11,15 +11,15 @@ from esxparse.metrics import cpu_cost, energy, units
 from esxparse.recording import Note
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
-from esxparse.studies.opened import open_run
 from esxparse.studies.roles import WORKLOADS
-from esxparse.studies.row import Row, row_of
+from esxparse.studies.work import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from esxparse.studies.expand import Run
     from esxparse.studies.manifest import Manifest
+    from esxparse.studies.row import Row
 
 _FROM_CAPTURE: Final = ("iops", "mb_per_s", "throughput_from")
 _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
@@ -34,18 +34,11 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 def table_of(
     manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
-    """The rows of all runs, the figures of their benchmarks, and notes; files are read one run after another."""
-    rows: list[Row] = []
-    figures: list[pl.DataFrame] = []
-    notes: list[Note] = []
-    idle: dict[str, Row] = {}
-    for done, run in enumerate(runs):
-        if progress:
-            progress(done, len(runs), str(run))
-        row, more, told = row_of(open_run(run), idle)
-        rows.append(row)
-        figures += more
-        notes += told
+    """The rows of all runs, the figures of their benchmarks, and notes."""
+    computed = rows_of(runs, progress)
+    rows = [row for row, _, _ in computed]
+    figures = [frame for _, frames, _ in computed for frame in frames]
+    notes = [note for _, _, told in computed for note in told]
     frame, about = _assembled(manifest, runs, rows)
     return frame, (pl.concat(figures, how="diagonal") if figures else None), [*notes, *about]
 

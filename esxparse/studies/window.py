@@ -38,8 +38,16 @@ class Span:
         return ((time >= self.start) if self.first else (time > self.start)) & (time <= self.end)
 
 
-def measured(window: WindowSpec, first: datetime, last: datetime, interval: float | None, own: Span | None) -> Span:
-    """The measured span of a run whose capture goes from `first` to `last`.
+def measured(
+    window: WindowSpec,
+    first: datetime,
+    last: datetime,
+    interval: float | None,
+    own: Span | None,
+    *,
+    of: str = "the capture",
+) -> Span:
+    """The measured span of a run whose capture goes from `first` to `last`; `of` is what else it may be that does.
 
     Counted from the window's start, from the begin of the load generator's run (`own`), or from the first sample; up to
     its end, the end of that run, or the last sample; of that, `warmup` is left out and `measure` kept. A span may pass
@@ -60,19 +68,22 @@ def measured(window: WindowSpec, first: datetime, last: datetime, interval: floa
             msg = f"the window is the span of {window.span}, whose files do not tell it: give start and end instead"
             raise EsxparseError(msg)
         begin, stop = own.start, own.end
-    if begin < first - slack or stop > last + slack:
-        raise _outside(window, begin, stop, first, last)
+    if begin < first - slack or stop > last + slack or begin > last or stop < first:
+        raise _outside(window, (begin, stop), (first, last), of)
     begin, stop = max(begin, first), min(stop, last)
     start, end = measured_span(begin, stop, window.warmup_s, window.measure_s)
     return Span(start, end, first=start == first and window.start is None and not window.span)
 
 
-def _outside(window: WindowSpec, begin: datetime, stop: datetime, first: datetime, last: datetime) -> EsxparseError:
+def _outside(
+    window: WindowSpec, wanted: tuple[datetime, datetime], there: tuple[datetime, datetime], of: str
+) -> EsxparseError:
+    begin, stop = wanted
+    first, last = there
     what = f"the run of {window.span}" if window.span else "the window"
     days = "%Y-%m-%dT%H:%M:%S"
-    message = (
-        f"{what} ({begin:{days}} to {stop:{days}}) is not within the capture ({first:{days}} to {last:{days}} UTC)"
-    )
+    asked = f"from {begin:{days}} on" if begin > stop else f"{begin:{days}} to {stop:{days}}"
+    message = f"{what} ({asked}) is not within {of} ({first:{days}} to {last:{days}} UTC)"
     if window.span:
         shift = _shift(begin, stop, first, last)
         told = f"{'-' if shift < timedelta(0) else ''}{abs(shift) // timedelta(minutes=1)}m" if shift else None

@@ -47,14 +47,17 @@ from esxparse.recording import Note, Recording
 from esxparse.worlds import VCPU_WORLD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
     from esxparse.formats.source import Source
 
+    Keep = bool | Collection[str]
+    """Whether numbers are kept, or of which tables they are."""
+
 FORMAT = "esxtop"
 TITLE = "esxtop batch capture (PDH-CSV)"
-OPTIONS = frozenset({"window", "lazy", "segment", "dates"})
+OPTIONS = frozenset({"window", "lazy", "segment", "dates", "numbers"})
 
 _HEADER_WITHIN = 1 << 20
 """Bytes in which the header must begin: login chatter of resxtop may stand before it."""
@@ -189,13 +192,14 @@ class _Segment:
     """Byte and line that the next capture begins with."""
 
 
-def _segment(source: Source, origin: int, first_line: int, *, keep: bool) -> _Segment:
+def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segment:
     with source.open() as stream:
         end = os.fstat(stream.fileno()).st_size if source.path else None
         line, number, start, notes = _find_header(stream, origin, first_line)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
-        bytes_read = body.read(stream, replace(start, end=end), laid_out, keep=keep)
+        laid_out = laid_out if isinstance(keep, bool) else laid_out.only(keep)
+        bytes_read = body.read(stream, replace(start, end=end), laid_out, keep=keep is not False)
         cut = problem(stream) or source.problem
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
@@ -205,7 +209,7 @@ def _segment(source: Source, origin: int, first_line: int, *, keep: bool) -> _Se
     return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
 
 
-def _find_segment(source: Source, number: int, *, keep: bool) -> _Segment:
+def _find_segment(source: Source, number: int, keep: Keep) -> _Segment:
     """The capture of that number in the file, from 1."""
     if number < 1:
         msg = f"segment {number} is none: they are counted from 1"
@@ -215,7 +219,7 @@ def _find_segment(source: Source, number: int, *, keep: bool) -> _Segment:
         if where is None:
             msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
             raise EsxparseError(msg)
-        found = _segment(source, *where, keep=keep and passed == number)
+        found = _segment(source, *where, keep if passed == number else False)
         where = found.next
     return found
 
@@ -227,6 +231,7 @@ def read(
     lazy: bool | None = None,
     segment: int = 1,
     dates: resaved.Dates = resaved.AS_WRITTEN,
+    numbers: Collection[str] | None = None,
 ) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
 
@@ -242,23 +247,25 @@ def read(
             as long as the tables, where its compressed size is above 32 MB.
         segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
         dates: What is known of dates that another program wrote.
+        numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
     content = _resaved_content(source)
+    keep = True if numbers is None else numbers
     if content is None:
         local = unpacked(source) if lazy is not False and _unpack(source) else source
         large = local.path is not None and local.path.stat().st_size > LAZY_FROM
         if local.path is not None and (large if lazy is None else lazy):
             return _in_place(local, local.path, window, segment)[0]
-        return _at_once(local, window, segment)
+        return _at_once(local, window, segment, keep)
     mended = resaved.canonical(content, dates)
     with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
         copy = Path(folder, "capture.csv")
         copy.write_bytes(mended.content)
-        rec = _at_once(replace(source, path=copy), window, segment)
+        rec = _at_once(replace(source, path=copy), window, segment, keep)
     return replace(rec, notes=(*mended.notes, *rec.notes))
 
 
@@ -292,8 +299,8 @@ def read_in_place(
     return _in_place(source, source.path, window, segment)
 
 
-def _at_once(source: Source, window: Window, segment: int) -> Recording:
-    found = _judged(source, window, segment, keep=True)
+def _at_once(source: Source, window: Window, segment: int, keep: Keep) -> Recording:
+    found = _judged(source, window, segment, keep)
     built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
     return _recording(source, found, built)
 
@@ -326,8 +333,8 @@ def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]
     return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
 
 
-def _judged(source: Source, window: Window, segment: int, *, keep: bool) -> _Judged:
-    found = _find_segment(source, segment, keep=keep)
+def _judged(source: Source, window: Window, segment: int, keep: Keep) -> _Judged:
+    found = _find_segment(source, segment, keep)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)
     if not len(samples.keep):

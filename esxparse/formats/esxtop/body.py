@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.layout import Layout
 
     Integers = NDArray[np.int64]
+    _Taken = tuple[int, int, int, int, int]
 
 PIECE = 2 << 20
 """Bytes read at a time."""
@@ -175,7 +176,7 @@ class _Reader:
             # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
             rest = max(self.position, _UNKNOWN) if self.end is None else self.end - self.position
             capacity = rows + 8 + int(max(rest - length, 0) / length * rows * _SLACK)
-            self.blocks.append(Block(capacity, np.empty(capacity * self.layout.width)))
+            self.blocks.append(Block(capacity, np.empty(self.layout.size(capacity))))
             self.places.append(self.layout.places(capacity))
         row = self.blocks[-1].rows
         self.blocks[-1].rows += rows
@@ -189,7 +190,7 @@ class _Reader:
         first, step = self.places[block]
         return first + first_row * step, step, self.blocks[block].numbers
 
-    def take(self, buffer: bytearray) -> tuple[int, int, int, int, int] | None:
+    def take(self, buffer: bytearray) -> _Taken | None:
         """Fills `buffer` with the next piece: length, position, first line, block and row there; None at the end."""
         with self.lock:
             if self.ended and not self.rest:
@@ -206,9 +207,13 @@ class _Reader:
     def scan(self) -> list[_Piece]:
         """Takes and scans pieces until there are none left."""
         buffer = bytearray(PIECE)
+        return self.go_on(buffer, self.take(buffer))
+
+    def go_on(self, buffer: bytearray, taken: _Taken | None) -> list[_Piece]:
+        """Scans the piece in `buffer`, and more pieces until there are none left."""
         spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
-        while (taken := self.take(buffer)) is not None:
+        while taken is not None:
             length, position, first_line, block, first_row = taken
             first, step, out = self._out(block, first_row, spare)
             with memoryview(buffer)[:length] as data:
@@ -225,6 +230,7 @@ class _Reader:
             marked |= {row for row, _, text in piece.odd if MARK in text}
             piece.headers = {row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked}
             pieces.append(piece)
+            taken = self.take(buffer)
         return pieces
 
 
@@ -277,8 +283,13 @@ def read(stream: BinaryIO, start: Start, layout: Layout, *, keep: bool = True) -
     # A small file is read before a second thread is up.
     small = start.end is not None and start.end - start.position <= 2 * PIECE
     workers = 1 if small else threads()
+    # The first piece is taken here, for with it the block is made: what malloc gave to a thread that ended stays in an
+    # arena of its own, and many captures read one after another would take several times the memory of one.
+    buffer = bytearray(PIECE)
+    taken = reader.take(buffer)
     if workers == 1:
-        return _put_together(reader.scan(), reader)
-    with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda _: reader.scan(), range(workers)))
-    return _put_together([piece for part in parts for piece in part], reader)
+        return _put_together(reader.go_on(buffer, taken), reader)
+    with ThreadPoolExecutor(workers - 1) as pool:
+        others = [pool.submit(reader.scan) for _ in range(workers - 1)]
+        pieces = reader.go_on(buffer, taken)
+        return _put_together([*pieces, *(piece for one in others for piece in one.result())], reader)

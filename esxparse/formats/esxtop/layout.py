@@ -6,7 +6,7 @@ per row and instance, so that it becomes a column without being copied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from esxparse.counters.naming import column_name, table_name
 from esxparse.formats.esxtop.instances import PART_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,8 @@ class TableShape:
     """Column names, one per counter."""
     offset: int
     """Numbers per row in the tables before this one."""
+    kept: bool = True
+    """Whether its numbers are; without them it has its instances."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,39 @@ class Layout:
     lane: Places
     """For each cell its instance, as a place in the table's `instances`."""
     width: int
-    """Numbers per row in all tables."""
+    """Numbers per row in all tables that are kept."""
     repeated: tuple[int, ...]
     """Cells whose object, instance and counter were met before."""
 
     def places(self, capacity: int) -> tuple[Places, Places]:
         """For a block with room for `capacity` rows: place of each cell of row 0, and the step to the next row.
 
-        The first cell, the time stamp, has no place (-1).
+        The first cell, the time stamp, has no place (-1). Cells of tables that are not kept have one each, the same for
+        all rows, so that what is odd in them is told all the same.
         """
         lanes = np.array([len(shape.instances) for shape in self.tables], dtype=np.int64)
         offsets = np.array([shape.offset for shape in self.tables], dtype=np.int64)
-        step = lanes[self.table]
+        kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)[self.table]
+        step = np.where(kept, lanes[self.table], 0)
         first = capacity * (offsets[self.table] + self.column * step) + self.lane
+        first = np.where(kept, first, capacity * self.width + np.cumsum(~kept) - 1)
         stamp = np.array([-1], dtype=np.int64)
         return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
+
+    def size(self, capacity: int) -> int:
+        """Numbers in a block with room for `capacity` rows."""
+        kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)
+        return capacity * self.width + int((~kept[self.table]).sum())
+
+    def only(self, names: Collection[str]) -> Layout:
+        """The same, with the numbers of these tables alone."""
+        shapes: list[TableShape] = []
+        offset = 0
+        for shape in self.tables:
+            kept = shape.name in names
+            shapes.append(replace(shape, offset=offset, kept=kept))
+            offset += len(shape.columns) * len(shape.instances) * kept
+        return replace(self, tables=tuple(shapes), width=offset)
 
 
 def split_owner(owner: str) -> tuple[str, str | None]:

@@ -66,7 +66,10 @@ def gaps(layout: Layout, odd: Sequence[OddCell]) -> list[Gaps]:
 
 
 def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Series:
-    """One counter of the part's samples, made of the block's own memory where all its rows are samples."""
+    """One counter of the part's samples, NaN where there is no number.
+
+    It is made of the block's own memory where all its rows are samples.
+    """
     lanes = len(shape.instances)
     start = part.block.capacity * (shape.offset + column * lanes)
     stretch = part.block.numbers[start : start + part.block.rows * lanes].reshape(-1, lanes)
@@ -77,8 +80,7 @@ def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Ser
     if column in holes.lanes:
         stretch[:, holes.lanes[column]] = np.nan
     used = stretch[: len(part.rows)] if part.leading else stretch[part.rows]
-    series = pl.Series(shape.columns[column], used.ravel())
-    return series.fill_nan(None) if column in holes.lanes or column in holes.cells else series
+    return pl.Series(shape.columns[column], used.ravel())
 
 
 def text_columns(shape: TableShape, holes: Gaps) -> dict[int, str]:
@@ -112,7 +114,9 @@ def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame)
         columns.append(_numbers(part, shape, column, holes))
         if column in text_names:
             columns.append(_texts(part, text_names[column], len(shape.instances), holes.cells[column]))
-    return keys.hstack(columns)
+    with_holes = [shape.columns[column] for column in sorted({*holes.lanes, *holes.cells})]
+    table = keys.hstack(columns)
+    return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
 
 
 def _parts(body: Body, samples: Samples) -> list[_Part]:
@@ -132,11 +136,16 @@ def build(
 ) -> dict[str, pl.LazyFrame]:
     """The tables of a capture, each one row per sample and instance, in the order of time and header.
 
-    `holes` are the gaps of each table, `instances` its instances with their parsed parts.
+    `holes` are the gaps of each table, `instances` its instances with their parsed parts. A table whose numbers are not
+    kept has its keys.
     """
     parts = _parts(body, samples)
     tables = {}
     for place, shape in enumerate(layout.tables):
+        if not shape.kept:
+            keys = instances[shape.name].lazy()
+            tables[shape.name] = samples.times.to_frame().lazy().join(keys, how="cross", maintain_order="left_right")
+            continue
         frames = [_frame(part, shape, holes[place], instances[shape.name]) for part in parts]
         tables[shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
     return tables

@@ -1,0 +1,189 @@
+"""The row of a run, as far as logs of fio tell it: bw, iops and latency logs, cut to the measured span.
+
+A log has a line for each I/O, or lines that are means over a stated time (`log_avg_msec`). Lines for each I/O are
+counted; means are averaged over the lines in the span, for each log by itself, and those of several logs are added up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.studies import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from esxparse.recording import Recording
+    from esxparse.studies.window import Span
+
+_MB: Final = 1e6
+_TABLES: Final = ("series", "series_elapsed")
+_WAYS: Final = ("read", "write", "trim")
+_COUNTED: Final = ("lat", "clat", "iops", "bandwidth", "slat")
+"""Metrics whose logs have a line for each I/O, those that are looked at first."""
+_LATENCIES: Final = ("lat", "clat")
+_EMPTY = pl.Datetime("us", "UTC")
+
+
+def has_logs(rec: Recording) -> bool:
+    """Whether a recording of fio has lines of its logs."""
+    return rec.format == "fio" and any(name in rec for name in _TABLES)
+
+
+def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> datetime | None:
+    """When the jobs of a log began, as fio's output tells: that in its directory, or else the only one there is."""
+    beside = rec if loads.has_results(rec) else outputs[0] if len(outputs) == 1 else None
+    own = loads.own_span(beside, clock) if beside else None
+    return own.start if own else None
+
+
+def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: timedelta) -> pl.LazyFrame:
+    """The lines of all logs, on the capture's clock.
+
+    Args:
+        recs: Logs, and directories of runs.
+        begins: When the jobs of each began, for logs that count from there.
+        clock: What is added to times of day.
+
+    Raises:
+        EsxparseError: A log counts from the begin of its job, and nothing tells when that was.
+    """
+    parts = []
+    for place, (rec, began) in enumerate(zip(recs, begins, strict=True)):
+        for table in (rec[name] for name in _TABLES if name in rec):
+            there = table.collect_schema().names()
+            if "time" in there:
+                time = pl.col("time") + clock
+            elif began is not None:
+                time = pl.lit(began) + pl.duration(microseconds=(pl.col("elapsed_s") * 1e6).cast(pl.Int64))
+            else:
+                msg = (
+                    f"{rec.source} counts from the begin of its job, and nothing tells when that was: "
+                    "give fio's output beside it, or log with log_unix_epoch=1"
+                )
+                raise EsxparseError(msg)
+            stream = [pl.col(name) for name in ("job", "job_number", "hostname") if name in there]
+            parts.append(
+                table.select(
+                    time.cast(_EMPTY).alias("time"),
+                    pl.format("{} {}", pl.lit(place), pl.concat_str(stream, separator="/", ignore_nulls=True)).alias(
+                        "stream"
+                    ),
+                    "metric",
+                    pl.col("direction").cast(pl.String),
+                    "value",
+                    pl.col("block_size_bytes").fill_null(0).alias("size"),
+                )
+            )
+    return pl.concat(parts)
+
+
+def length(recs: Sequence[Recording]) -> float:
+    """Seconds from the begin of the jobs to the last line of logs that count from there; 0 where none does."""
+    tables = [rec[name] for rec in recs for name in _TABLES if name in rec]
+    seconds = [
+        table.select(pl.col("elapsed_s").max()).collect().item()
+        for table in tables
+        if "elapsed_s" in table.collect_schema()
+    ]
+    return max((value for value in seconds if value is not None), default=0.0)
+
+
+def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
+    """Rates and latencies over the span, under the names of the columns that results of load generators have.
+
+    Percentiles and the maximum need a line for each I/O. What is null here was not logged.
+
+    Raises:
+        EsxparseError: No line is in the span.
+    """
+    one = (pl.col("size") > 0).any()
+    value = pl.col("value")
+    streams = (
+        logged.filter(span.inside(), pl.col("direction").is_in(_WAYS))
+        .group_by("metric", "direction", "stream")
+        .agg(
+            pl.len().alias("lines"),
+            one.alias("each"),
+            value.mean().alias("mean"),
+            value.sum().alias("sum"),
+            pl.col("size").sum().alias("bytes"),
+            pl.when(one).then(value.max()).alias("max"),
+        )
+        .collect()
+    )
+    if not streams.height:
+        msg = (
+            f"{source} has no line in the measured span ({span.start:%Y-%m-%dT%H:%M:%S} to {span.end:%H:%M:%S} UTC): "
+            "where its clock is another, say so with clock = ... beside its file"
+        )
+        raise EsxparseError(msg)
+    found: dict[str, Any] = {}
+    for way in _WAYS:
+        mine = streams.filter(pl.col("direction") == way)
+        if mine.height:
+            found |= {f"{way}_{name}": number for name, number in _side(mine, span.seconds).items()}
+    found |= _percentiles(logged.filter(span.inside()), streams)
+    there = [way for way in _WAYS if any(name.startswith(way) for name in found)]
+    for name in ("iops", "mb_per_s"):
+        told = [found[f"{way}_{name}"] for way in there]
+        found[name] = sum(told) if None not in told else None
+    means = [(found[f"{way}_latency_mean_ms"], found[f"{way}_iops"]) for way in there]
+    if len(means) == 1:
+        found["latency_mean_ms"] = means[0][0]
+    elif all(None not in pair for pair in means) and found["iops"]:
+        found["latency_mean_ms"] = sum(mean * rate for mean, rate in means) / found["iops"]
+    latencies = streams.filter(pl.col("metric") == _first(streams, _LATENCIES))
+    found["latency_max_ms"] = latencies["max"].max()
+    if found["iops"] is not None and found.get("latency_mean_ms") is not None:
+        found["outstanding_by_law"] = found["iops"] * found["latency_mean_ms"] / 1000
+    # A trim has no columns of its own.
+    return {name: number for name, number in found.items() if number is not None and not name.startswith("trim_")}
+
+
+def _first(streams: pl.DataFrame, metrics: Sequence[str]) -> str:
+    """The first of these metrics that was logged; none of them is the empty one."""
+    there = set(streams["metric"])
+    return next((metric for metric in metrics if metric in there), "")
+
+
+def _side(streams: pl.DataFrame, seconds: float) -> dict[str, float | None]:
+    """Rate, throughput and mean latency of one direction."""
+    means = streams.filter(~pl.col("each"))
+    counted = streams.filter(pl.col("each"))
+    lines_of = counted.filter(pl.col("metric") == _first(counted, _COUNTED))
+
+    def rate(metric: str, by_count: str) -> float | None:
+        of = means.filter(pl.col("metric") == metric)
+        if of.height:
+            return float(of["mean"].sum())
+        return float(lines_of[by_count].sum()) / seconds if lines_of.height and seconds else None
+
+    bandwidth = rate("bandwidth", "bytes")
+    latency = streams.filter(pl.col("metric") == _first(streams, _LATENCIES))
+    return {
+        "iops": rate("iops", "lines"),
+        "mb_per_s": None if bandwidth is None else bandwidth / _MB,
+        "latency_mean_ms": float(latency["sum"].sum()) / float(latency["lines"].sum()) if latency.height else None,
+    }
+
+
+def _percentiles(logged: pl.LazyFrame, streams: pl.DataFrame) -> dict[str, float | None]:
+    """Percentiles of reads and writes, of logs with a line for each I/O."""
+    metric = _first(streams.filter(pl.col("each")), _LATENCIES)
+    if not metric or not streams.filter(pl.col("metric") == metric)["each"].all():
+        return {}
+    value = pl.col("value")
+    found = (
+        logged.filter(pl.col("metric") == metric, pl.col("direction").is_in(("read", "write")))
+        .group_by("direction")
+        .agg(value.quantile(share / 100, interpolation="linear").alias(f"p{share}_ms") for share in (95, 99))
+        .collect()
+    )
+    return {
+        f"{row['direction']}_{name}": row[name] for row in found.iter_rows(named=True) for name in ("p95_ms", "p99_ms")
+    }
