@@ -53,7 +53,7 @@ A log of updates (`inst*.csv`, "Record Last Update Results") is read as tests of
 stamp in a column of that name, `time` is that.
 
 Source: `ManagerList.cpp`, `Manager.cpp`, `PageSetup.cpp`, `AccessSpecList.cpp`, `GalileoView.cpp` of the program
-(column names, order of sections, response times in ms, -1 or -2, or their unsigned twins, for "ambiguous"); `IOCommon.h`
+(column names, order of sections, response times in ms, -1 or -2 or their unsigned twins for "ambiguous"); `IOCommon.h`
 (MEGABYTE is 1048576 in the releases that have `MBps` alone; later MEGABYTE_BIN and MEGABYTE_DEC). Assumed, since
 neither a file nor the writing code could be had: the layout of logs of updates. VMware I/O Analyzer runs this program
 in its workers: no other layout of its exports could be found, and none is read.
