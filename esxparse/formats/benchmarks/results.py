@@ -63,9 +63,10 @@ _COMMENT = re.compile(
     r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
 )
 _UNIT_IN_TITLE = re.compile(r"^(?P<name>.*\S)?\s*[\[(](?P<unit>[^\])]+)[\])]\s*$")
-_UNIT_AT_END = re.compile(
-    r"^(?P<name>.+)_(?P<unit>ns|us|ms|s|sec|min|pct|bytes|mb_per_s|mib_per_s|per_s|iops|opm|tpm|tps|ops)$"
-)
+_BY_TIME = "|".join(f"{unit}_per_s" for unit in ("bytes", "kb", "kib", "mb", "mib", "gb", "gib", "kbit", "mbit", "gbit"))
+_UNITS = rf"ns|us|ms|s|sec|min|pct|bytes|{_BY_TIME}|per_s|iops|opm|tpm|tps|ops"
+_UNIT_AT_END = re.compile(rf"^(?P<name>.+?)_(?P<unit>{_UNITS})$")
+_UNIT_ALONE = re.compile(rf"^(?P<name>)(?P<unit>bytes|{_BY_TIME})$")
 _TIMES = frozenset({"ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "min", "minutes", "h"})
 _RATES = re.compile(
     r"/\s*(?:s|sec|min|h)\b|per_s|(?:^|[^a-z])(?:iops|opm|tpm|tps|ops|rps|fps|[gmk]?flops?|vdimark|score|vms?)$",
@@ -113,8 +114,10 @@ def unit_of(title: str) -> tuple[str, str]:
 
     >>> unit_of("response time [ms]"), unit_of("latency_ms"), unit_of("opm")
     (('response time', 'ms'), ('latency', 'ms'), ('opm', ''))
+    >>> unit_of("mean_kb_per_s"), unit_of("kb_per_s")
+    (('mean', 'kb_per_s'), ('value', 'kb_per_s'))
     """
-    match = _UNIT_IN_TITLE.match(title) or _UNIT_AT_END.match(title)
+    match = _UNIT_IN_TITLE.match(title) or _UNIT_ALONE.match(title) or _UNIT_AT_END.match(title)
     return ((match["name"] or "value").strip(), match["unit"].strip()) if match else (title, "")
 
 

@@ -1,0 +1,103 @@
+"""The dataset of the study of vSphere Replication: rates from esxtop, and whether the RPO of 15 minutes is met."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.metrics import line_rate, network, ratio, replication, units
+
+VMS, VM_MB, CHANGE_PCT, RPO_MIN = 15, 102_400.0, 5.0, 15.0
+NAMES = {"inside the host": "inside", "routed": "routed"}
+SECONDS_A_DAY = 86_400
+
+
+@cache
+def study():
+    return ex.datasets.load("replication")
+
+
+@cache
+def planned(*, evenly: bool = False) -> dict[str, dict[str, object]]:
+    """The plan of each design, from the rate that esxtop's network view shows."""
+    wanted = study().runs.select(
+        "design",
+        "host_write_mb_per_s",
+        rate_mbit_per_s="tx_mbit_per_s",
+        vms=pl.lit(VMS),
+        vm_size_mb=pl.lit(VM_MB),
+        change_pct_per_day=pl.lit(CHANGE_PCT),
+        rpo_min=pl.lit(RPO_MIN),
+    )
+    rows = replication.plan(wanted, evenly=evenly).collect().rows(named=True)
+    return {NAMES[row["design"]]: row for row in rows}
+
+
+@cache
+def written_mb_a_day() -> float:
+    """What the protected VMs write in a day, if every day went on as the minutes that were measured."""
+    rec = ex.open(ex.datasets.folder("replication") / "inside.csv.bz2")
+    disks = rec["virtual_disk"].filter(pl.col("vm").str.starts_with("protected-"), pl.col("disk").is_not_null())
+    per_s = disks.group_by("time").agg(pl.col("writes_per_sec").sum()).select(pl.col("writes_per_sec").mean())
+    return per_s.collect().item() * 4096 / 1e6 * SECONDS_A_DAY
+
+
+@cache
+def computed() -> dict[str, float]:
+    found = {"vm_mb": units.convert(100, "gib", "mib"), "daily_change_mb": written_mb_a_day()}
+    for name, row in planned().items():
+        found[f"{name}_mbit_per_s"] = row["rate_mbit_per_s"]
+        found[f"{name}_mb_per_s"] = row["rate_mb_per_s"]
+        found[f"{name}_minutes"] = row["replication_min"]
+        found[f"{name}_initial_sync_h"] = row["initial_sync_h"]
+    found["routed_less_pct"] = -ratio.percent_change(found["routed_mbit_per_s"], found["inside_mbit_per_s"])
+    return found
+
+
+@pytest.mark.parametrize("row", ex.datasets.published("replication").rows(named=True), ids=lambda row: row["figure"])
+def test_the_published_figures_come_back(row):
+    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
+
+
+def test_every_published_figure_is_computed_and_no_other():
+    assert set(computed()) == set(ex.datasets.published("replication")["figure"])
+
+
+def test_both_runs_are_measured_and_steady():
+    runs = study().runs.collect()
+    assert study().notes == ()
+    assert runs["gap"].null_count() == 2
+    assert runs["measured_s"].to_list() == [240.0, 240.0]
+
+
+def test_only_the_routed_design_is_at_risk():
+    assert (planned()["inside"]["fits_rpo"], planned()["routed"]["fits_rpo"]) == (True, False)
+    assert planned()["inside"]["headroom_min"] == pytest.approx(3.6, abs=0.2)
+    assert planned()["routed"]["headroom_min"] == pytest.approx(-8.3, abs=0.3)
+
+
+def test_spread_over_the_day_both_designs_have_minutes_to_spare():
+    """The study puts a whole day's change into one window of 15 minutes."""
+    for row in planned(evenly=True).values():
+        assert row["fits_rpo"]
+        assert row["replication_min"] * 60 < 15
+
+
+def test_the_port_is_nearly_full_in_one_design_and_carries_each_frame_twice_in_the_other():
+    runs = {NAMES[row["design"]]: row for row in study().runs.collect().rows(named=True)}
+    line = line_rate.available_mbit_per_s(1000)
+    assert 0.9 < runs["inside"]["tx_mbit_per_s"] / line < 1.0
+    assert runs["routed"]["rx_mbit_per_s"] == pytest.approx(runs["routed"]["tx_mbit_per_s"], rel=0.05)
+    assert runs["inside"]["rx_mbit_per_s"] < 0.02 * runs["inside"]["tx_mbit_per_s"]
+    assert {runs[name]["dropped_packets_per_s"] for name in runs} == {0.0}
+
+
+def test_the_appliance_is_the_one_that_sends():
+    rec = ex.open(ex.datasets.folder("replication") / "inside.csv.bz2")
+    ports = network.summary(network.ports(rec["network_port"])).collect()
+    vms = ports.filter(kind="vm").sort("mean_tx_mbits", descending=True)
+    assert vms["client"][0] == "vSphere_Replication"
+    assert vms["mean_tx_mbits"][0] > 100 * vms["mean_tx_mbits"][1]
