@@ -10,6 +10,7 @@ from chart_frames import READY, latency, summary, waits
 from specs import layers, rows_of, rule_values, rule_words
 
 from esxparse.charts import cpu, storage, theme
+from esxparse.charts import latency as latencies
 from esxparse.charts.reduce import MAX_SERIES
 
 
@@ -111,3 +112,10 @@ def test_a_device_alone_in_its_chart_is_named_and_keeps_its_colour():
     assert hue["scale"] == {"domain": ["naa.600…3030330001"], "range": [theme.SERIES["orange"].light]}
     assert hue["legend"] is not None
     assert "2 more devices had none" in spec["title"]["subtitle"][0]
+
+
+def test_microseconds_are_told_apart_among_percentiles():
+    took = [0.002352, 0.002928, 0.004384]
+    table = pl.LazyFrame({"label": "vm", "percentile": [50.0, 90.0, 99.0], "latency_ms": took})
+    spec = latencies.percentiles(table).to_dict()
+    assert [row["latency_ms"] for row in rows_of(spec, layers(spec)[0])] == took

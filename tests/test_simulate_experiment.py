@@ -42,6 +42,21 @@ def test_runs_follow_one_another_with_seeds_of_their_own_the_first_with_that_of_
     assert len({run.seed for run in found.runs}) == 3
 
 
+def test_runs_that_go_together_begin_at_the_same_moment():
+    found = parsed('every = 300\ntogether = ["host"]\n[[run]]\nhosts = 2\nhost = [1, 2]\nspec = ["a", "b"]\n')
+    minutes = [(run.start - found.runs[0].start) // timedelta(minutes=1) for run in found.runs]
+    assert minutes == [0, 5, 0, 5]
+    assert len({run.seed for run in found.runs}) == 4
+
+
+def test_runs_may_differ_in_length_when_it_is_said_how_far_apart_they_begin():
+    runs = "[[run]]\nlong = [0, 1]\n"
+    found = parsed("every = 300\nsamples = { by = 'long', at = { 0 = 3, 1 = 9 } }\n" + runs)
+    assert found.runs[1].start - found.runs[0].start == timedelta(minutes=5)
+    with pytest.raises(ScenarioError, match="every is missing"):
+        parsed("samples = { by = 'long', at = { 0 = 3, 1 = 9 } }\n" + runs)
+
+
 def test_changes_are_for_the_runs_with_their_labels():
     text = """
     [[run]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import tomllib
 from datetime import UTC, datetime
 
@@ -210,6 +211,20 @@ def test_iometer_and_esxtop_tell_of_the_same_disk(lab, tmp_path):
     assert guest["read_latency_mean_ms"].item() == pytest.approx(host["ms"].item(), abs=0.006)
 
 
+def test_a_generator_that_keeps_its_ios_under_way_finds_littles_law_where_its_guest_is_short_of_cpu(tmp_path):
+    under_way = {}
+    for name, option in (("as-sent", "block_bytes = 8192"), ("kept", "keeps_outstanding = true")):
+        (tmp_path / f"{name}.toml").write_text(HOST + WATCHED.replace("block_bytes = 8192", option))
+        record(load_experiment(tmp_path / f"{name}.toml"), tmp_path / name)
+        worker = (
+            ex.open(tmp_path / name / "iometer.csv")["results"].filter(row_type="WORKER").collect().row(0, named=True)
+        )
+        in_flight = [worker[f"{way}_iops"] * worker[f"{way}_latency_mean_ms"] / 1000 for way in ("read", "write")]
+        under_way[name] = sum(in_flight) / worker["queue_depth"]
+    assert under_way["as-sent"] < 0.9
+    assert under_way["kept"] == pytest.approx(1, rel=1e-3)
+
+
 def test_the_power_meter_reads_what_the_host_takes(lab, tmp_path):
     record(lab, tmp_path / "out")
     capture, meter = (ex.open(tmp_path / "out" / name) for name in ("lab.csv.bz2", "power.jsonl"))
@@ -224,6 +239,15 @@ def test_the_same_experiment_gives_the_same_bytes(lab, tmp_path):
         record(lab, tmp_path / name)
         both.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
     assert both[0] == both[1]
+
+
+def test_a_file_of_any_tool_is_compressed_by_its_name(tmp_path):
+    plain = parsed(NO_HOST + '[[file]]\ntool = "netperf"\nname = "n.txt"\nmbit_per_s = 9400.0\n')
+    packed = parsed(NO_HOST + '[[file]]\ntool = "netperf"\nname = "n.txt.bz2"\nmbit_per_s = 9400.0\n')
+    record(plain, tmp_path)
+    record(packed, tmp_path)
+    assert bz2.decompress((tmp_path / "n.txt.bz2").read_bytes()) == (tmp_path / "n.txt").read_bytes()
+    assert ex.open(tmp_path / "n.txt.bz2").format == "netperf"
 
 
 def test_progress_is_told_sample_by_sample(lab, tmp_path):

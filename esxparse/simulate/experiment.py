@@ -4,6 +4,7 @@ An experiment is a scenario file (see `scenario.py`) with more in it:
 
     base = "healthy-host"              # another scenario or file whose tables these are laid over
     every = 600.0                      # seconds from one run's start to the next's; 60 s after its end if not said
+    together = ["host"]                # runs that differ in these labels alone begin at the same moment
 
     [[run]]                            # labels of one run, or of many: lists are crossed
     filter = ["default", "iofilter"]
@@ -64,6 +65,7 @@ __all__ = [
 
 _FOLDERS = ("scenarios", "faults")
 _GAP_S = 60.0
+_ITS_OWN = {"base", "every", "run", "together", "why"}  # of the file, not of a host
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +168,26 @@ def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Exper
             msg = f"scenario: {key} is missing. Add it."
             raise ScenarioError(msg)
     begin = _utc(tree["start"])
-    runs = []
+    runs: list[Run] = []
+    together = set(tree.get("together", ()))
+    slots: dict[tuple[tuple[str, Any], ...], int] = {}
     for number, labels in enumerate(_labels(tree)):
-        every = tree.get("every", float(tree.get("samples", 1)) * float(tree.get("interval", 1.0)) + _GAP_S)
-        runs.append(_run(tree, labels, begin + timedelta(seconds=number * float(every)), number, severity))
+        # samples and interval may be looked up by a label; then `every` has to be said
+        every = tree["every"] if "every" in tree else _lasts(tree) + _GAP_S
+        like = tuple((name, value) for name, value in labels.items() if name not in together)
+        slot = slots.setdefault(like, len(slots)) if together else number
+        runs.append(_run(tree, labels, begin + timedelta(seconds=slot * float(every)), number, severity))
     return Experiment(str(tree["name"]), str(tree["title"]), tuple(runs))
 
 
 def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, number: int, severity: float) -> Run:
-    mine = copy.deepcopy({key: value for key, value in tree.items() if key not in {"run", "base", "every", "why"}})
+    mine = copy.deepcopy({key: value for key, value in tree.items() if key not in _ITS_OWN})
     for change in mine.pop("change", ()):
         if all(_fits(labels.get(name), wanted) for name, wanted in change.get("when", {}).items()):
             for path, value in change.get("set", {}).items():
                 placed(mine, path, value)
+    # a file without a name in this run is none: what else it says need not fit the run's labels
+    mine["file"] = [spec for spec in mine.get("file", ()) if filled(spec.get("name"), labels)]
     mine = filled(mine, labels, severity=severity)
     # runs of one experiment must not wobble alike; the first keeps the seed that a single capture has
     seed = int(mine["seed"]) + 7919 * number
@@ -191,9 +200,17 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
         start=start,
         seed=seed,
         scenario=parse_scenario(mine) if "host" in mine else None,
-        files=tuple(_file(spec) for spec in specs if spec.get("name")),
+        files=tuple(_file(spec) for spec in specs),
         truths=tuple(truths),
     )
+
+
+def _lasts(tree: Mapping[str, Any]) -> float:
+    samples, interval = tree.get("samples", 1), tree.get("interval", 1.0)
+    if isinstance(samples, Mapping) or isinstance(interval, Mapping):
+        msg = "scenario: samples or interval depends on the run, and every is missing. Say how far apart runs begin."
+        raise ScenarioError(msg)
+    return float(samples) * float(interval)
 
 
 def _labels(tree: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

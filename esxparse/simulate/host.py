@@ -53,7 +53,9 @@ class Host:
     `policy` is the power policy; `cap_mhz` a clock that heat or a power limit does not let pass (0: none). What the
     VMkernel spends on I/O: `disk_us` for a command in the world of the adapter and `sys_disk_us` in the context of the
     vCPU that asked, `net_us` and `sys_net_us` likewise for a packet. `remote_part` of run time is what a vCPU loses
-    whose memory is all on another node. Phases may change any of the numbers from `cap_mhz` on.
+    whose memory is all on another node. `compressed_part` of pages taken back beyond the balloon are such that
+    compress well; the others are swapped. `deep_idle` is how much of the idle time that would be spent in the deepest
+    C-state may be (0: firmware has switched it off). Phases may change any of the numbers from `cap_watts` on.
     """
 
     name: str
@@ -79,6 +81,8 @@ class Host:
     sys_net_us: float = 0.35
     remote_part: float = 0.35
     compression: bool = True
+    compressed_part: float = 0.1
+    deep_idle: float = 1.0
     phases: tuple[Phase, ...] = ()
 
     @property
@@ -119,7 +123,11 @@ class Device:
 
     Trouble: `world_queue_depth` commands of one world while others use the device too (0: no such limit), `dead_paths`
     that give no answer, `failed_part` of the commands failing, `aborts`, `resets`, `reserves` and `conflicts` per
-    second. Phases may change any of the numbers.
+    second. `shared` is how much the service varies with what other hosts do on the same array (0: it has no others).
+    Phases may change any of the numbers.
+
+    A LUN of the software iSCSI initiator is reached over the network, through the VMkernel port `vmk` (empty: it is
+    not), and gets no more than its uplink carries.
     """
 
     name: str
@@ -141,12 +149,14 @@ class Device:
     resets: float = 0.0
     reserves: float = 0.0
     conflicts: float = 0.0
+    vmk: str = ""
+    shared: float = 0.2
     phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NfsVolume:
-    """An NFS datastore: a file server reached through the VMkernel port `vmk`. Its cache is as a `Device` has it."""
+    """An NFS datastore: a file server reached through the VMkernel port `vmk`. The rest is as a `Device` has it."""
 
     name: str
     vmk: str
@@ -159,6 +169,7 @@ class NfsVolume:
     read_ahead_kb: float = 1024.0
     block_kb: float = 0.0
     failed_part: float = 0.0
+    shared: float = 0.2
     phases: tuple[Phase, ...] = ()
 
 
@@ -185,18 +196,23 @@ class VsanDatastore:
     read_ahead_kb: float = 1024.0
     block_kb: float = 0.0
     failed_part: float = 0.0
+    shared: float = 0.2
     phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A physical network adapter (`vmnicN`). Half duplex, it sends and receives on the same `mbits`."""
+    """A physical network adapter (`vmnicN`). Half duplex, it sends and receives on the same `mbits`.
+
+    Phases may change `mbits`, `full_duplex` and `up` (0 or 1): a link that flaps or is negotiated anew.
+    """
 
     name: str
     mbits: int
     full_duplex: bool = True
     up: bool = True
     interrupt_pcpus: int = 2
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

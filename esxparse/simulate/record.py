@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
 from esxparse.simulate.esxtop.writer import write_esxtop
@@ -173,7 +175,8 @@ def _below(target: Path, name: str) -> Path:
 
 
 def _put(path: Path, parts: Iterable[bytes], tool: str) -> Written:
-    with whole_file(path) as out:
+    with whole_file(path) as file, ExitStack() as stack:
+        out: IO[bytes] = stack.enter_context(bz2.open(file, "wb")) if path.suffix == ".bz2" else file
         return Written(path, sum(out.write(part) for part in parts), tool)
 
 

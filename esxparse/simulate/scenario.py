@@ -64,7 +64,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
 
 
 def _switch(row: Mapping[str, Any]) -> Switch:
-    nics = tuple(_build(Nic, nic, f"switch {row.get('name')} uplink") for nic in row.get("uplinks", ()))
+    nics = tuple(_phased(Nic, nic, f"switch {row.get('name')} uplink") for nic in row.get("uplinks", ()))
     return _build(Switch, {**row, "uplinks": nics}, "switch")
 
 

@@ -62,6 +62,7 @@ _WHOLE: Final = {
     "host_used_pct": ("Host CPU used", "%"),
     "host_util_pct": ("Host CPU util", "%"),
     "tlb_miss_load_per_s": ("TLB misses of loads", "1/s"),
+    "min": ("Min", ""),  # the smallest repetition, not minutes
 }
 _NOTES_SHOWN: Final = 12
 _MANY: Final = 10
@@ -72,8 +73,8 @@ _COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_
 def heading(column: str) -> tuple[str, str]:
     """What a reader calls a column, and its unit.
 
-    >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter")
-    (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''))
+    >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter"), heading("min")
+    (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
     """
     if column in _WHOLE:
         return _WHOLE[column]

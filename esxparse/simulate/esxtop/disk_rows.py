@@ -37,7 +37,6 @@ class _Places:
     """Which flows and devices the rows of each table stand for."""
 
     adapter_depth: Numbers
-    device_depth: Numbers
     use_of: Index
     """Flows on devices, and [those] their (device, group)."""
     use_row: Index
@@ -70,7 +69,6 @@ def _make(layout: Layout) -> _Places:
     disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
     return _Places(
         adapter_depth=np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64),
-        device_depth=np.array([device.queue_depth for device in devices], dtype=np.float64),
         use_of=_index(on_device),
         use_row=layout.flow_use[_index(on_device)],
         use_device=_index(uses),
@@ -100,6 +98,7 @@ def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     targets = summed(now.storage.flows, layout.flow_target, len(layout.targets))
     count = layout.devices
     devices = targets.taken(range(count))
+    device_depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
     events = _events(now, targets)
     of_devices = {name: values[:count] for name, values in events.items()}
     share = shares(layout, now.storage.alive)
@@ -112,8 +111,8 @@ def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
         "Physical Disk Adapter": _adapters(layout, on_path, of_path),
         "Physical Disk": {**path, "Adapter Q Depth": depths[paths.adapter]},
         "Physical Disk Path": path,
-        "Physical Disk SCSI Device": {**_traffic(devices), **_queue(devices, at.device_depth), **of_devices},
-        "Physical Disk Per-Device-Per-World": _worlds(now, at, devices, of_devices),
+        "Physical Disk SCSI Device": {**_traffic(devices), **_queue(devices, device_depth), **of_devices},
+        "Physical Disk Per-Device-Per-World": _worlds(now, at, devices, of_devices, device_depth),
         "Physical Disk Partition": {
             name: values * at.last for name, values in _traffic(devices.taken(at.partition)).items()
         },
@@ -146,13 +145,15 @@ def _adapters(layout: Layout, on_path: Traffic, of_path: Mapping[str, Numbers | 
     return {**_traffic(summed(on_path.taken(listed), into, count)), **events}
 
 
-def _worlds(now: Snapshot, at: _Places, devices: Traffic, events: Mapping[str, Numbers]) -> Table:
+def _worlds(
+    now: Snapshot, at: _Places, devices: Traffic, events: Mapping[str, Numbers], device_depth: Numbers
+) -> Table:
     mine = summed(now.storage.flows.taken(at.use_of), at.use_row, len(at.use_device))
     part = divided(mine.commands, devices.commands[at.use_device])
     limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
     return {
         **_traffic(mine),
-        **_queue(mine, at.device_depth[at.use_device]),
+        **_queue(mine, device_depth[at.use_device]),
         **{name: values[at.use_device] * part for name, values in events.items()},
         "World Q Depth": limits[at.use_device],
         "Shares": _SHARES,

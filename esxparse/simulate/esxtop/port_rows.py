@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse.simulate.model.links import nics_of
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.sums import divided
 
 if TYPE_CHECKING:
+    from esxparse.simulate.host import Nic
     from esxparse.simulate.model.layout import Layout
     from esxparse.simulate.model.sample import Numbers, Snapshot
 
@@ -21,17 +23,23 @@ __all__ = ["rows"]
 Table = dict[str, "Numbers | float"]
 
 
-def _make(layout: Layout) -> Table:
+def _make(layout: Layout) -> Table | None:
+    """The links of a host whose links stay as they are."""
+    moves = any(nic.phases for switch in layout.scenario.switches for nic in switch.uplinks)
+    return None if moves else _links(layout, nics_of(layout, 0.0))
+
+
+_still = OncePerLayout(_make)
+
+
+def _links(layout: Layout, nics: tuple[Nic, ...]) -> Table:
     """Link up, its speed and its duplex, along the ports."""
     links = np.zeros((3, len(layout.ports)))
     for place, port in enumerate(layout.ports):
         if port.kind == "uplink":
-            nic = layout.scenario.switches[port.switch].uplinks[port.number]
+            nic = nics[port.uplink]
             links[:, place] = nic.up, nic.mbits if nic.up else 0, nic.up and nic.full_duplex
     return {"Link Up?": links[0], "Link Speed (Mb/s)": links[1], "Full Duplex?": links[2]}
-
-
-_links = OncePerLayout(_make)
 
 
 def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
@@ -39,7 +47,7 @@ def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     of = now.ports
     return {
         "Network Port": {
-            **_links(layout),
+            **(_still(layout) or _links(layout, nics_of(layout, now.second))),
             "Packets Transmitted/sec": of.tx,
             "MBits Transmitted/sec": of.tx * of.tx_bytes * 8.0 / 1e6,
             "Average Packet Size  Transmitted (Bytes)": np.trunc(of.tx_bytes),

@@ -103,7 +103,8 @@ def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
         )
     if len(how.made) and "% Wait" in vcpu:
         run, ready, costop = (_wide(vcpu.get(name, 0.0), how.worlds) for name in _STATES)
-        # several worlds may have been ready at once, the one that stands for them was so but once
+        # several worlds may have run or been ready at once, the one that stands for them did so but once
+        run[how.made] = np.minimum(run, 100.0 - costop)[how.made]
         ready[how.made] = np.minimum(ready, 100.0 - run - costop)[how.made]
         _wide(vcpu["% Wait"], how.worlds)[how.made] = (100.0 - run - ready - costop)[how.made]
     group: Rows = {}

@@ -1,6 +1,7 @@
 """Benchmarks whose results no model of a host gives: the scenario has them. They need no host.
 
-A result is a number, or `{ mean = , spread = }`; the mean of all `repetitions` is then exactly that. Tools and options:
+A result is a number, or `{ mean = , spread = }`; the mean of all `repetitions` is then exactly that. With `around` for
+`mean` they are not moved to it: what one run measured of something that is near it. Tools and options:
 
 - `netperf`: `test`, `mbit_per_s` or (of TCP_RR, UDP_RR) `round_trip_us`, `seconds`, `version`, `form`;
 - `stream`: `copy`, `scale`, `add`, `triad` in MB/s, `threads`, `array_elements`;
@@ -33,9 +34,13 @@ _KERNELS = ("copy", "scale", "add", "triad")
 
 def _drawn(entry: Entry, what: str, value: Any, count: int | None = None) -> tuple[float, ...]:
     """The value of each repetition."""
-    mean, spread = (value["mean"], value.get("spread", 0.0)) if isinstance(value, dict) else (value, 0.0)
     times = int(entry.options.get("repetitions", 1)) if count is None else count
     noise = Noise(entry.run.seed)
+    if isinstance(value, dict) and "around" in value:
+        middle = repetitions.needs(f"the value around which {what} is", float(value["around"]))
+        label, spread = f"{entry.name}/{what}", float(value.get("spread", 0.0))
+        return tuple(middle * (1.0 + spread * (2.0 * noise.uniform(label) - 1.0)) for _ in range(times))
+    mean, spread = (value["mean"], value.get("spread", 0.0)) if isinstance(value, dict) else (value, 0.0)
     return repetitions.repeated(noise, f"{entry.name}/{what}", float(mean), float(spread), times)
 
 
@@ -148,7 +153,7 @@ def _activities(entries: list[Entry]) -> Iterator[tuple[str, Iterator[bytes]]]:
         spread=float(entry.options.get("spread", 0.2)),
         measure=entry.options.get("measure", "bytes"),
     )
-    yield entry.name, results_csv.lines(table)
+    yield entry.name, results_csv.lines(table, decimals=2 if entry.options.get("measure") == "kb_per_s" else None)
 
 
 INSTRUMENTS: dict[str, Instrument] = {

@@ -2,17 +2,23 @@
 
 They watch the VMs whose names fit `vms` (`*`), on their disk number `disk` (0): what the model's disks gave them is
 what they print. Options of all: `vms`, `disk`, `ramp` and `seconds` (the measured part: seconds of the capture),
+`after` (seconds of the capture before the test began and `ramp` counts: several tests in one capture),
 `access` (its name), `shape` of latencies (`distribution.SHAPES`), `jobs` (workers that share what a VM got). Sizes, mix
 and depth are those that the VMs asked for, unless `block_bytes`, `read_pct`, `random_pct` or `outstanding` (of one
 worker) say otherwise.
 
+With `keeps_outstanding` (true) a generator has as many I/Os under way all the time as its VM asked for, as Iometer has:
+those that the guest, short of CPU, has not sent on wait there, so that Little's law holds for what it measured.
+
 A machine that is not modelled is given with its results instead: `machine`, `read_iops` and `read_ms`, `write_iops` and
-`write_ms` (each a number, or `{ mean = , spread = }`), `cpu_pct`, and then `block_bytes`, `outstanding` and `seconds`.
+`write_ms` (each a number, or `{ mean = , spread = }`), `cpu_pct`, its `device` (/dev/sdb), and then `block_bytes`,
+`outstanding` and `seconds`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +40,13 @@ __all__ = ["INSTRUMENTS", "measured"]
 _WATCHED = frozenset(
     {
         "access",
+        "after",
         "block_bytes",
         "cpu_pct",
+        "device",
         "disk",
         "jobs",
+        "keeps_outstanding",
         "machine",
         "outstanding",
         "ramp",
@@ -63,7 +72,7 @@ def watch(layout: Layout | None, options: Mapping[str, Any]) -> GuestIo | None:
         return None
     layout = needed(layout, "a load generator")
     span = layout.scenario.samples * layout.scenario.interval
-    ramp = float(options.get("ramp", 0.0))
+    ramp = float(options.get("after", 0.0)) + float(options.get("ramp", 0.0))
     seconds = float(options.get("seconds", span - ramp))
     return GuestIo(layout, str(options.get("vms", "*")), int(options.get("disk", 0)), ramp, seconds)
 
@@ -93,7 +102,26 @@ def _watched(entry: Entry) -> Measured:
     found: Measured = entry.watch.measured(
         access, entry.run.start, shape=str(entry.options.get("shape", "disk")), read_bytes=size, write_bytes=size
     )
+    after = float(entry.options.get("after", 0.0))
+    found = replace(found, start=found.start + timedelta(seconds=after), ramp_s=found.ramp_s - after)
+    if entry.options.get("keeps_outstanding", False):
+        workers = zip(found.workers, entry.watch.vms, strict=True)
+        found = replace(found, workers=tuple(_kept(worker, each.load.outstanding) for worker, each in workers))
     return found
+
+
+def _kept(worker: Worker, outstanding: float) -> Worker:
+    """A worker whose I/Os wait in the guest for as long as it takes to have so many under way."""
+    sides = [side for side in (worker.read, worker.write) if side]
+    rate = fsum(side.iops for side in sides)
+    waits = (1000.0 * outstanding - fsum(side.iops * side.latency.mean for side in sides)) / rate if rate else 0.0
+    if waits <= 0.0:
+        return worker
+    read, write = (
+        replace(side, latency=replace(side.latency, mean=side.latency.mean + waits)) if side else None
+        for side in (worker.read, worker.write)
+    )
+    return replace(worker, read=read, write=write)
 
 
 def _given(entry: Entry) -> Measured:
@@ -118,7 +146,7 @@ def _given(entry: Entry) -> Measured:
     )
     machine = str(entry.options.get("machine", "bench-01"))
     cpu = about(entry, "cpu_pct", entry.options.get("cpu_pct", 10.0))
-    worker = Worker("Worker 1", machine, "/dev/sdb", sides[0], sides[1], cpu)
+    worker = Worker("Worker 1", machine, str(entry.options.get("device", "/dev/sdb")), sides[0], sides[1], cpu)
     ramp, seconds = float(entry.options.get("ramp", 0.0)), float(asked(entry, "seconds"))
     return Measured(access, entry.run.start, ramp, seconds, (worker,))
 

@@ -2,12 +2,14 @@
 
 `protocol` is nfs or iscsi. The requests: `requests` of them, `rate_per_s`, `read_part` (0..1), `size_bytes`, `order`
 (sequential or random, over `span_bytes`), `first_offset` (a file that begins off the blocks of the server: 512), and
-`sent_again_part`. How long the server takes: `response_ms` in the `shape` of `distribution.SHAPES`; without it, what
-the disks of the VMs `vms` showed (see `load.py` for `disk`, `ramp` and `seconds`).
+`sent_again_part`; the trace begins `begins` seconds into the run (0). How long the server takes: `response_ms` in the
+`shape` of `distribution.SHAPES`; without it, what the disks of the VMs `vms` showed (see `load.py` for `disk`, `ramp`
+and `seconds`).
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from esxparse.simulate.distribution import Distribution
@@ -27,6 +29,7 @@ __all__ = ["INSTRUMENTS"]
 _OPENED_S = 1.0  # the connection stands before the first request
 _OPTIONS = frozenset(
     {
+        "begins",
         "disk",
         "first_offset",
         "order",
@@ -52,7 +55,8 @@ def _watch(layout: Layout | None, options: Mapping[str, Any]) -> GuestIo | None:
 
 def _trace(entry: Entry) -> packets.Trace:
     latency = _latency(entry)
-    return packets.Trace(asked(entry, "protocol"), entry.run.start, tuple(_requests(entry, latency)))
+    begin = entry.run.start + timedelta(seconds=float(entry.options.get("begins", 0.0)))
+    return packets.Trace(asked(entry, "protocol"), begin, tuple(_requests(entry, latency)))
 
 
 def _latency(entry: Entry) -> Distribution:

@@ -53,6 +53,7 @@ class Columns:
     cache_mb: Numbers
     read_ahead_kb: Numbers
     block_kb: Numbers
+    shared: Numbers
     queue_depth: Numbers
     world_queue_depth: Numbers
     dead_paths: Numbers

@@ -97,7 +97,7 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
     targets = tuple(at(target, target.phases, second) for target in layout.targets)
     loads = wanted(layout, second, state.noise)
     memory = state.memory = next_memory(layout, host, loads, state.memory, of.interval)
-    storage = serve(layout, targets, loads, memory, state.noise)
+    storage = serve(layout, targets, loads, memory, state.noise, second=second)
     state.cpu, cpu = run_host(
         layout,
         host,
@@ -109,7 +109,7 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
         noise=state.noise,
         interval=of.interval,
     )
-    ports = carry(layout, loads, storage, _ready(layout, cpu.worlds))
+    ports = carry(layout, loads, storage, _ready(layout, cpu.worlds), second=second)
     interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds)
     watts = host_watts(host, cpu.pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
     return Snapshot(

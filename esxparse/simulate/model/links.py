@@ -1,8 +1,8 @@
 """Uplinks as wires: who is on which one, and what fits on it.
 
-A port whose uplink is down moves to those of its switch that are up, in turn (teaming by port). On the wire every
-Ethernet frame takes 24 bytes that esxtop does not count (preamble 8, checksum 4, gap 12); a packet larger than a frame
-(TSO, LRO) is as many frames as its payload fills, each with headers of its own.
+A port whose uplink is down moves to those of its switch that are up, in turn (teaming by port), and comes back with
+it. On the wire every Ethernet frame takes 24 bytes that esxtop does not count (preamble 8, checksum 4, gap 12); a
+packet larger than a frame (TSO, LRO) is as many frames as its payload fills, each with headers of its own.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse.simulate.model.demand import at
 from esxparse.simulate.model.once import OncePerLayout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from esxparse.simulate.host import Nic
     from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.sample import Numbers
 
-__all__ = ["ACK_PART", "FRAMES_PER_ACK", "HEADERS", "PAYLOAD", "Links", "links_of", "on_the_wire"]
+__all__ = ["ACK_PART", "FRAMES_PER_ACK", "HEADERS", "PAYLOAD", "Links", "links_of", "nics_of", "on_the_wire"]
 
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
@@ -63,9 +65,40 @@ def on_the_wire(size: Numbers) -> Numbers:
     return size + _FRAMING * frames + HEADERS * (frames - 1.0)
 
 
-def _make(layout: Layout) -> Links:
-    nics = [nic for switch in layout.scenario.switches for nic in switch.uplinks]
-    carriers = np.fromiter(_carriers(layout), dtype=np.intp, count=len(layout.ports))
+@dataclass(frozen=True, slots=True)
+class _Nics:
+    """All network adapters, whether any changes with time, and the links already made, by what they were like."""
+
+    nics: tuple[Nic, ...]
+    moving: bool
+    made: dict[tuple[tuple[float, bool, bool], ...], Links]
+
+
+def _keep(layout: Layout) -> _Nics:
+    nics = tuple(nic for switch in layout.scenario.switches for nic in switch.uplinks)
+    return _Nics(nics, any(nic.phases for nic in nics), {})
+
+
+_kept = OncePerLayout(_keep)
+
+
+def nics_of(layout: Layout, second: float) -> tuple[Nic, ...]:
+    """The network adapters of all switches as they are at a second."""
+    kept = _kept(layout)
+    return tuple(at(nic, nic.phases, second) for nic in kept.nics) if kept.moving else kept.nics
+
+
+def links_of(layout: Layout, second: float = 0.0) -> Links:
+    """The links of a layout at a second."""
+    nics, made = nics_of(layout, second), _kept(layout).made
+    like = tuple((nic.mbits, bool(nic.up), bool(nic.full_duplex)) for nic in nics)
+    if like not in made:
+        made[like] = _make(layout, nics)
+    return made[like]
+
+
+def _make(layout: Layout, nics: tuple[Nic, ...]) -> Links:
+    carriers = np.fromiter(_carriers(layout, nics), dtype=np.intp, count=len(layout.ports))
     team = [place for place, port in enumerate(layout.ports) if port.kind in {"vm", "vmk"}]
     vmk = {port.name: place for place, port in enumerate(layout.ports) if port.kind == "vmk"}
     first = {port.switch: place for place, port in reversed(tuple(enumerate(layout.ports))) if port.kind == "vmk"}
@@ -80,9 +113,8 @@ def _make(layout: Layout) -> Links:
     )
 
 
-def _carriers(layout: Layout) -> Iterator[int]:
+def _carriers(layout: Layout, nics: tuple[Nic, ...]) -> Iterator[int]:
     """The uplink of each port once those that are down are left out; where all are down it stays with its own."""
-    nics = [nic for switch in layout.scenario.switches for nic in switch.uplinks]
     first = 0
     alive: list[list[int]] = []
     for switch in layout.scenario.switches:
@@ -96,7 +128,3 @@ def _carriers(layout: Layout) -> Iterator[int]:
         else:
             yield up[turns[port.switch] % len(up)]
             turns[port.switch] += 1
-
-
-links_of = OncePerLayout(_make)
-"""The links of a layout."""

@@ -1,9 +1,9 @@
 """Memory of VMs: what is used, and what is taken back by balloon, compression and swap.
 
 A VM may hold its limit (or its whole size). When its guest uses more, the balloon is asked for the difference and
-inflates at the pace a guest gives pages up; what is still missing is compressed (a tenth) and swapped out. Swapped
-pages come back when the guest touches them, and the vCPU that touches one stands still meanwhile: swap wait.
-Balloon, compressed and swapped pages are state: they outlive the sample that made them.
+inflates at the pace a guest gives pages up; what is still missing is compressed (a tenth, unless the host says
+otherwise) and swapped out. Swapped pages come back when the guest touches them, and the vCPU that touches one stands
+still meanwhile: swap wait. Balloon, compressed and swapped pages are state: they outlive the sample that made them.
 
 When VMs together want more than the host has, `pressure` says what each may hold: balloons work below the host's
 minimum of free memory, compression and swap only below a third of it, and what would leave no free memory at all is
@@ -33,7 +33,6 @@ COMPRESSION = 0.5
 
 _BALLOON_MB_PER_S = 12.0  # how fast a guest gives pages up
 _SWAP_OUT_MB_PER_S = 60.0
-_COMPRESSED_PART = 0.1
 _TOUCHED_PER_S = 0.004  # of the swapped pages a guest that is busy comes back for, each second
 _THRASHED_PER_S = 0.02  # of the swapped pages that are in active use
 _PAGE_MS = 0.4  # from touching a swapped page to running again
@@ -75,7 +74,7 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
     missing = np.maximum(0.0, unique - may.swap)
     short = np.maximum(0.0, missing - balloon - swapped - compressed * (1.0 - COMPRESSION))
     out = np.minimum(short, _SWAP_OUT_MB_PER_S * seconds)
-    zipped = out * (_COMPRESSED_PART if host.compression else 0.0)
+    zipped = out * (host.compressed_part if host.compression else 0.0)
     swapped, compressed = swapped + out - zipped, compressed + zipped
 
     resident = np.maximum(0.0, unique - balloon - swapped - compressed)
@@ -110,7 +109,7 @@ def _at_first(host: Host, fixed: Fixed, unique: Numbers, may: Held) -> tuple[Num
     wanted = np.where(squeezed, np.minimum(unique - may.balloon, fixed.size * BALLOON_MAX), 0.0)
     balloon = wanted * fixed.balloon
     rest = np.where(may.swap < np.minimum(unique, fixed.allowed), np.maximum(0.0, unique - may.swap - balloon), 0.0)
-    part = _COMPRESSED_PART if host.compression else 0.0
+    part = host.compressed_part if host.compression else 0.0
     out = rest / (1.0 - part * COMPRESSION)
     return balloon, out * (1.0 - part), out * part
 

@@ -78,9 +78,9 @@ class _Way:
     lost: Numbers
 
 
-def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers) -> PortTraffic:
+def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers, *, second: float = 0.0) -> PortTraffic:
     """What every port sends and receives; `ready` is the mean ready time of each VM's vCPUs, percent."""
-    links, at = links_of(layout), _places(layout)
+    links, at = links_of(layout, second), _places(layout)
     out, into = _storage(layout, links, storage)
     out.size[at.vmk_port] = into.size[at.vmk_port] = HEADERS
     _vmotion(links, loads, out, into)

@@ -7,10 +7,11 @@ all-core as the socket fills. Watts: a floor, plus each core's busy time by the 
 thread on a busy core adds a third).
 
 That is the policy "balanced". "High performance" stays in P0 and in shallow C-states, whose idle cores draw a part of
-what busy ones do; "low power" leaves its lowest P-states only as a core gets busy. A cap (heat, a power limit) is the
-hardware's: P-states stay what was asked for, clocks do not pass it. Throttled time is spent in the deepest T-state, in
-which the clock is stopped for all but one part in `t_states`. Work that finds slower clocks than under "balanced"
-takes longer (`slowdown`).
+what busy ones do, and so does a host whose firmware allows the deepest state for only a part of the time (`deep_idle`);
+"low power" leaves its lowest P-states only as a core gets busy. A cap (heat, a power limit) is the hardware's: P-states
+stay what was asked for, clocks do not pass it. Throttled time is spent in the deepest T-state, in which the clock is
+stopped for all but one part in `t_states`. Work that finds slower clocks than under "balanced" takes longer
+(`slowdown`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class States:
 
 def pcpu_power(host: Host, busy: Numbers, core_busy: Numbers, node_busy: Numbers) -> States:
     """States of PCPUs from their own busy time, their core's and their socket's mean (each 0..1)."""
-    deep = np.zeros_like(busy) if host.policy == "high performance" else (1.0 - core_busy) * (1.0 - core_busy)
+    allowed = 0.0 if host.policy == "high performance" else host.deep_idle
+    deep = (1.0 - core_busy) * (1.0 - core_busy) * allowed
     rest = 1.0 - busy
     parts = _p_states(host, core_busy)
     turbo = host.turbo_mhz - (host.turbo_mhz - host.all_core_mhz) * np.minimum(1.0, 1.3 * node_busy)
@@ -88,6 +90,9 @@ def host_watts(host: Host, pcpus: PcpuTimes, mb_per_s: float) -> float:
     cores = fsum(((core + _SECOND_THREAD * (both - core)) * clock * clock).tolist())
     if host.policy == "high performance":
         cores += _SHALLOW * fsum((1.0 - core).tolist())
+    elif host.deep_idle < 1.0:
+        # by the same square by which an idle core would reach the deepest state
+        cores += _SHALLOW * (1.0 - host.deep_idle) * fsum(((1.0 - core) * (1.0 - core)).tolist())
     return host.idle_watts + host.core_watts * cores + _WATTS_PER_MB * mb_per_s
 
 

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 _KERNEL_MS = 0.02  # the VMkernel's own time on a command
-_OTHERS = 0.2  # how much the service of an array varies with what other hosts do there
 _LOST_MS = 10_000.0  # how long a command waits for a path before it fails (assumed: a driver's loss timeout)
 _RETRY_MS = 10.0  # how long a command waits after a reservation conflict (assumed)
 _MOST_RETRIES = 5.0
@@ -59,16 +58,23 @@ _ROUNDS = 6  # of fitting the retries to the rate
 _labels = OncePerLayout(lambda layout: tuple(f"{target.name}/others" for target in layout.targets))
 
 
-def serve(layout: Layout, targets: Sequence[Target], loads: Loads, memory: MemorySample, noise: Noise) -> StorageSample:
+def serve(
+    layout: Layout,
+    targets: Sequence[Target],
+    loads: Loads,
+    memory: MemorySample,
+    noise: Noise,
+    *,
+    second: float = 0.0,
+) -> StorageSample:
     """What each of the flows gets from its target; `targets` are this second's, in the order of the layout."""
     of = columns(targets)
-    slower = noise.around_each(
-        _labels(layout), 1.0, _OTHERS
-    )  # an array is shared with hosts that are not in the picture
+    # an array is shared with hosts that are not in the picture
+    slower = noise.around_each(_labels(layout), 1.0, of.shared)
     of.service_ms = of.service_ms * slower
     of.mb_per_s = of.mb_per_s / slower
     asks = asked(layout, loads, memory)
-    wire, alive = _wires(layout, asks, of), _alive(layout, of)
+    wire, alive = _wires(layout, asks, of, second), _alive(layout, of)
     lost = (alive <= 0.0) | (wire <= 0.0)
     alive = np.where(lost, 0.0, alive)
     of.read_ms, of.write_ms = np.where(lost, _LOST_MS, of.read_ms), np.where(lost, _LOST_MS, of.write_ms)
@@ -117,14 +123,14 @@ def _alive(layout: Layout, of: Columns) -> Numbers:
     return alive
 
 
-def _wires(layout: Layout, asks: Asks, of: Columns) -> Numbers:
+def _wires(layout: Layout, asks: Asks, of: Columns, second: float) -> Numbers:
     """MB per second that the network leaves each target: infinite for those that do not use it.
 
     Targets that together want more than their uplink carries share it by what each wants and its clients can have in
     flight. Full duplex, the busier way counts, with the acknowledgements of the other.
     """
     limits = np.full(len(layout.targets), np.inf)
-    links = links_of(layout)
+    links = links_of(layout, second)
     users = np.flatnonzero(links.target_port >= 0)
     if not len(users):
         return limits

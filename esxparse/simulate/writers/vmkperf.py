@@ -77,16 +77,26 @@ def read_text(event: str, counts: Sequence[int], *, command: bool = True) -> str
 
 
 def rates(
-    poll: Poll, polls: int, busy: Mapping[int, float], *, background: float = 0.0, spread: float = 0.3, seed: int = 0
+    poll: Poll,
+    polls: int,
+    busy: Mapping[int, float],
+    *,
+    background: float = 0.0,
+    spread: float = 0.3,
+    background_spread: float | None = None,
+    seed: int = 0,
 ) -> list[tuple[float, ...]]:
     """Rates for `polls` polls: `busy` PCPUs have the mean rate they are given, the others `background` on average.
 
-    Rates wander by the part `spread` of the mean to either side; means hold to the two decimals that are printed.
+    Rates wander by the part `spread` of the mean to either side, those of the others by `background_spread` where it is
+    given; means hold to the two decimals that are printed.
 
     Raises:
         EsxparseError: A PCPU is not there, or a number is none that it can be.
     """
-    if polls < 1 or not 0.0 <= spread < 0.5 or any(not 0 <= pcpu < poll.pcpus for pcpu in busy):  # noqa: PLR2004
+    around = spread if background_spread is None else background_spread
+    wandering = all(0.0 <= one < 0.5 for one in (spread, around))  # noqa: PLR2004  beyond it rates could pass 0
+    if polls < 1 or not wandering or any(not 0 <= pcpu < poll.pcpus for pcpu in busy):
         where = f"{polls} polls of PCPUs {sorted(busy)} of {poll.pcpus} with spread {spread:g}"
         msg = f"{where}: give 1 poll or more, PCPUs that are there, a spread from 0 to below 0.5"
         raise EsxparseError(msg)
@@ -95,9 +105,9 @@ def rates(
     words = [seed, zlib.crc32(f"vmkperf {poll.event}".encode())]
     draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence(words))).random((poll.pcpus, polls))
     columns = []
-    for mean, own in zip(means, draws.tolist(), strict=True):
-        middle = fsum(own) / polls
-        columns.append([mean * (1.0 + 2.0 * spread * (draw - middle)) for draw in own])
+    for pcpu, (mean, own) in enumerate(zip(means, draws.tolist(), strict=True)):
+        middle, part = fsum(own) / polls, spread if pcpu in busy else around
+        columns.append([mean * (1.0 + 2.0 * part * (draw - middle)) for draw in own])
     return list(zip(*columns, strict=True))
 
 
