@@ -127,10 +127,16 @@ def test_a_value_is_placed_in_all_tables_of_a_list_or_in_one():
     }
 
 
-@pytest.mark.parametrize("path", ["vm[2].load.cpu", "vm.load.", "vm[0]", "vm load", "name.more"])
+def test_a_value_is_placed_by_the_name_of_a_table():
+    tree = {"vm": [{"name": "db", "load": {}}, {"name": "web-01", "load": {}}]}
+    placed(tree, "vm[web-01].load.cpu", 5.0)
+    assert tree["vm"] == [{"name": "db", "load": {}}, {"name": "web-01", "load": {"cpu": 5.0}}]
+
+
+@pytest.mark.parametrize("path", ["vm[2].load.cpu", "vm[web].load.cpu", "vm.load.", "vm[0]", "vm load", "name.more"])
 def test_a_place_that_is_not_there_is_named(path):
     with pytest.raises(ScenarioError, match=r"is no place in a scenario|there is no .* in the scenario"):
-        placed({"name": "x", "vm": [{"load": {}}]}, path, 1.0)
+        placed({"name": "x", "vm": [{"name": "db", "load": {}}]}, path, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -250,11 +250,46 @@ def test_a_file_of_any_tool_is_compressed_by_its_name(tmp_path):
     assert ex.open(tmp_path / "n.txt.bz2").format == "netperf"
 
 
+def test_one_run_near_a_value_is_not_moved_to_it(tmp_path):
+    row = 'rows = [{ test = "a", p99 = { around = 200.0, spread = 0.05 }, mean = { mean = 100.0, spread = 0.05 } }]\n'
+    head = '[[file]]\ntool = "results"\nname = "r.csv"\nlabels = ["test"]\n'
+    metrics = 'metrics = [{ name = "p99" }, { name = "mean" }]\n'
+    record(parsed(NO_HOST + head + metrics + row), tmp_path)
+    found = dict(ex.open(tmp_path / "r.csv")["benchmark_results"].select("metric", "value").collect().iter_rows())
+    assert found["mean"] == 100.0
+    assert found["p99"] != 200.0
+    assert found["p99"] == pytest.approx(200.0, rel=0.05)
+
+
 def test_progress_is_told_sample_by_sample(lab, tmp_path):
     told = []
     record(lab, tmp_path / "out", progress=lambda done, total, what: told.append((done, total, what)))
     assert [done for done, _, _ in told] == list(range(1, 26))
     assert {total for _, total, _ in told} == {25}
+
+
+def test_what_is_said_of_captures_counts_before_the_scenario(lab, tmp_path):
+    written = record(lab, tmp_path / "out", capture={"release": "6.5", "only": ["Memory"], "compress": "gz"})
+    names = [file.path.name for file in written]
+    assert names[0] == "lab.csv.gz"
+    assert {"iometer.csv", "vscsistats.csv", "power.jsonl"} == set(names[1:])
+    rec = ex.open(tmp_path / "out" / "lab.csv.gz")
+    assert list(rec.tables) == ["memory"]
+
+
+def test_a_run_without_files_of_its_own_writes_none_where_others_do(tmp_path):
+    text = """
+    [[run]]
+    platform = ["native", "vm"]
+    [[file]]
+    tool = "perf"
+    name = { by = "platform", at = { vm = "vm.txt" }, other = "" }
+    command = "c"
+    elapsed_s = { by = "platform", at = { vm = [1.0] } }
+    events = [{ name = "cycles", counts = [10] }]
+    """
+    record(parsed(NO_HOST + text), tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["vm.txt"]
 
 
 def test_truths_are_written_with_times_of_day(tmp_path):

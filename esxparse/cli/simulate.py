@@ -28,8 +28,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--severity", type=float, default=1.0, metavar="X", help="of a trouble, from 0 (mild) to 1 (severe, default)"
     )
-    only = parser.add_argument_group("of a scenario that says no files: its one capture by esxtop")
-    only.add_argument("--release", metavar="X.Y", help="in the manner of this release, 3.5 to 8.0 (default: 6.7)")
+    only = parser.add_argument_group("of the captures by esxtop, before what the scenario says of them")
+    only.add_argument(
+        "--release", metavar="X.Y", help="in the manner of this release, 3.5 to 8.0 (default: the scenario's, else 6.7)"
+    )
     only.add_argument("--default-fields", action="store_true", help="what esxtop writes without -a")
     only.add_argument(
         "--only", action="append", metavar="NAME", help="an object or a counter to write (may be repeated; * is any)"

@@ -201,7 +201,7 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
         seed=seed,
         scenario=parse_scenario(mine) if "host" in mine else None,
         files=tuple(_file(spec) for spec in specs),
-        truths=tuple(truths),
+        truths=tuple({"severity": severity, **truth} for truth in truths),
     )
 
 

@@ -50,8 +50,8 @@ def record(
 ) -> list[Written]:
     """Writes everything that an experiment records into `folder`, which is made where it is not there.
 
-    A run without `[[file]]` gives its capture, named for the scenario; `capture` are the options that one of esxtop's
-    files may have, and `compress` (gz or bz2). Files appear when they are complete. Where the
+    A scenario without `[[file]]` gives its captures, named for it. `capture` has options of esxtop's files, which count
+    before those that the scenario says, and `compress` (gz or bz2). Files appear when they are complete. Where the
     scenario says truths, they are written as `truth.toml`. `progress` is called with samples done, samples in all, and
     the name of the file that is being written.
 
@@ -60,10 +60,9 @@ def record(
             was complete before stays.
     """
     target = Path(folder)
-    plans = [(run, run.files or _default_files(experiment, run, capture or {})) for run in experiment.runs]
-    if capture and any(run.files for run in experiment.runs):
-        msg = f"scenario {experiment.name} says its files itself: leave out {', '.join(sorted(capture))}."
-        raise ScenarioError(msg)
+    silent = not any(run.files for run in experiment.runs)
+    plans = [(run, _default_files(experiment, run) if silent else run.files) for run in experiment.runs]
+    plans = [(run, tuple(_with(spec, capture or {}) for spec in specs)) for run, specs in plans if specs]
     for _, specs in plans:
         _check(specs)
     total = sum(run.scenario.samples for run, _ in plans if run.scenario)
@@ -93,14 +92,22 @@ def record(
     return written
 
 
-def _default_files(experiment: Experiment, run: Run, said: Mapping[str, Any]) -> tuple[FileSpec, ...]:
+def _default_files(experiment: Experiment, run: Run) -> tuple[FileSpec, ...]:
     if run.scenario is None:
         msg = f"scenario {experiment.name} has neither a [host] nor a [[file]]: there is nothing to write. Add one."
         raise ScenarioError(msg)
     labels = "".join(f"-{value}" for value in run.labels.values())
-    ending = f".{said['compress']}" if "compress" in said else ""
-    options = {name: value for name, value in said.items() if name != "compress"}
-    return (FileSpec(_ESXTOP, f"{experiment.name}{labels}.csv{ending}", options),)
+    return (FileSpec(_ESXTOP, f"{experiment.name}{labels}.csv", {}),)
+
+
+def _with(spec: FileSpec, capture: Mapping[str, Any]) -> FileSpec:
+    """The file with what was said of captures."""
+    if spec.tool != _ESXTOP or not capture:
+        return spec
+    ending = f".{capture['compress']}" if "compress" in capture else ""
+    name = f"{spec.name.removesuffix('.gz').removesuffix('.bz2')}{ending}" if ending else spec.name
+    said = {option: value for option, value in capture.items() if option != "compress"}
+    return replace(spec, name=name, options={**spec.options, **said})
 
 
 def _check(specs: Iterable[FileSpec]) -> None:

@@ -24,7 +24,7 @@ __all__ = ["ScenarioError", "filled", "placed"]
 
 _ALONE = re.compile(r"\{(\w+)\}")
 _WITHIN = re.compile(r"\{(\w+)(:[^{}]*)?\}")
-_STEP = re.compile(r"(\w+)(?:\[(\d+)\])?")
+_STEP = re.compile(r"(\w+)(?:\[([^\[\].]+)\])?")
 
 
 class ScenarioError(EsxparseError):
@@ -53,7 +53,10 @@ def filled(tree: Any, labels: Mapping[str, Any], *, severity: float = 1.0, place
 
 
 def placed(tree: dict[str, Any], path: str, value: Any) -> None:
-    """Put `value` at `path` of `tree`: `host.policy`, `vm.load.cpu` (of every VM), `vm[0].load.cpu` (of the first).
+    """Put `value` at `path` of `tree`.
+
+    `host.policy`; `vm.load.cpu` of every VM, `vm[0].load.cpu` of the first, `vm[web-01].load.cpu` of the one of that
+    name (a name without dots and brackets).
 
     Raises:
         ScenarioError: There is no such place.
@@ -74,7 +77,11 @@ def _inside(spot: dict[str, Any], key: str, index: str | None, path: str) -> lis
     if isinstance(held, list):
         if index is None:
             return held
-        if int(index) < len(held):
+        if not index.isdecimal():
+            named = [table for table in held if table.get("name") == index]
+            if named:
+                return named
+        elif int(index) < len(held):
             return [held[int(index)]]
     elif isinstance(held, dict) and index is None:
         return [held]

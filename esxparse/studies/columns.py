@@ -29,7 +29,9 @@ _LOAD = "workload"
 
 FACTS: Final[dict[str, Column]] = {
     "host_name": Column("", "name of the host", "esxtop, else [host] name", _S),
-    "esxi_release": Column("", "release of ESXi, as the capture tells it", "formats.esxtop.release", _S),
+    "esxi_release": Column(
+        "", "release of ESXi, as well as the capture tells it", "[host] release, else formats.esxtop.release", _S
+    ),
     "cpus": Column("", "PCPUs that esxtop shows: hyper-threads where there are any", "files, else [host]", _I),
     "cores": Column("", "cores of the host", "hardware, else [host]", _I),
     "sockets": Column("", "sockets of the host", "hardware, else [host]", _I),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from esxparse.studies.manifest import Complaints
 
 _OPENING: Final = ("member", "format", "time_column", "value_column", "date_order", "segment")
-_ENTRY: Final = ("file", "test", "sensor", "clock", *_OPENING)
+_ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *_OPENING)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
-_FACTS: Final = ("name", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib")
+_FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib")
 _WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes")
+_TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
 _NEGATIVE = "-"
 
 
@@ -38,6 +40,8 @@ class FileSpec:
     test: str | int | None = None
     """Which test of a result file, by name or number; may have placeholders."""
     sensor: str | None = None
+    pcpus: tuple[int, ...] = ()
+    """Which PCPUs count, of a file that tells of each; none: all."""
     clock: timedelta = timedelta(0)
     """What is added to times in the file to have the capture's."""
     line: int | None = None
@@ -143,9 +147,11 @@ def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> d
                 else nearest(key, _FACTS)
             )
             wrong.add(f"unknown key {key!r}{hint}", *path, key)
-        elif key == "name" and isinstance(value, str):
-            facts["host_name"] = value
-        elif key != "name" and _positive(value) and (key not in _WHOLE or value == int(value)):
+        elif key == "release" and not (isinstance(value, str) and re.search(r"\d", value)):
+            wrong.add(f'release is {value!r}: write it as "5.0" or "6.7"', *path, key)
+        elif key in _TEXTS and isinstance(value, str):
+            facts[_TEXTS[key]] = value
+        elif key not in _TEXTS and _positive(value) and (key not in _WHOLE or value == int(value)):
             facts[key] = int(value) if key in _WHOLE else float(value)
         else:
             what = "text" if key == "name" else "a whole number" if key in _WHOLE else "a number above 0"
@@ -199,6 +205,10 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
         wrong.add(f"test is {test!r}: give its name or its number", *path, "test")
     if not (sensor is None or isinstance(sensor, str)):
         wrong.add(f"sensor is {sensor!r}: give its name", *path, "sensor")
+    pcpus = options.get("pcpus", [])
+    pcpus = pcpus if isinstance(pcpus, list) else [pcpus]
+    if not all(type(one) is int and one >= 0 for one in pcpus):
+        wrong.add(f"pcpus is {pcpus!r}: give the number of a PCPU, or a list of them", *path, "pcpus")
     clock = timedelta(0)
     try:
         clock = offset(options.get("clock", 0))
@@ -207,4 +217,4 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
     if len(wrong) > before:
         return None
     opening = {key: options[key] for key in _OPENING if key in options}
-    return FileSpec(tuple(patterns), several, opening, test, sensor, clock, wrong.line(*path))
+    return FileSpec(tuple(patterns), several, opening, test, sensor, tuple(pcpus), clock, wrong.line(*path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -79,10 +80,34 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
             value = found[name]
             if name not in facts:
                 facts[name], by[name] = value, source
+            elif name == "esxi_release":
+                # A capture betrays its release by what it has and lacks; who made it knows.
+                if not _fits(value, facts[name]):
+                    against.append(f"{name} is {facts[name]} by {by[name]} and {value} by {source}: {value} is used")
+                facts[name], by[name] = value, source
             elif not _same(name, facts[name], value):
                 first = _shown(facts[name])
                 against.append(f"{name} is {first} by {by[name]} and {_shown(value)} by {source}: {first} is used")
     return facts, against
+
+
+def _fits(release: str, guess: str) -> bool:
+    """Whether a release may be what a capture looks like.
+
+    >>> _fits("5.0", "6.0 or 5.x"), _fits("8.0", "6.7 or later"), _fits("6.0", "6.5")
+    (True, True, False)
+    """
+    numbers = [(int(one[1]), one[2] or "x") for one in re.finditer(r"(\d+)(?:\.(\d+|x))?", guess)]
+    found = re.search(r"(\d+)(?:\.(\d+))?", release)
+    if found is None or not numbers:
+        return True
+    major, minor = int(found[1]), found[2] or "0"
+    if any(major == one and other in {minor, "x"} for one, other in numbers):
+        return True
+    edge = (numbers[0][0], int(numbers[0][1].replace("x", "0")))
+    if "later" in guess:
+        return (major, int(minor)) >= edge
+    return "earlier" in guess and major < edge[0]
 
 
 def _same(name: str, first: Any, second: Any) -> bool:

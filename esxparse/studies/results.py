@@ -11,6 +11,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, hardware_events, io_profile, power_join
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import timedelta
 
     from esxparse.recording import Recording
@@ -88,16 +89,17 @@ def _readings(
     return {"watts": row["watts_mean"], "energy_joules": row["energy_joules"]}, row.get("sensor")
 
 
-def events(rec: Recording) -> dict[str, Any]:
-    """Rates of hardware events: one column for each, and TLB misses by their class."""
-    if rec.format == "vmkperf":
-        totals = hardware_events.vmkperf_totals(rec["events"]).collect()
-    else:
-        table = rec["events"]
-        if table.select(pl.col("elapsed_s").is_not_null().any()).collect().item():
-            # The summary that ends a recording by intervals would count all of them again.
-            table = table.filter(pl.col("elapsed_s").is_not_null())
-        totals = hardware_events.totals(table, rec.tables.get("runs")).collect()
+def events(rec: Recording, pcpus: Collection[int] = ()) -> dict[str, Any]:
+    """Rates of hardware events: one column for each, and TLB misses by their class.
+
+    Args:
+        rec: Of perf, or of vmkperf.
+        pcpus: Those that count of vmkperf's; none: all.
+
+    Raises:
+        EsxparseError: There is no such PCPU.
+    """
+    totals = _polled(rec, pcpus) if rec.format == "vmkperf" else _counted(rec)
     found: dict[str, Any] = {}
     classes: dict[str, dict[str, Any]] = {}
     for row in totals.iter_rows(named=True):
@@ -115,6 +117,24 @@ def events(rec: Recording) -> dict[str, Any]:
     if "runs" in rec:
         found["elapsed_s"] = rec["runs"].select(pl.col("elapsed_s").mean()).collect().item()
     return found
+
+
+def _polled(rec: Recording, pcpus: Collection[int]) -> pl.DataFrame:
+    polls = rec["events"]
+    unknown = sorted(set(pcpus) - set(polls.select(pl.col("pcpu").unique()).collect()["pcpu"]))
+    if unknown:
+        msg = f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0"
+        raise EsxparseError(msg)
+    chosen = polls.filter(pl.col("pcpu").is_in(pcpus)) if pcpus else polls
+    return hardware_events.vmkperf_totals(chosen).collect()
+
+
+def _counted(rec: Recording) -> pl.DataFrame:
+    table = rec["events"]
+    if table.select(pl.col("elapsed_s").is_not_null().any()).collect().item():
+        # The summary that ends a recording by intervals would count all of them again.
+        table = table.filter(pl.col("elapsed_s").is_not_null())
+    return hardware_events.totals(table, rec.tables.get("runs")).collect()
 
 
 def disks(rec: Recording) -> dict[str, Any]:

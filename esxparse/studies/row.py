@@ -134,7 +134,7 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
                 notes += told
             elif role in {"perf", "vmkperf"}:
                 (rec,) = recordings(role, files, opened.kept)
-                row |= results.events(rec)
+                row |= results.events(rec, files.spec.pcpus)
             elif role == "vscsistats":
                 (rec,) = recordings(role, files, opened.kept)
                 row |= results.disks(rec)
