@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -9,6 +10,8 @@ import pytest
 import studies
 
 import esxparse as ex
+from esxparse import simulate
+from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, workload
 
 
@@ -84,6 +87,45 @@ def test_events_disks_and_benchmarks_have_their_columns(tmp_path):
     results = found.results.collect()
     assert {"run", "mode", "repetition", "benchmark", "value", "unit"} <= set(results.columns)
     assert set(results["mode"]) == {"nested", "polled"}
+
+
+def test_polls_of_vmkperf_may_be_of_the_pcpus_a_vm_is_pinned_to(tmp_path):
+    polls = studies.FORMATS / "vmkperf-poll.txt"
+    text = "".join(
+        f'[[run]]\nof = "{name}"\nvmkperf = {{ file = "{polls}"{option} }}\n'
+        for name, option in (("all", ""), ("one", ", pcpus = 0"), ("two", ", pcpus = [0, 1]"), ("none", ", pcpus = 99"))
+    )
+    rows = {row["of"]: row for row in studies.rows(studies.computed(tmp_path, text))}
+    means = ex.open(polls)["events"].group_by("pcpu").agg(pl.col("rate_per_s").mean()).collect()
+    by_pcpu = dict(means.iter_rows())
+    assert rows["one"]["tlb_misses_per_s"] == pytest.approx(by_pcpu[0])
+    assert rows["two"]["tlb_misses_per_s"] == pytest.approx(by_pcpu[0] + by_pcpu[1])
+    assert rows["all"]["tlb_misses_per_s"] == pytest.approx(sum(by_pcpu.values()))
+    assert "has no PCPU 99" in rows["none"]["gap"]
+
+
+@pytest.mark.parametrize(("release", "nodes", "doubted"), [("5.1", 2, False), ("6.0", 2, False), ("4.1", 1, True)])
+def test_the_manifest_knows_the_release_better_than_a_capture_tells_it(tmp_path, release, nodes, doubted):
+    capture = tmp_path / "c.csv"
+    simulate.write_esxtop(
+        capture, simulate.capture(replace(simulate.load_scenario("healthy-web"), samples=3)), release="5.5"
+    )
+    (tmp_path / "vm.vmx").write_text(
+        '.encoding = "UTF-8"\nvirtualHW.version = "8"\nnumvcpus = "12"\nmemSize = "1024"\n', encoding="utf-8"
+    )
+    text = f'[host]\nrelease = "{release}"\ncores = 12\nnuma_nodes = 2\n[[run]]\nesxtop = "c.csv"\nvmx = "vm.vmx"\n'
+    found = studies.computed(tmp_path, text)
+    (row,) = studies.rows(found)
+    assert row["esxi_release"] == release
+    assert row["vmx_vnuma_nodes"] == nodes
+    said = [str(note) for note in found.notes if "esxi_release is 6.0 or 5.x by esxtop and 4.1" in str(note)]
+    assert bool(said) is doubted
+
+
+@pytest.mark.parametrize("release", ["5.0", '"newest"'])
+def test_a_release_without_a_number_or_as_one_is_refused(tmp_path, release):
+    with pytest.raises(EsxparseError, match=r"release is .*: write it as"):
+        studies.computed(tmp_path, f'[host]\nrelease = {release}\n[[run]]\nesxtop = "c.csv"\n')
 
 
 def test_a_host_that_did_no_io_is_no_gap_where_nobody_asked_for_any(tmp_path):

@@ -52,6 +52,14 @@ def test_every_count_of_read_comes_back(tmp_path, counts, command):
     assert table["rate_per_s"].null_count() == table.height
 
 
+def test_other_pcpus_may_wander_further_than_the_pinned_one():
+    found = rates(Poll("e", 2, 1), 50, {1: 1000.0}, background=100.0, spread=0.01, background_spread=0.4, seed=3)
+    others, pinned = zip(*found, strict=True)
+    assert max(pinned) - min(pinned) < 21.0
+    assert max(others) - min(others) > 60.0
+    assert sum(others) == pytest.approx(5000.0)
+
+
 def test_a_pinned_pcpu_has_the_mean_it_was_given(tmp_path):
     poll = Poll("tlb_misses", 24, 5, 12)
     found = rates(poll, 12, {23: 4_812_000.0}, background=5000.0, seed=7)
@@ -92,6 +100,7 @@ def test_the_layout_is_that_of_the_printed_poll():
         lambda: rates(Poll("e", 2), 0, {}),
         lambda: rates(Poll("e", 2), 1, {2: 1.0}),
         lambda: rates(Poll("e", 2), 1, {}, spread=0.5),
+        lambda: rates(Poll("e", 2), 1, {}, background_spread=0.5),
         lambda: rates(Poll("e", 2), 1, {0: -1.0}),
     ],
 )
