@@ -62,7 +62,9 @@ _DISK_WITH_SECTORS = (
     "write_merges",
     "read_ticks_ms",
 )
-"""fio 3.36 and later put sectors among seven numbers that had no room for them, so that the last two are lost."""
+"""fio 3.36 put sectors among seven numbers that had no room for them, so that the last two are lost.
+
+A later release put them right; which, nobody says: see `_has_sectors`."""
 _SECTORS_SINCE = (3, 36)
 _WITH_IOPS = 18
 _WITHOUT_IOPS = 17
@@ -131,12 +133,12 @@ def _percentiles(fields: Iterable[str]) -> list[tuple[float, Any]]:
 
 def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], int]:
     """Disks at the end of a line, and how many fields they take."""
-    names = _DISK_WITH_SECTORS if release >= _SECTORS_SINCE else _DISK
     rows: list[Row] = []
     at = 0
     while at + _DISK_FIELDS <= len(fields) and fields[at + _DISK_FIELDS - 1].endswith("%"):
         name, *values, util = fields[at : at + _DISK_FIELDS]
         members = name == "slaves" and rows
+        names = _DISK_WITH_SECTORS if release >= _SECTORS_SINCE and _has_sectors(values) else _DISK
         rows.append(
             {
                 "disk": rows[-1]["disk"] if members else name,
@@ -148,6 +150,16 @@ def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], 
         )
         at += _DISK_FIELDS
     return rows, at
+
+
+def _has_sectors(values: Sequence[str]) -> bool:
+    """Whether the third and fourth number may be sectors: each I/O moves one or more, and merges are mostly fewer.
+
+    >>> _has_sectors(["100", "0", "800", "0", "3", "0", "52"]), _has_sectors(["100", "0", "3", "0", "52", "0", "48"])
+    (True, False)
+    """
+    counts = [number(value) or 0 for value in values[:4]]
+    return sum(counts) > 0 and counts[2] >= counts[0] and counts[3] >= counts[1]
 
 
 def _one_job(document: Document, fields: list[str], place: int, hostname: str | None) -> list[Row]:
