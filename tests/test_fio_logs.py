@@ -136,6 +136,7 @@ def test_times_since_1970(tmp_path):
         ("a_bw.1.log", ["500, 900, 0, 4096", "1000, 900, 0, 4096", "1500, 900, 0, 4096"], "KiB/s", True),
         ("a_iops.1.log", ["500, 900, 0, 0"], "IOPS", False),
         ("a_iops.1.log", ["500, 1, 0, 4096"], "I/Os", False),
+        ("a_iops.1.log", ["500, 6915, 0, 4096", "1000, 6990, 0, 4096"], "IOPS", False),
     ],
 )
 def test_units_and_what_tells_them(tmp_path, name, lines, unit, guessed):

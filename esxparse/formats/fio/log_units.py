@@ -123,6 +123,9 @@ def unit_of(metric: str, rows: Sequence[Entry], columns: Sequence[str], told: To
     if metric == "bw":
         return _bandwidth(rows, told)
     if metric == "iops":
-        each = bool(rows[0]["size"])
-        return Unit("I/Os" if each else "IOPS", 1.0, "an entry for each I/O" if each else "averages over a time")
+        if not rows[0]["size"]:
+            return Unit("IOPS", 1.0, "averages over a time")
+        if any(row["value"] > 1 for row in rows):
+            return Unit("IOPS", 1.0, "values above 1: averages, as fio before 2.11 wrote them")
+        return Unit("I/Os", 1.0, "an entry for each I/O")
     return Unit("unknown", 1.0, "the file's name does not tell the metric", guessed=True)
