@@ -1,0 +1,152 @@
+"""The dataset of the study of dense mode: its published figures, and what its runs show."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.metrics import consolidation, inventory, ratio
+
+P95, CPU = "web_p95_ms", "host_util_pct"
+TOLERANCES = {P95: 100.0, CPU: 90.0}
+RATES = {25: "medium", 50: "high"}
+
+
+@cache
+def study():
+    return ex.datasets.load("dense")
+
+
+@cache
+def runs():
+    return study().runs.collect()
+
+
+@cache
+def largest():
+    """The largest number of VMs by rate, mode and tolerance."""
+    return study().consolidation("vms", TOLERANCES).collect()
+
+
+@cache
+def checks(name: str):
+    """What the host would have found each minute of one capture."""
+    capture = ex.open(ex.datasets.folder("dense") / f"{name}.csv.bz2")
+    load = consolidation.host_load(capture["group_cpu"], inventory.vms(capture["vcpu"]), capture["physical_cpu"])
+    return consolidation.dense_mode(load).collect()
+
+
+def gain(rows: pl.DataFrame) -> float:
+    """The load of dense mode over that of default."""
+    found = ratio.ratios(rows.lazy(), "largest_load", ["mode"], {"mode": "default"}).collect()
+    return found.filter(mode="dense")["ratio"].item()
+
+
+@cache
+def within_both():
+    return consolidation.largest_load(largest().lazy(), ["rate", "mode"]).collect()
+
+
+@cache
+def computed() -> dict[str, float]:
+    found = {}
+    for rate, name in RATES.items():
+        for tolerance, short in ((P95, "p95"), (CPU, "cpu")):
+            rows = largest().filter(rate=rate, tolerance=tolerance)
+            found |= {f"{name}_{short}_{mode}": load for mode, load in rows.select("mode", "largest_load").iter_rows()}
+            found[f"{name}_{short}_ratio"] = gain(rows)
+    found["best_ratio_within_both"] = max(gain(within_both().filter(rate=rate)) for rate in RATES)
+    packets = runs().select(pl.concat_list("rx_packets_per_s", "tx_packets_per_s").explode() / 1000).to_series()
+    found |= {"least_kpps": packets.min(), "most_kpps": packets.max()}
+    bytes_of_one = pl.col("tx_mbit_per_s") * 1e6 / 8 / (pl.col("vms") * pl.col("rate"))
+    found["kb_per_request"] = runs().select((bytes_of_one / 1000).mean()).item()
+    found["check_every_s"] = checks("ramp-200vm")["time"].diff().drop_nulls().unique().item().total_seconds()
+    (found["host_mhz"],) = set(runs()["mhz"])
+    return found
+
+
+@pytest.mark.parametrize("row", ex.datasets.published("dense").rows(named=True), ids=lambda row: row["figure"])
+def test_the_published_figures_come_back(row):
+    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
+
+
+def test_every_published_figure_is_computed_and_no_other():
+    assert set(computed()) == set(ex.datasets.published("dense")["figure"])
+
+
+def test_all_runs_are_computed_and_none_wanders():
+    assert runs().height == 30
+    assert runs()["gap"].null_count() == 30
+    assert set(runs()["samples"]) == {9}
+    assert set(runs()["steady"]) == {"steady"}
+    assert list(study().notes) == []
+    assert runs()["vms_running"].to_list() == runs()["vcpus_running"].to_list() == runs()["vms"].to_list()
+
+
+def test_every_largest_load_lies_between_two_measured_ones_on_a_clean_curve():
+    assert largest().height == 8
+    assert set(largest()["status"]) == {"interpolated"}
+    assert set(largest()["within_again"]) == {0}
+
+
+def test_within_both_tolerances_the_cpu_decides():
+    assert set(within_both()["binding"]) == {CPU}
+    assert [round(100 * (gain(within_both().filter(rate=rate)) - 1), 1) for rate in RATES] == [
+        pytest.approx(6.5, abs=0.7),
+        pytest.approx(8.3, abs=0.9),
+    ]
+
+
+def test_none_of_the_published_percentages_over_their_own_counts_reaches_ten():
+    published = dict(ex.datasets.published("dense").select("figure", "value").iter_rows())
+    for name in ("medium_p95", "medium_cpu", "high_p95", "high_cpu"):
+        change = ratio.percent_change(published[f"{name}_dense"], published[f"{name}_default"])
+        assert change < 9
+        assert published[f"{name}_ratio"] == pytest.approx(1 + change / 100, abs=5e-5)
+    assert published["medium_p95_dense"] < computed()["medium_p95_dense"]
+
+
+def test_280_vms_at_the_cost_of_240_would_take_more_than_the_whole_host():
+    default = runs().filter(rate=50, mode="default")
+    of_one = default.filter(vms=240)[CPU].item() / 240
+    assert 280 * of_one > 100
+    assert default.filter(vms=280)[CPU].item() < 99
+
+
+def test_dense_mode_answers_sooner_and_takes_less_cpu_at_every_load():
+    both = runs().pivot("mode", index=["rate", "vms"], values=[P95, CPU, "ready_pct"])
+    for column in (P95, CPU, "ready_pct"):
+        assert (both[f"{column}_dense"] < both[f"{column}_default"]).all(), column
+
+
+def test_somewhat_more_packets_are_received_than_sent_and_the_uplinks_are_not_half_full():
+    assert (runs()["rx_packets_per_s"] / runs()["tx_packets_per_s"]).is_between(1.05, 1.12).all()
+    assert runs()["tx_mbit_per_s"].max() < 0.5 * 30_000
+
+
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        ("threshold-60vm", (False, False, False)),
+        ("threshold-140vm", (True, False, True)),
+        ("threshold-160vm", (True, True, True)),
+    ],
+)
+def test_dense_mode_needs_all_three_thresholds(name, last):
+    found = checks(name).row(-1, named=True)
+    assert found["pcpus"] == 80
+    assert (found["enough_vms"], found["enough_vcpus"], found["busy_enough"]) == last
+    assert found["eligible"] is all(last)
+
+
+def test_dense_mode_comes_and_goes_with_the_load():
+    found = checks("ramp-200vm")
+    assert found["switched"].drop_nulls().to_list() == ["on", "off"]
+    on, off = (found["switched"].to_list().index(word) for word in ("on", "off"))
+    busy = found["pcpu_util_pct"]
+    assert busy[on - 1] < 50 <= busy[on]
+    assert busy[off] < 50 <= busy[off - 1]
+    assert consolidation.dense_mode_summary(found.lazy()).collect().row(0) == (30, off - on, 2, 100 * (off - on) / 30)
