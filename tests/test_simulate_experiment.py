@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 
 import pytest
 
@@ -171,3 +172,22 @@ def test_a_scenario_that_is_its_own_base_is_refused(tmp_path):
     (tmp_path / "b.toml").write_text('base = "a.toml"\n')
     with pytest.raises(ScenarioError, match="is its own base"):
         load_experiment(tmp_path / "a.toml")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "message"),
+    [
+        ("vcpus = 4\n", 'vcpus = "four"\n', r"vm ledger-db: vcpus = 'four' is no number"),
+        ("sockets = 2\n", "sockets = true\n", r"host: sockets = True is no number"),
+        ('name = "vmhba0"', "name = 0", r"adapter: name = 0 is no text"),
+        ("cpu = 96.0\n", 'cpu = "much"\n', r"vm orders-app phase cpu: 'much' is no number"),
+        ("end = 215\n", "", r"vm orders-app: end is missing"),
+        ('paths = ["vmhba0:C0:T0:L0"]', "paths = []", r"device t10\.ATA_+LABDISK.*: it has no paths"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_names_its_place(tmp_path, was, becomes, message):
+    text = (files("esxparse.simulate") / "scenarios" / "busy-host.toml").read_text(encoding="utf-8")
+    assert was in text
+    (tmp_path / "s.toml").write_text(text.replace(was, becomes, 1))
+    with pytest.raises(ScenarioError, match=message):
+        load_scenario(tmp_path / "s.toml")

@@ -84,12 +84,27 @@ def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
 
 
 def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
-    changes = {key: float(value) for key, value in row.items() if key not in {"start", "end", "why"}}
-    _known(changes, f"{place} phase", _names(kind))
-    return Phase(float(_get(row, "start", place)), float(_get(row, "end", place)), changes)
+    said = {key: value for key, value in row.items() if key != "why"}
+    _known(said, f"{place} phase", _names(kind) | {"start", "end"})
+    start, end = (_number(_get(row, key, place), f"{place} phase {key}") for key in ("start", "end"))
+    changes = {
+        key: _number(value, f"{place} phase {key}") for key, value in said.items() if key not in {"start", "end"}
+    }
+    return Phase(start, end, changes)
+
+
+def _number(value: Any, place: str) -> float:
+    if isinstance(value, int | float):
+        return float(value)
+    message = f"{place}: {value!r} is no number. Give one."
+    raise ScenarioError(message)
 
 
 def _check_references(scenario: Scenario) -> None:
+    bare = [device.name for device in scenario.devices if not device.paths]
+    if bare:
+        message = f"device {bare[0]}: it has no paths. Give it one, such as vmhba0:C0:T0:L0."
+        raise ScenarioError(message)
     targets = {device.name for device in scenario.devices} | {volume.name for volume in scenario.nfs}
     targets |= {datastore.name for datastore in scenario.vsan}
     switches = {switch.name for switch in scenario.switches}
@@ -105,11 +120,35 @@ def _check_references(scenario: Scenario) -> None:
 
 def _build(kind: type[T], row: Mapping[str, Any], place: str) -> T:
     _known(row, place, _names(kind))
+    _checked(row, kind, place)
     try:
         return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
     except TypeError as error:
         message = f"{place}: {error}. Every field of {kind.__name__} without a default must be given."
         raise ScenarioError(message) from error
+
+
+def _checked(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
+    """Refuses what is not of the type that its field says: a number, a text, true or false.
+
+    Raises:
+        ScenarioError: Something is.
+    """
+    types = {field.name: str(field.type) for field in fields(kind)}
+    for key, value in row.items():
+        for said, (allowed, words) in _TYPES.items():
+            if types[key] == said and (not isinstance(value, allowed) or (isinstance(value, bool) and said != "bool")):
+                message = f"{place}: {key} = {value!r} is no {words}. Give one."
+                raise ScenarioError(message)
+
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int, float), "number"),
+    "float": ((int, float), "number"),
+    "int | None": ((int, float), "number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "text"),
+}
 
 
 def _known(row: Mapping[str, Any], place: str, names: set[str]) -> Mapping[str, Any]:
