@@ -63,15 +63,6 @@ def computed() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("case-readahead").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("case-readahead")["figure"])
-
-
 def test_all_runs_are_computed_and_nothing_is_to_be_said_of_them():
     assert runs().height == 90
     assert runs()["gap"].null_count() == 90

@@ -41,15 +41,6 @@ def computed() -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("iser").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("iser")["figure"])
-
-
 def test_all_runs_are_computed_and_only_the_disks_do_not_hold_still():
     runs = study().runs.collect()
     assert runs.height == 24

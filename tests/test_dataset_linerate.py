@@ -69,15 +69,6 @@ def computed() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("linerate").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("linerate")["figure"])
-
-
 def test_all_runs_are_computed_and_only_small_loads_are_noisy():
     assert runs()["gap"].null_count() == runs().height == 16
     assert set(runs()["samples"]) == {12}

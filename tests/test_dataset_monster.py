@@ -77,15 +77,6 @@ def computed() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("monster").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("monster")["figure"])
-
-
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
     runs = study().runs.collect()
     assert study().notes == ()

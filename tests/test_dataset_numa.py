@@ -72,15 +72,6 @@ def computed() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("numa").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"], abs=0)
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("numa")["figure"])
-
-
 def test_no_run_has_a_gap_and_the_notes_are_the_advice():
     assert runs().height == 10
     assert runs()["gap"].null_count() == 10

@@ -41,15 +41,6 @@ def computed() -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("pmem").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("pmem")["figure"])
-
-
 def test_all_runs_are_computed_and_nothing_is_wrong():
     runs = study().runs.collect()
     assert runs.group_by("platform").len().sort("platform").rows() == [("native", 15), ("vm", 15)]

@@ -53,15 +53,6 @@ def ready_by_sample(policy: str) -> pl.DataFrame:
     return per_vm.group_by("time").agg(pl.col("ready_pct").mean()).sort("time").collect()
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("power").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("power")["figure"])
-
-
 def test_all_runs_are_computed_and_spells_of_work_are_the_only_thing_to_note():
     runs = study().runs.collect()
     assert runs["gap"].null_count() == runs.height == 6

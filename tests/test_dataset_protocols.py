@@ -62,15 +62,6 @@ def computed() -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("protocols").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("protocols")["figure"])
-
-
 def test_all_runs_are_computed_and_nothing_is_to_be_said_of_them():
     assert runs().height == 2 * 5 * 3 * len(SIZES)
     assert runs()["gap"].null_count() == runs().height

@@ -59,15 +59,6 @@ def computed() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("row", ex.datasets.published("zephyr").rows(named=True), ids=lambda row: row["figure"])
-def test_the_published_figures_come_back(row):
-    assert computed()[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
-
-
-def test_every_published_figure_is_computed_and_no_other():
-    assert set(computed()) == set(ex.datasets.published("zephyr")["figure"])
-
-
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
     assert study().notes == ()
     assert study().runs.collect()["gap"].null_count() == 50

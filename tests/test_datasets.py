@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,6 +41,11 @@ STUDIES = (
     "vsan",
     "zephyr",
 )
+FIGURES = [
+    pytest.param(name, row, id=f"{name}-{row['figure']}")
+    for name in STUDIES
+    for row in ex.datasets.published(name).rows(named=True)
+]
 WRITTEN_BY_HAND = {"README.md", "scenario.toml", "study.toml", "published.toml"}
 
 
@@ -95,6 +101,22 @@ def test_the_readme_says_what_was_published_and_how_the_files_were_made(name):
     seed = re.search(r"^seed = (\d+)$", (folder / "scenario.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert seed
     assert seed[1] in text
+
+
+def computed(name: str) -> dict[str, float]:
+    """What the study's own test makes of its recordings: each published figure by its name."""
+    found: dict[str, float] = import_module(f"test_dataset_{name.replace('-', '_')}").computed()
+    return found
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_published_figure_is_computed_and_no_other(name):
+    assert set(computed(name)) == set(ex.datasets.published(name)["figure"])
+
+
+@pytest.mark.parametrize(("name", "row"), FIGURES)
+def test_the_published_figures_come_back(name, row):
+    assert computed(name)[row["figure"]] == pytest.approx(row["value"], rel=row["tolerance"])
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -234,3 +234,16 @@ def test_what_stays_unreadable_is_one_clear_line(tmp_path):
     with pytest.raises(ex.DamagedError, match="without a single column") as caught:
         opened(tmp_path, "(PDH-CSV 4.0) (UTC)(0);" + "x" * 140_000 + "\n")
     assert "\n" not in str(caught.value)
+
+
+def test_the_last_cell_of_a_file_without_a_last_line_end_may_be_cut(tmp_path):
+    header = "(PDH-CSV 4.0) (UTC)(0),\\\\h\\Memory\\Free MBytes,\\\\h\\Memory\\Kernel MBytes\n"
+    whole = f"{header}1/15/2008 23:58,5.00,10.00\n1/15/2008 23:59,5.00,12.00"
+    for cut in range(1, 5):
+        file = tmp_path / "cut.csv"
+        file.write_text(whole[:-cut])
+        rec = ex.open(file)
+        assert rec["memory"].collect()["kernel_mbytes"].to_list() == [10.0, None]
+        assert any("cut perhaps in the middle of a number" in note.message for note in rec.notes)
+    file.write_text(whole + "\n")
+    assert ex.open(file)["memory"].collect()["kernel_mbytes"].to_list() == [10.0, 12.0]

@@ -152,7 +152,7 @@ PROGRESS = r"\S+: rps=9 \(overall: 9\) avg_msec=9 \(overall: 9\)"
 
 def shape(text):
     """What is left of lines without their numbers; of lines of equal shape one, the progress between left out."""
-    wiped = text.replace("-nan", "9")
+    wiped = re.sub(r"-?nan|inf", "9", text)
     lines = [re.sub(r" +", " ", re.sub(r"\d[\d.]*", "9", line)) for line in re.split(r"[\r\n]", wiped)]
     lines = [line for line in lines if line != " " and not re.fullmatch(PROGRESS, line)]
     return [line for place, line in enumerate(lines) if not place or line != lines[place - 1]]
@@ -166,7 +166,7 @@ def test_lines_are_those_of_a_real_run(server, form, options):
     ours = redis_benchmark.text(runs, "7.0", form)
     assert shape(ours) == shape(real)
     # How many reports of its progress there are depends on how fast it is; the first comes at the start.
-    first = [re.sub(r"-nan|\d[\d.]*", "9", re.split(r"[\r\n]", text)[1]) for text in (ours, real)]
+    first = [re.sub(r"-?nan|inf|\d[\d.]*", "9", re.split(r"[\r\n]", text)[1]) for text in (ours, real)]
     assert all(form == "csv" or re.fullmatch(PROGRESS, line) for line in first)
 
 

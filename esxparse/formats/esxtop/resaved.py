@@ -156,6 +156,9 @@ def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> 
     return found, notes
 
 
+_CLOSED = ("\n", "\r", '"', "\0")
+
+
 def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     """The capture as esxtop would have written it.
 
@@ -201,7 +204,11 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
         for row in rows:
             stamp = next(stamps)
             out.write(_line([cell.strip() for cell in [stamp, *row[1:]]]) if row else "\n")
-    return Canonical(out.getvalue().encode(), (*notes, *stamp_notes))
+    lines = out.getvalue()
+    if captures[-1][1:] and not body.endswith(_CLOSED):
+        # A last line without an end may have been cut within its last cell, which is told as esxtop's own cut cells are.
+        lines = lines.removesuffix('"\n')
+    return Canonical(lines.encode(), (*notes, *stamp_notes))
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:
