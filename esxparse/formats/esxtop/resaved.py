@@ -206,7 +206,7 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
             out.write(_line([cell.strip() for cell in [stamp, *row[1:]]]) if row else "\n")
     lines = out.getvalue()
     if captures[-1][1:] and not body.endswith(_CLOSED):
-        # A last line without an end may have been cut within its last cell, which is told as esxtop's own cut cells are.
+        # A last line without an end may be cut within its last cell, which is then told as esxtop's own cut cells are.
         lines = lines.removesuffix('"\n')
     return Canonical(lines.encode(), (*notes, *stamp_notes))
 
