@@ -37,17 +37,18 @@ import copy
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esxparse.simulate.scenario import parse_scenario
+from esxparse.simulate.scenario import parse_scenario, utc
 from esxparse.simulate.variables import ScenarioError, filled, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from esxparse.simulate.host import Scenario
 
@@ -167,7 +168,7 @@ def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Exper
         if key not in tree:
             msg = f"scenario: {key} is missing. Add it."
             raise ScenarioError(msg)
-    begin = _utc(tree["start"])
+    begin = utc(tree["start"])
     runs: list[Run] = []
     together = set(tree.get("together", ()))
     slots: dict[tuple[tuple[str, Any], ...], int] = {}
@@ -295,10 +296,3 @@ def _bundled(folder: str) -> set[str]:
     if not place.is_dir():
         return set()
     return {entry.name.removesuffix(".toml") for entry in place.iterdir() if entry.name.endswith(".toml")}
-
-
-def _utc(moment: Any) -> datetime:
-    if not isinstance(moment, datetime):
-        msg = f"scenario: start {moment!r} is no time. Write it as 2026-03-11T09:00:00Z."
-        raise ScenarioError(msg)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

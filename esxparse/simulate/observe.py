@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.simulate.distribution import Distribution
+from esxparse.simulate.model.sums import over_vcpus
 from esxparse.simulate.results import Access, Measured, Side, Worker
 from esxparse.simulate.variables import ScenarioError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from esxparse.simulate.model.layout import Layout
-    from esxparse.simulate.model.sample import Numbers, Snapshot
+    from esxparse.simulate.model.sample import Snapshot
 
 __all__ = ["GuestIo", "Watts"]
 
@@ -73,7 +74,7 @@ class GuestIo:
                 part.writes,
                 part.reads * (part.driver_read + part.kernel_read),
                 part.writes * (part.driver_write + part.kernel_write),
-                self._used(now)[[self._layout.flows[place].vm for place in self._flows]],
+                over_vcpus(self._layout, now.worlds.run)[[self._layout.flows[place].vm for place in self._flows]],
             ]
         )
 
@@ -101,13 +102,6 @@ class GuestIo:
                 )
             )
         return Measured(access, start, self.ramp_s, self.seconds, tuple(workers))
-
-    def _used(self, now: Snapshot) -> Numbers:
-        """Mean run time of each VM's vCPUs in percent, along the VMs."""
-        layout = self._layout
-        mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
-        run = np.bincount(mine, weights=now.worlds.run[layout.vcpus], minlength=count)
-        return run / np.maximum(1, np.bincount(mine, minlength=count))
 
 
 def _side(total: float, weighted_ms: float, samples: int, block_bytes: int, shape: str) -> Side | None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
 from esxparse.simulate.esxtop.writer import write_esxtop
 from esxparse.simulate.experiment import FileSpec
 from esxparse.simulate.instruments import INSTRUMENTS, Entry
 from esxparse.simulate.model.engine import capture as capture_of
+from esxparse.simulate.output import put
 from esxparse.simulate.variables import ScenarioError
-from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     import os
@@ -84,7 +82,8 @@ def record(
             written += _write(name, mine, target)
         truths = [line for run, specs in plans for line in _truths(run, specs)]
         if truths:
-            written.append(_put(target / TRUTH, ["\n".join(truths).encode()], "truth"))
+            path = target / TRUTH
+            written.append(Written(path, put(path, ["\n".join(truths).encode()]), "truth"))
     except OSError as error:
         where = error.filename or target
         msg = f"cannot write {where}: {error.strerror}. Check that the directory may be written."
@@ -172,19 +171,14 @@ def _write(name: str, mine: list[tuple[FileSpec, Entry]], target: Path) -> list[
         raise ScenarioError(msg)
     (tool,) = tools
     instrument: Instrument = INSTRUMENTS[tool]
-    return [_put(_below(target, path), parts, tool) for path, parts in instrument.write([entry for _, entry in mine])]
+    made = [(_below(target, path), parts) for path, parts in instrument.write([entry for _, entry in mine])]
+    return [Written(path, put(path, parts), tool) for path, parts in made]
 
 
 def _below(target: Path, name: str) -> Path:
     path = target / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _put(path: Path, parts: Iterable[bytes], tool: str) -> Written:
-    with whole_file(path) as file, ExitStack() as stack:
-        out: IO[bytes] = stack.enter_context(bz2.open(file, "wb")) if path.suffix == ".bz2" else file
-        return Written(path, sum(out.write(part) for part in parts), tool)
 
 
 def _truths(run: Run, specs: Iterable[FileSpec]) -> list[str]:

@@ -30,7 +30,7 @@ from esxparse.simulate.variables import ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["parse_scenario"]
+__all__ = ["parse_scenario", "utc"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     scenario = Scenario(
         name=_get(top, "name", "scenario"),
         title=_get(top, "title", "scenario"),
-        start=_utc(_get(top, "start", "scenario")),
+        start=utc(_get(top, "start", "scenario")),
         samples=int(_get(top, "samples", "scenario")),
         interval=float(_get(top, "interval", "scenario")),
         seed=int(_get(top, "seed", "scenario")),
@@ -170,5 +170,13 @@ def _names(kind: type[Any]) -> set[str]:
     return {field.name for field in fields(kind)}
 
 
-def _utc(moment: datetime) -> datetime:
+def utc(moment: Any) -> datetime:
+    """A moment of TOML in UTC, which it is where it says no zone.
+
+    Raises:
+        ScenarioError: It is none.
+    """
+    if not isinstance(moment, datetime):
+        message = f"scenario: start {moment!r} is no time. Write it as 2026-03-11T09:00:00Z."
+        raise ScenarioError(message)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -29,13 +29,10 @@ Assumptions
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import os
-from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
 from esxparse.simulate.esxtop.cells import joined, lines
@@ -43,10 +40,10 @@ from esxparse.simulate.esxtop.columns import blocks
 from esxparse.simulate.esxtop.groups import groups_of
 from esxparse.simulate.esxtop.releases import release_of
 from esxparse.simulate.esxtop.rows import numbers, places_of
-from esxparse.whole import whole_file
+from esxparse.simulate.output import put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from esxparse.simulate.esxtop.columns import Block
     from esxparse.simulate.model.engine import Capture
@@ -84,7 +81,7 @@ def write_esxtop(
         return sum(target.write(line) for line in made)
     path = Path(target)
     try:
-        return _write_beside(path, made)
+        return put(path, made)
     except OSError as error:
         message = f"cannot write {path}: {error.strerror}. Check that the folder is there and may be written."
         raise EsxparseError(message) from error
@@ -150,14 +147,3 @@ def _header(first: bytes, host: str, columns: Sequence[Block]) -> bytes:
                 broken.append(len(cells))
             cells.append(_BROKEN_NAME if counter.kind == "broken" else f"{head}{counter.name}".encode())
     return joined(cells, broken)
-
-
-def _write_beside(path: Path, made: Iterable[bytes]) -> int:
-    with whole_file(path) as file, ExitStack() as stack:
-        out: IO[bytes] = file
-        if path.suffix == ".gz":
-            # without name and time in it, so that the same capture gives the same bytes
-            out = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", 6, out, mtime=0)))
-        elif path.suffix == ".bz2":
-            out = stack.enter_context(bz2.open(out, "wb"))
-        return sum(out.write(line) for line in made)

@@ -14,8 +14,6 @@ from datetime import timedelta
 from math import fsum
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from esxparse.simulate.model.cpu import CpuState, run_host
 from esxparse.simulate.model.demand import at, wanted
 from esxparse.simulate.model.interrupts import fire
@@ -26,12 +24,13 @@ from esxparse.simulate.model.noise import Noise
 from esxparse.simulate.model.power import group_watts, host_watts
 from esxparse.simulate.model.sample import Snapshot
 from esxparse.simulate.model.storage import serve
+from esxparse.simulate.model.sums import over_vcpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from esxparse.simulate.host import Scenario
-    from esxparse.simulate.model.sample import Interrupts, MemorySample, Numbers, WorldTimes
+    from esxparse.simulate.model.sample import Interrupts, MemorySample, WorldTimes
     from esxparse.simulate.model.worlds import Group
 
 __all__ = ["Capture", "Snapshot", "capture"]
@@ -109,7 +108,7 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
         noise=state.noise,
         interval=of.interval,
     )
-    ports = carry(layout, loads, storage, _ready(layout, cpu.worlds), second=second)
+    ports = carry(layout, loads, storage, over_vcpus(layout, cpu.worlds.ready), second=second)
     interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds)
     watts = host_watts(host, cpu.pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
     return Snapshot(
@@ -133,13 +132,6 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
 
 def _clock(scenario: Scenario, second: float) -> float:
     return sum(jump.by for jump in scenario.clock_jumps if jump.second <= second)
-
-
-def _ready(layout: Layout, worlds: WorldTimes) -> Numbers:
-    """Mean ready time of each VM's vCPUs, percent, along the VMs."""
-    mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
-    total = np.bincount(mine, weights=worlds.ready[layout.vcpus], minlength=count)
-    return total / np.maximum(1, np.bincount(mine, minlength=count))
 
 
 def _wanting(layout: Layout, worlds: WorldTimes) -> float:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from esxparse.simulate.model.sums import added, divided
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -170,7 +172,7 @@ class Traffic:
     def per_command(self, what: str) -> Numbers:
         """Average milliseconds per command of `driver`, `kernel` or `queue`: weighted by reads and writes."""
         read, write = getattr(self, f"{what}_read"), getattr(self, f"{what}_write")
-        return _divide(self.reads * read + self.writes * write, self.commands)
+        return divided(self.reads * read + self.writes * write, self.commands)
 
     def scaled(self, part: Numbers | float) -> Traffic:
         """The same latencies at `part` of the rates."""
@@ -205,11 +207,11 @@ def summed(traffic: Traffic, into: Index, count: int) -> Traffic:
     """
 
     def add(values: Numbers) -> Numbers:
-        return np.bincount(into, weights=values, minlength=count).astype(np.float64)
+        return added(values, into, count)
 
     reads, writes = add(traffic.reads), add(traffic.writes)
     latencies = [
-        _divide(add(getattr(traffic, name) * weight), total)
+        divided(add(getattr(traffic, name) * weight), total)
         for what in ("driver", "kernel", "queue")
         for name, weight, total in (
             (f"{what}_read", traffic.reads, reads),
@@ -217,11 +219,6 @@ def summed(traffic: Traffic, into: Index, count: int) -> Traffic:
         )
     ]
     return Traffic(reads, writes, add(traffic.read_mb), add(traffic.written_mb), *latencies)
-
-
-def _divide(value: Numbers, by: Numbers) -> Numbers:
-    """A weighted sum by its weights: zero, as the sum is, where there are none."""
-    return value / np.where(by > 0.0, by, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from esxparse.simulate.model.layout import Index
+    from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.sample import Numbers
 
-__all__ = ["added", "divided"]
+__all__ = ["added", "divided", "over_vcpus"]
 
 
 def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbers:
@@ -32,3 +32,9 @@ def divided(value: Numbers, by: Numbers) -> Numbers:
     [0.5, 0.0]
     """
     return np.divide(value, by, out=np.zeros_like(value), where=by > 0.0)
+
+
+def over_vcpus(layout: Layout, values: Numbers) -> Numbers:
+    """The mean over each VM's vCPUs of what is along the worlds; along the VMs, zero for one without vCPUs."""
+    mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
+    return added(values[layout.vcpus], mine, count) / np.maximum(1, np.bincount(mine, minlength=count))
