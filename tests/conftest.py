@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import browser
 import packing
 import pytest
+from hypothesis import settings
 from sheet import Sheet
 
 import esxparse as ex
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser
+
+# The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
+# and `make fuzz` look for new ones.
+settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")

@@ -247,3 +247,14 @@ def test_the_last_cell_of_a_file_without_a_last_line_end_may_be_cut(tmp_path):
         assert any("cut perhaps in the middle of a number" in note.message for note in rec.notes)
     file.write_text(whole + "\n")
     assert ex.open(file)["memory"].collect()["kernel_mbytes"].to_list() == [10.0, 12.0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_first_time_stamp_that_lost_a_quote_is_damage_and_no_other_program(tmp_path, encoding):
+    lines = compose.text([('Group Cpu(1:5" disk)', "% Used")], [["1.00"], ["2.00"], ["3.00"]]).splitlines()
+    lines[1] = lines[1].removeprefix('"')
+    rec = opened(tmp_path, ("\n".join(lines) + "\n").encode(encoding))
+    used = rec["group_cpu"].collect()
+    assert set(used["group"]) == {'5" disk'}
+    assert used["pct_used"].to_list()[-2:] == [2.0, 3.0]
+    assert any(note.severity == "warning" and note.line == 2 for note in rec.notes)

@@ -38,9 +38,11 @@ _STAMP = re.compile(
 )
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
-_WRITTEN_STAMP = re.compile(r'"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"')
-"""A time stamp as esxtop and Perfmon write it."""
-_BARE_STAMP = re.compile(rb"\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d")
+_STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
+_WRITTEN_STAMP = re.compile(rf'"{_STAMP_TEXT}"?|{_STAMP_TEXT}"')
+"""A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
+_BARE_STAMP = re.compile(rb'\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
+"""A first time stamp without quotes; one that has its second quote lost its first to damage."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MONTHS = 12
 
