@@ -178,6 +178,19 @@ def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
     assert any("another capture" in note.message and note.line == 4 for note in rec.notes)
 
 
+def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
+    r"""The A/MPERF cells of ESXi 6.5 are bare: one that lost its line end takes the next capture's first cell with it."""
+    stamp = '"(PDH-CSV 4.0) (UTC)(0)"'
+    state = r'"\\h\PCPU Power State(PCPU 0)\%T-State T7",   -'
+    first = f'{stamp},{state}\n"01/15/2008 23:58:00","1.00",   -\n"01/15/2008 23:58:05","2.00",   -'
+    other = f'{stamp},"\\\\h\\Memory\\Free MBytes",{state}\n"01/18/2008 23:58:02","5.00","6.00",   -\n'
+    rec = opened(tmp_path, first + other)
+    assert rec["pcpu_power_state"].collect()["pct_t_state_t7"].to_list() == [1.0]
+    assert any("another capture" in note.message and note.line == 3 for note in rec.notes)
+    last = ex.open(tmp_path / "capture.csv", segment=2)
+    assert last["memory"].collect()["free_mbytes"].to_list() == [5.0]
+
+
 def test_a_row_that_lost_a_cell_is_not_taken_for_one_with_a_trailing_comma(tmp_path):
     lines = [line + "," for line in WHOLE.splitlines()]
     lines[2] = lines[2].replace('"1.50",', "")

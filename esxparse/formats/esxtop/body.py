@@ -228,6 +228,10 @@ class _Reader:
             piece.odd = [(row, cell, bytes(buffer[start:end])) for row, cell, start, end in odd.tolist()]
             marked = {row for row, stamp in enumerate(piece.stamps) if MARK in stamp}
             marked |= {row for row, _, text in piece.odd if MARK in text}
+            # A header glued to a row may begin beyond the last cell that is looked at.
+            for row, (start, end, cells) in enumerate(rows):
+                if cells - piece.blank_end[row] > len(self.layout.table) + 1 and buffer.find(MARK, start, end) >= 0:
+                    marked.add(row)
             piece.headers = {row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked}
             pieces.append(piece)
             taken = self.take(buffer)
