@@ -179,7 +179,7 @@ def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
 
 
 def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
-    r"""The A/MPERF cells of ESXi 6.5 are bare: one that lost its line end takes the next capture's first cell with it."""
+    """A bare A/MPERF cell (ESXi 6.5) that lost its line end takes the next capture's first cell with it."""
     stamp = '"(PDH-CSV 4.0) (UTC)(0)"'
     state = r'"\\h\PCPU Power State(PCPU 0)\%T-State T7",   -'
     first = f'{stamp},{state}\n"01/15/2008 23:58:00","1.00",   -\n"01/15/2008 23:58:05","2.00",   -'
