@@ -276,8 +276,8 @@ def _body(capture: Capture) -> int:
 
 
 def _between_lines(whole: bytes, place: int) -> bool:
-    """Whether a capture cut there ends with a whole row, with or without its line end."""
-    return b"\n" in whole[place - 1 : place + 1] or whole[place : place + 2] == b"\r\n"
+    """Whether a capture cut there ends with a whole row, with or without what ends it: a trailing comma, a line end."""
+    return whole[place - 1 : place] == b"\n" or whole[place:].startswith((b"\n", b"\r\n", b",\n", b",\r\n"))
 
 
 @st.composite
