@@ -293,6 +293,18 @@ def test_a_row_with_nul_bytes_is_left_out(tmp_path):
     assert values(joined)[0] == [100.0]
 
 
+@pytest.mark.parametrize("length", [8, 60])
+def test_a_row_with_nul_bytes_behind_its_time_stamp_is_left_out(tmp_path, length):
+    """They reach from there to the same place of the next row: its numbers do not belong to this time."""
+    lines = WHOLE.splitlines(keepends=True)
+    first_stamp, (_, _, numbers) = lines[1].partition(",")[0], lines[2].partition(",")
+    rec = opened(tmp_path, f"{lines[0]}{first_stamp}{chr(0) * length}\",{numbers}{lines[3]}")
+    assert values(rec)[0] == [300.0]
+    (note,) = rec.notes
+    assert "NUL bytes in 1 rows" in note.message
+    assert (note.line, note.severity) == (2, "warning")
+
+
 def test_more_rows_than_the_first_lines_let_expect(tmp_path):
     """Later rows far shorter than the first: the block laid out for them overflows, and nothing is lost."""
     columns = [(f"Group Cpu({n}:vm)", "% Used") for n in range(400)]

@@ -142,7 +142,8 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     notes = []
     whole = _whole(body, expected)
     whole[list(expected.again)] = False
-    torn = np.array(sorted({row for row, _, text in body.odd if b"\0" in text and whole[row]}), dtype=np.int64)
+    nuls = {row for row, _, text in body.odd if b"\0" in text} | {n for n, s in enumerate(body.stamps) if b"\0" in s}
+    torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
     if len(torn):
         notes.append(line_notes.torn(_met(body.line[torn] + expected.first_line)))
