@@ -16,15 +16,17 @@ from esxparse.simulate.model.demand import at, wanted
 from esxparse.simulate.model.layout import Layout, layout_of
 from esxparse.simulate.model.network import carry
 from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.model.sample import MemorySample, summed
+from esxparse.simulate.model.sample import MemorySample
 from esxparse.simulate.model.storage import serve
+from esxparse.simulate.model.traffic import summed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse.simulate.model.sample import PortTraffic, Snapshot, StorageSample, Traffic
+    from esxparse.simulate.model.sample import PortTraffic, Snapshot, StorageSample
+    from esxparse.simulate.model.traffic import Traffic
 
     Numbers = NDArray[np.float64]
 
@@ -71,7 +73,8 @@ class Sample:
 
 def response(traffic: Traffic) -> float:
     """Mean milliseconds that a guest waits for a command."""
-    return float((traffic.per_command("driver") + traffic.per_command("kernel"))[0])
+    driver, kernel, _ = traffic.per_command()
+    return float((driver + kernel)[0])
 
 
 def device(name: str = "naa.1", **fields: Any) -> Device:

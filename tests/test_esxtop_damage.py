@@ -298,7 +298,7 @@ def test_a_row_with_nul_bytes_behind_its_time_stamp_is_left_out(tmp_path, length
     """They reach from there to the same place of the next row: its numbers do not belong to this time."""
     lines = WHOLE.splitlines(keepends=True)
     first_stamp, (_, _, numbers) = lines[1].partition(",")[0], lines[2].partition(",")
-    rec = opened(tmp_path, f"{lines[0]}{first_stamp}{chr(0) * length}\",{numbers}{lines[3]}")
+    rec = opened(tmp_path, f'{lines[0]}{first_stamp}{chr(0) * length}",{numbers}{lines[3]}')
     assert values(rec)[0] == [300.0]
     (note,) = rec.notes
     assert "NUL bytes in 1 rows" in note.message

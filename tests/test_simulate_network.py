@@ -61,7 +61,7 @@ def test_uplinks_carry_their_ports_and_no_more_than_their_line(scenario: Scenari
     links, of = links_of(now.layout), now.ports
     way_out, way_in = np.zeros(len(links.line)), np.zeros(len(links.line))
     for uplink, place in enumerate(p for p, port in enumerate(now.layout.ports) if port.kind == "uplink"):
-        team = [port for port in links.team if links.port_uplink[port] == uplink]
+        team = [port for port in links.carried if links.port_uplink[port] == uplink]
         came = of.rx[team] + of.rx_dropped[team]
         assert of.tx[place] == pytest.approx(sum(of.tx[team]))
         assert of.rx[place] == pytest.approx(sum(came))

@@ -121,11 +121,10 @@ def _adds_up(now: Sample) -> None:
 
 
 def _fits_its_queues(now: Sample, scenario: Scenario) -> None:
-    def in_flight(row: Any, part: str) -> Any:
-        return row.commands * row.per_command(part) / 1000.0
-
     for place, each in enumerate(scenario.devices):
-        inside = in_flight(now.target(place), "driver")[0]
+        row = now.target(place)
+        driver, _, _ = row.per_command()
+        inside = (row.commands * driver)[0] / 1000.0
         assert inside <= each.queue_depth * (1.0 + 1e-6)
     table = now.tables["Physical Disk Adapter"]
     inside = table["Commands/sec"] * table["Average Driver MilliSec/Command"] / 1000.0
@@ -158,7 +157,8 @@ def test_clients_have_no_more_in_flight_than_they_may(rates: list[tuple[float, f
     lun = device("naa.1", queue_depth=depth, read_ms=1.0, write_ms=0.5, service_ms=0.1, mb_per_s=400.0)
     now = sample(host(vms, devices=(device("local"), lun)))
     whole = now.target(1)
-    inside, queued = (float((whole.commands * whole.per_command(what))[0]) / 1000 for what in ("driver", "queue"))
+    driver, _, queue = whole.per_command()
+    inside, queued = (float((whole.commands * part)[0]) / 1000 for part in (driver, queue))
     assert inside <= depth + 1e-6
     assert inside + queued <= sum(out for _, _, out in rates) * (1 + 1e-6) + 1e-6
 

@@ -15,7 +15,7 @@ import numpy as np
 from esxparse.simulate.model.demand import at
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.places import placed
-from esxparse.simulate.model.sums import added
+from esxparse.simulate.model.sums import added, added_rows
 
 if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index, Layout
@@ -128,13 +128,13 @@ def _nodes(now: Snapshot, layout: Layout) -> Rows:
 
 def _groups(now: Snapshot, layout: Layout) -> Rows:
     fixed, worlds, count = _fixed(layout), now.worlds, len(layout.groups)
-    times: Rows = {counter: added(getattr(worlds, name), layout.world_group, count) for counter, name in _TIMES.items()}
+    times = added_rows(np.stack([getattr(worlds, name) for name in _TIMES.values()]), layout.world_group, count)
     vcpus = layout.vcpus
     run = added(worlds.run[vcpus], fixed.vcpu_group, count)
     timers = np.zeros(count)
     timers[layout.vm_group] = _timers(now, layout)
     return {
-        **times,
+        **dict(zip(_TIMES, times, strict=True)),
         **fixed.groups,
         "% VmWait": added((worlds.wait - worlds.idle)[vcpus], fixed.vcpu_group, count),
         "Timers/sec": timers * (1.0 + run / 100.0),

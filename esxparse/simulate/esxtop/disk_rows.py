@@ -16,20 +16,53 @@ import numpy as np
 
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.paths import paths_of, shares
-from esxparse.simulate.model.sample import summed
-from esxparse.simulate.model.sums import added, divided
+from esxparse.simulate.model.sums import added_rows, divided
+from esxparse.simulate.model.traffic import Traffic, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from esxparse.simulate.model.layout import Index, Layout
-    from esxparse.simulate.model.sample import Numbers, Snapshot, Traffic
+    from esxparse.simulate.model.sample import Numbers, Snapshot
 
 __all__ = ["rows"]
 
 Table = dict[str, "Numbers | float"]
 
 _SHARES = 1000.0
+_RATES = 4  # rows of a `Traffic` that are rates; the others are latencies
+_TRAFFIC = (
+    "Commands/sec",
+    "Reads/sec",
+    "Writes/sec",
+    "MBytes Read/sec",
+    "MBytes Written/sec",
+    *(
+        f"Average {part} MilliSec/{per}"
+        for per in ("Command", "Read", "Write")
+        for part in ("Driver", "Kernel", "Guest", "Queue")
+    ),
+)
+_COMMANDS, _DRIVER, _KERNEL, _QUEUE = (
+    _TRAFFIC.index(name)
+    for name in (
+        "Commands/sec",
+        "Average Driver MilliSec/Command",
+        "Average Kernel MilliSec/Command",
+        "Average Queue MilliSec/Command",
+    )
+)
+_EVENTS = (
+    "Failed Commands/sec",
+    "Failed Reads/sec",
+    "Failed Writes/sec",
+    "Failed Bytes Read/sec",
+    "Failed Bytes Written/sec",
+    "Aborts/sec",
+    "Resets/sec",
+    "Reserves/sec",
+    "Conflicts/sec",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,82 +127,94 @@ _places = OncePerLayout(_make)
 
 def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     """The tables of disks."""
-    at, paths = _places(layout), paths_of(layout)
-    targets = summed(now.storage.flows, layout.flow_target, len(layout.targets))
-    count = layout.devices
-    devices = targets.taken(range(count))
-    device_depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
-    events = _events(now, targets)
-    of_devices = {name: values[:count] for name, values in events.items()}
+    at, paths, count = _places(layout), paths_of(layout), layout.devices
+    flows = now.storage.flows
+    targets = summed(flows, layout.flow_target, len(layout.targets))
+    devices, volumes = targets.taken(range(count)), range(count, count + len(layout.scenario.nfs))
     share = shares(layout, now.storage.alive)
     on_path = devices.taken(paths.device).scaled(share)
-    of_path: Table = {name: values[paths.device] * share for name, values in of_devices.items()}
-    path = {**_traffic(on_path), **of_path}
+    listed = np.flatnonzero(paths.adapter >= 0)
+    adapter, adapters = paths.adapter[listed], len(at.adapter_depth)
+    path, through, device, world, part, volume = _traffic(
+        on_path,
+        summed(on_path.taken(listed), adapter, adapters),
+        devices,
+        summed(flows.taken(at.use_of), at.use_row, len(at.use_device)),
+        devices.taken(at.partition),
+        targets.taken(volumes),
+    )
+    events = _events(now, targets)
+    of_path = events[:, paths.device] * share
+    of_world = divided(world[_COMMANDS], device[_COMMANDS][at.use_device])
+    depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
+    limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
     depths = np.append(at.adapter_depth, 0.0)  # adapter -1: a path through one that is not listed
+    paths_rows = _table(path, of_path)
     return {
         "Physical Disk/adapter": {"Adapter Q Depth": at.adapter_depth},
-        "Physical Disk Adapter": _adapters(layout, on_path, of_path),
-        "Physical Disk": {**path, "Adapter Q Depth": depths[paths.adapter]},
-        "Physical Disk Path": path,
-        "Physical Disk SCSI Device": {**_traffic(devices), **_queue(devices, device_depth), **of_devices},
-        "Physical Disk Per-Device-Per-World": _worlds(now, at, devices, of_devices, device_depth),
-        "Physical Disk Partition": {
-            name: values * at.last for name, values in _traffic(devices.taken(at.partition)).items()
+        "Physical Disk Adapter": _table(through, added_rows(of_path[:, listed], adapter, adapters)),
+        "Physical Disk": {**paths_rows, "Adapter Q Depth": depths[paths.adapter]},
+        "Physical Disk Path": paths_rows,
+        "Physical Disk SCSI Device": {**_table(device, events[:, :count]), **_queue(device, depth)},
+        "Physical Disk Per-Device-Per-World": {
+            **_table(world, events[:, at.use_device] * of_world),
+            **_queue(world, depth[at.use_device]),
+            "World Q Depth": limits[at.use_device],
+            "Shares": _SHARES,
         },
-        "Physical Disk NFS Volume": _volumes(layout, targets, events),
+        "Physical Disk Partition": _table(part * at.last),
+        "Physical Disk NFS Volume": _volumes(volume, events[:, volumes]),
         "Virtual Disk": _virtual(now, at),
     }
 
 
-def _events(now: Snapshot, targets: Traffic) -> dict[str, Numbers]:
-    """What goes wrong, per second along the targets."""
+def _traffic(*tables: Traffic) -> list[Numbers]:
+    """The numbers of `_TRAFFIC` [names, rows] for each of the tables, worked out for all of them at once."""
+    whole = Traffic(np.concatenate([table.values for table in tables], axis=1))
+    rates, latencies = whole.values[:_RATES], whole.values[_RATES:].reshape(3, 2, -1)
+    found = np.empty((len(_TRAFFIC), whole.values.shape[1]))
+    found[_COMMANDS] = whole.commands
+    found[1 : 1 + _RATES] = rates
+    # [driver, kernel, queue; per command, read, write]
+    driver, kernel, queue = np.concatenate([whole.per_command()[:, np.newaxis], latencies], axis=1)
+    printed = found[1 + _RATES :].reshape(3, 4, -1)
+    printed[:, 0], printed[:, 1], printed[:, 2], printed[:, 3] = driver, kernel, driver + kernel, queue
+    ends = np.cumsum([table.values.shape[1] for table in tables]).tolist()
+    return [found[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _table(traffic: Numbers, events: Numbers | None = None) -> Table:
+    table: Table = dict(zip(_TRAFFIC, traffic, strict=True))
+    return table if events is None else table | dict(zip(_EVENTS, events, strict=True))
+
+
+def _events(now: Snapshot, targets: Traffic) -> Numbers:
+    """What goes wrong, per second along the targets: the numbers of `_EVENTS`."""
     of = now.storage
+    return np.stack(
+        [
+            of.failed_reads + of.failed_writes,
+            of.failed_reads,
+            of.failed_writes,
+            divided(targets.read_mb * of.failed_reads, targets.reads) * 2**20,
+            divided(targets.written_mb * of.failed_writes, targets.writes) * 2**20,
+            of.aborts,
+            of.resets,
+            of.reserves,
+            of.conflicts,
+        ]
+    )
+
+
+def _volumes(traffic: Numbers, events: Numbers) -> Table:
+    table = _table(traffic, events)
+    commands, driver, kernel = (traffic[place] for place in (_COMMANDS, _DRIVER, _KERNEL))
     return {
-        "Failed Commands/sec": of.failed_reads + of.failed_writes,
-        "Failed Reads/sec": of.failed_reads,
-        "Failed Writes/sec": of.failed_writes,
-        "Failed Bytes Read/sec": divided(targets.read_mb * of.failed_reads, targets.reads) * 2**20,
-        "Failed Bytes Written/sec": divided(targets.written_mb * of.failed_writes, targets.writes) * 2**20,
-        "Aborts/sec": of.aborts,
-        "Resets/sec": of.resets,
-        "Reserves/sec": of.reserves,
-        "Conflicts/sec": of.conflicts,
+        **table,
+        "Failed MBytes Read/sec": table["Failed Bytes Read/sec"] / 2**20,
+        "Failed MBytes Written/sec": table["Failed Bytes Written/sec"] / 2**20,
+        "Active Commands": commands * (driver + kernel) / 1000.0,
     }
-
-
-def _adapters(layout: Layout, on_path: Traffic, of_path: Mapping[str, Numbers | float]) -> Table:
-    adapter = paths_of(layout).adapter
-    listed = np.flatnonzero(adapter >= 0)
-    into, count = adapter[listed], len(layout.scenario.adapters)
-    events = {name: added(np.asarray(values)[listed], into, count) for name, values in of_path.items()}
-    return {**_traffic(summed(on_path.taken(listed), into, count)), **events}
-
-
-def _worlds(
-    now: Snapshot, at: _Places, devices: Traffic, events: Mapping[str, Numbers], device_depth: Numbers
-) -> Table:
-    mine = summed(now.storage.flows.taken(at.use_of), at.use_row, len(at.use_device))
-    part = divided(mine.commands, devices.commands[at.use_device])
-    limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
-    return {
-        **_traffic(mine),
-        **_queue(mine, device_depth[at.use_device]),
-        **{name: values[at.use_device] * part for name, values in events.items()},
-        "World Q Depth": limits[at.use_device],
-        "Shares": _SHARES,
-    }
-
-
-def _volumes(layout: Layout, targets: Traffic, events: Mapping[str, Numbers]) -> Table:
-    first = layout.devices
-    mine = range(first, first + len(layout.scenario.nfs))
-    traffic = targets.taken(mine)
-    in_flight = traffic.commands * (traffic.per_command("driver") + traffic.per_command("kernel")) / 1000.0
-    failed: Table = {name: values[mine] for name, values in events.items()}
-    megabytes: Table = {
-        f"Failed MBytes {way}/sec": events[f"Failed Bytes {way}/sec"][mine] / 2**20 for way in ("Read", "Written")
-    }
-    return {**_traffic(traffic), **failed, **megabytes, "Active Commands": in_flight}
 
 
 def _virtual(now: Snapshot, at: _Places) -> Table:
@@ -178,45 +223,20 @@ def _virtual(now: Snapshot, at: _Places) -> Table:
     both = disks.taken(np.concatenate([np.arange(len(at.disk))] * 2))
     traffic = summed(both, np.concatenate([at.disk_row, at.vm_row]), at.disk_rows)
     return {
-        **_rates(traffic),
-        "Average MilliSec/Read": traffic.driver_read + traffic.kernel_read,
-        "Average MilliSec/Write": traffic.driver_write + traffic.kernel_write,
-    }
-
-
-def _rates(traffic: Traffic) -> dict[str, Numbers]:
-    return {
         "Commands/sec": traffic.commands,
         "Reads/sec": traffic.reads,
         "Writes/sec": traffic.writes,
         "MBytes Read/sec": traffic.read_mb,
         "MBytes Written/sec": traffic.written_mb,
+        "Average MilliSec/Read": traffic.driver_read + traffic.kernel_read,
+        "Average MilliSec/Write": traffic.driver_write + traffic.kernel_write,
     }
 
 
-def _traffic(traffic: Traffic) -> dict[str, Numbers]:
-    driver, kernel, queue = (traffic.per_command(what) for what in ("driver", "kernel", "queue"))
-    return {
-        **_rates(traffic),
-        **_latency("Command", driver, kernel, queue),
-        **_latency("Read", traffic.driver_read, traffic.kernel_read, traffic.queue_read),
-        **_latency("Write", traffic.driver_write, traffic.kernel_write, traffic.queue_write),
-    }
-
-
-def _latency(per: str, driver: Numbers, kernel: Numbers, queue: Numbers) -> dict[str, Numbers]:
-    return {
-        f"Average Driver MilliSec/{per}": driver,
-        f"Average Kernel MilliSec/{per}": kernel,
-        f"Average Guest MilliSec/{per}": driver + kernel,
-        f"Average Queue MilliSec/{per}": queue,
-    }
-
-
-def _queue(traffic: Traffic, depth: Numbers) -> dict[str, Numbers]:
+def _queue(traffic: Numbers, depth: Numbers) -> Table:
     """Commands in flight by Little's law, in whole commands as esxtop counts them."""
-    active = np.rint(traffic.commands * traffic.per_command("driver") / 1000.0)
-    queued = np.rint(traffic.commands * traffic.per_command("queue") / 1000.0)
+    commands, driver, queue = (traffic[place] for place in (_COMMANDS, _DRIVER, _QUEUE))
+    active, queued = np.rint(commands * driver / 1000.0), np.rint(commands * queue / 1000.0)
     return {
         "Device Q Depth": depth,
         "Active Commands": active,

@@ -27,12 +27,11 @@ Rows = dict[str, "Numbers | float"]
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """What does not change: rows of the host, of all groups, and of VMs (along these)."""
+    """What does not change: rows of the host and of the groups."""
 
     overcommit: float
     host: Rows
     groups: Rows
-    vms: Rows
 
 
 def rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
@@ -53,6 +52,31 @@ def _make(layout: Layout) -> _Fixed:
     reserved = host.kernel_mb + overhead
     # -1 for the others
     limits = np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64)
+    groups_rows: Rows = {
+        "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
+        "Alloc Max": -1.0,
+        "Alloc Shares": -3.0,
+        "Alloc Min Limited": -1.0,
+        "Commit Pages Per Share": -1.0,
+        "Memory Size MBytes": process * 2.4,
+        "Memory Granted Size MBytes": process,
+        "Memory Consumed Size MBytes": process,
+        "Target Size MBytes": process * 1.1,
+        "Touched MBytes": process * 0.3,
+        "Commit Target MBytes": process,
+    }
+    vms_rows: Rows = {
+        "Alloc Min": fixed.reserved,
+        "Alloc Max": limits,
+        "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
+        "Memory Size MBytes": fixed.size,
+        "Target Size MBytes": fixed.allowed + fixed.overhead,
+        "Memctl?": fixed.balloon,
+        "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
+        "Overhead MBytes": fixed.overhead * 0.8,
+        "Overhead Max MBytes": fixed.overhead,
+        "Commit Pages Per Share": 256.0,
+    }
     return _Fixed(
         overcommit=max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0),
         host={
@@ -64,31 +88,7 @@ def _make(layout: Layout) -> _Fixed:
             "Kernel Unreserved MBytes": managed(host) - reserved,
             "Memctl Max MBytes": fsum((fixed.size * BALLOON_MAX * fixed.balloon).tolist()),
         },
-        groups={
-            "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
-            "Alloc Max": np.full(len(groups), -1.0),
-            "Alloc Shares": -3.0,
-            "Alloc Min Limited": -1.0,
-            "Commit Pages Per Share": np.full(len(groups), -1.0),
-            "Memory Size MBytes": process * 2.4,
-            "Memory Granted Size MBytes": process,
-            "Memory Consumed Size MBytes": process,
-            "Target Size MBytes": process * 1.1,
-            "Touched MBytes": process * 0.3,
-            "Commit Target MBytes": process,
-        },
-        vms={
-            "Alloc Min": fixed.reserved,
-            "Alloc Max": limits,
-            "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
-            "Memory Size MBytes": fixed.size,
-            "Target Size MBytes": fixed.allowed + fixed.overhead,
-            "Memctl?": fixed.balloon,
-            "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
-            "Overhead MBytes": fixed.overhead * 0.8,
-            "Overhead Max MBytes": fixed.overhead,
-            "Commit Pages Per Share": np.full(len(vms), 256.0),
-        },
+        groups=_of_groups(layout, vms_rows, groups_rows),
     )
 
 
@@ -121,14 +121,16 @@ def _host(now: Snapshot, layout: Layout) -> Rows:
 
 
 def _groups(now: Snapshot, layout: Layout) -> Rows:
-    fixed, count = _fixed(layout), len(layout.groups)
-    groups: Rows = dict(fixed.groups)
-    for counter, values in {**fixed.vms, **_vms(now, layout)}.items():
-        others = fixed.groups.get(counter)
-        column = np.zeros(count) if others is None else np.array(others)
+    return _of_groups(layout, _vms(now, layout), _fixed(layout).groups)
+
+
+def _of_groups(layout: Layout, vms: Rows, others: Rows) -> Rows:
+    """Rows along the VMs laid along the groups; those that are no VM have what `others` says, or 0."""
+    columns = np.zeros((len(vms), len(layout.groups)))
+    for column, (counter, values) in zip(columns, vms.items(), strict=True):
+        column[:] = others.get(counter, 0.0)
         column[layout.vm_group] = values
-        groups[counter] = column
-    return groups
+    return others | dict(zip(vms, columns, strict=True))
 
 
 def _vms(now: Snapshot, layout: Layout) -> Rows:

@@ -29,6 +29,7 @@ __all__ = ["Places", "numbers", "places_of"]
 
 Tables = dict[str, dict[str, "Numbers | float"]]
 
+_NOTHING: dict[str, Numbers | float] = {}
 _MODULES = (cpu_rows, memory_rows, disk_rows, port_rows, vsan_rows)
 
 
@@ -75,12 +76,11 @@ def places_of(layout: Layout, groups: Groups, blocks: Sequence[Block]) -> Places
 
 def numbers(places: Places, layout: Layout, now: Snapshot) -> Numbers:
     """The numbers of every column in this sample."""
-    flat = places.flat
-    flat.fill(0.0)
-    for table, rows in _tables(places, layout, now).items():
-        for counter, where in places.slices.get(table, {}).items():
-            if counter in rows:
-                flat[where] = rows[counter]
+    flat, tables = places.flat, _tables(places, layout, now)
+    for table, slices in places.slices.items():
+        rows = tables.get(table, _NOTHING)
+        for counter, where in slices.items():
+            flat[where] = rows.get(counter, 0.0)
     row: Numbers = flat.take(places.order)
     return row if places.plus is None else row + places.plus
 

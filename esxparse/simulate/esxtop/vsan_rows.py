@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.simulate.model.sample import summed
+from esxparse.simulate.model.traffic import summed
 from esxparse.simulate.model.vsan import component_flows
 
 if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Layout
-    from esxparse.simulate.model.sample import Numbers, Snapshot, Traffic
+    from esxparse.simulate.model.sample import Numbers, Snapshot
+    from esxparse.simulate.model.traffic import Traffic
 
 __all__ = ["rows"]
 

@@ -58,21 +58,25 @@ def level(pattern: Pattern, second: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """Base loads of all VMs by field, the VMs whose loads change with time, and the labels of their noise."""
+    """Base loads of all VMs by field, the VMs whose loads change with time, and their noise.
+
+    `labels` are those of every VM for each of `_NOISES` in turn, `spread` [5, VMs] goes with all but the last.
+    """
 
     loads: dict[str, Numbers]
-    jitter: Numbers
+    spread: Numbers
     moving: tuple[int, ...]
-    labels: dict[str, tuple[str, ...]]
+    labels: tuple[str, ...]
 
 
 def _make(layout: Layout) -> _Base:
     vms = layout.vms
+    jitter = np.array([vm.jitter for vm in vms], dtype=np.float64)
     return _Base(
         loads={name: np.array([getattr(vm.load, name) for vm in vms], dtype=np.float64) for name in _FIELDS},
-        jitter=np.array([vm.jitter for vm in vms], dtype=np.float64),
+        spread=np.array([jitter, jitter, jitter, jitter, 0.6 * jitter]),
         moving=tuple(place for place, vm in enumerate(vms) if vm.phases or vm.pattern.kind != "steady"),
-        labels={what: tuple(f"{vm.name}/{what}" for vm in vms) for what in _NOISES},
+        labels=tuple(f"{vm.name}/{what}" for what in _NOISES for vm in vms),
     )
 
 
@@ -89,17 +93,14 @@ def wanted(layout: Layout, second: float, noise: Noise) -> Loads:
         for name in _FIELDS:
             asked[name][place] = getattr(load, name) * (factor if name in _SCALED else 1.0)
 
-    def around(what: str, spread: Numbers) -> Numbers:
-        return noise.around_each(base.labels[what], 1.0, spread)
-
-    jitter = base.jitter
-    work, packets = around("work", jitter), around("packets", jitter)
+    *wobbles, sizes = noise.wobble_each(base.labels).reshape(len(_NOISES), -1)
+    work, packets, reads, writes, outstanding = np.maximum(0.0, 1.0 + base.spread * wobbles)
     asked["cpu"] = np.minimum(99.0, asked["cpu"] * work)
-    asked["read_iops"] = asked["read_iops"] * work * around("reads", jitter)
-    asked["write_iops"] = asked["write_iops"] * work * around("writes", jitter)
-    asked["outstanding"] = asked["outstanding"] * around("outstanding", 0.6 * jitter)
+    asked["read_iops"] = asked["read_iops"] * work * reads
+    asked["write_iops"] = asked["write_iops"] * work * writes
+    asked["outstanding"] = asked["outstanding"] * outstanding
     asked["tx_pps"] = asked["tx_pps"] * packets
     asked["rx_pps"] = asked["rx_pps"] * packets
-    asked["rx_bytes"] = asked["rx_bytes"] * (1.0 + 0.05 * noise.wobble_each(base.labels["sizes"]))
+    asked["rx_bytes"] = asked["rx_bytes"] * (1.0 + 0.05 * sizes)
     asked["timers"] = asked["timers"] * (0.9 + 0.2 * work)
     return Loads(**asked)

@@ -39,12 +39,12 @@ ACK_PART = (HEADERS + _FRAMING) / FRAMES_PER_ACK / _FRAME
 class Links:
     """`port_uplink` [Q]: who carries it (-1: nobody), the rest along the uplinks: bytes per second a way, duplex.
 
-    `team` [Q] is true of what an uplink's row adds up: VM and VMkernel ports. `target_port` [T] is the VMkernel port of
-    an NFS volume or a vSAN datastore (-1: none), `vmotion` the ports that vMotion leaves by.
+    `carried` are the ports that an uplink's row adds up: VM and VMkernel ports that have one. `target_port` [T] is the
+    VMkernel port of an NFS volume or a vSAN datastore (-1: none), `vmotion` the ports that vMotion leaves by.
     """
 
     port_uplink: Index
-    team: Index
+    carried: Index
     line: Numbers
     full_duplex: np.ndarray[tuple[int], np.dtype[np.bool_]]
     target_port: Index
@@ -99,13 +99,13 @@ def links_of(layout: Layout, second: float = 0.0) -> Links:
 
 def _make(layout: Layout, nics: tuple[Nic, ...]) -> Links:
     carriers = np.fromiter(_carriers(layout, nics), dtype=np.intp, count=len(layout.ports))
-    team = [place for place, port in enumerate(layout.ports) if port.kind in {"vm", "vmk"}]
+    carried = [n for n, port in enumerate(layout.ports) if port.kind in {"vm", "vmk"} and carriers[n] >= 0]
     vmk = {port.name: place for place, port in enumerate(layout.ports) if port.kind == "vmk"}
     first = {port.switch: place for place, port in reversed(tuple(enumerate(layout.ports))) if port.kind == "vmk"}
     vmotion = [first[n] for n, switch in enumerate(layout.scenario.switches) if switch.vmotion and n in first]
     return Links(
         port_uplink=carriers,
-        team=np.array(team, dtype=np.intp),
+        carried=np.array(carried, dtype=np.intp),
         line=np.array([nic.mbits * 125_000.0 if nic.up else 0.0 for nic in nics], dtype=np.float64),
         full_duplex=np.array([nic.full_duplex for nic in nics], dtype=np.bool_),
         target_port=np.array([vmk.get(getattr(target, "vmk", ""), -1) for target in layout.targets], dtype=np.intp),

@@ -21,7 +21,7 @@ import numpy as np
 from esxparse.simulate.model.links import FRAMES_PER_ACK, HEADERS, PAYLOAD, links_of, on_the_wire
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.sample import PortTraffic
-from esxparse.simulate.model.sums import added, divided
+from esxparse.simulate.model.sums import added, added_rows, divided
 
 if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index, Layout
@@ -105,17 +105,13 @@ def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers, 
 
 def _with_uplinks(links: Links, at: _Places, of: PortTraffic) -> PortTraffic:
     """Uplinks get what their ports send and receive: packets add up, sizes are weighted by packets."""
-    team = links.team[links.port_uplink[links.team] >= 0]
-    into, count = links.port_uplink[team], len(links.line)
-
-    def add(values: Numbers) -> Numbers:
-        return added(values[team], into, count)[at.uplink]
+    into, count = links.port_uplink[links.carried], len(links.line)
 
     came = of.rx + of.rx_dropped
-    tx, rx = add(of.tx), add(came)
-    of.tx[at.uplink_port], of.rx[at.uplink_port] = tx, rx
-    of.tx_bytes[at.uplink_port] = divided(add(of.tx * of.tx_bytes), tx)
-    of.rx_bytes[at.uplink_port] = divided(add(came * of.rx_bytes), rx)
+    carried = np.array([of.tx, came, of.tx * of.tx_bytes, came * of.rx_bytes])[:, links.carried]
+    packets, sizes = added_rows(carried, into, count)[:, at.uplink].reshape(2, 2, -1)
+    of.tx[at.uplink_port], of.rx[at.uplink_port] = packets
+    of.tx_bytes[at.uplink_port], of.rx_bytes[at.uplink_port] = divided(sizes, packets)
     hears = (np.bincount(into, minlength=count)[at.uplink] > 0) & (links.line[at.uplink] > 0.0)
     of.multicast[at.uplink_port] = np.where(hears, _MULTICAST, 0.0)
     of.broadcast[at.uplink_port] = np.where(hears, _BROADCAST, 0.0)
@@ -156,21 +152,16 @@ def _vmotion(links: Links, loads: Loads, out: _Way, into: _Way) -> None:
 
 def _fit(links: Links, out: _Way, into: _Way) -> None:
     """Slow down and drop what the uplinks have no room for."""
-    port = np.flatnonzero(links.port_uplink >= 0)
-    port = port[np.isin(port, links.team)]
-    uplink, count = links.port_uplink[port], len(links.line)
-
-    def add(values: Numbers) -> Numbers:
-        return added(values, uplink, count)
-
+    port, count = links.carried, len(links.line)
+    uplink = links.port_uplink[port]
     need = []
     for way in (out, into):
-        bytes_ = (way.packets * on_the_wire(way.size))[port]
+        bytes_, of_tcp = (way.packets * on_the_wire(way.size))[port], way.tcp[port]
         fixed = (way.fixed * on_the_wire(way.fixed_size))[port]
-        need.append((add(bytes_ * way.tcp[port]), add(bytes_ * (1.0 - way.tcp[port])), add(fixed)))
-    both = tuple(one + other for one, other in zip(*need, strict=True))
+        need.append(added_rows(np.array([bytes_ * of_tcp, bytes_ * (1.0 - of_tcp), fixed]), uplink, count))
+    both = need[0] + need[1]
     for way, mine in zip((out, into), need, strict=True):
-        tcp, rest, fixed = (np.where(links.full_duplex, one, all_) for one, all_ in zip(mine, both, strict=True))
+        tcp, rest, fixed = np.where(links.full_duplex, mine, both)
         room = np.maximum(0.0, links.line - fixed)
         tcp_fits = np.minimum(tcp, np.maximum(room - rest, _TCP_KEEPS * room))
         rest_fits = np.minimum(rest, room - tcp_fits)

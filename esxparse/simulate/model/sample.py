@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from esxparse.simulate.model.sums import added, divided
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from esxparse.simulate.host import Host
-    from esxparse.simulate.model.layout import Index, Target
+    from esxparse.simulate.model.layout import Target
+    from esxparse.simulate.model.traffic import Traffic
 
 __all__ = [
     "Interrupts",
@@ -30,9 +28,7 @@ __all__ = [
     "PortTraffic",
     "Snapshot",
     "StorageSample",
-    "Traffic",
     "WorldTimes",
-    "summed",
 ]
 
 Numbers = NDArray[np.float64]
@@ -143,82 +139,6 @@ class MemorySample:
     granted: Numbers
     consumed: Numbers
     state: float
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Reads and writes per second, MB per second, and average milliseconds per read and per write.
-
-    `driver` is the time in the device, `kernel` in the VMkernel, `queue` the part of kernel that is waiting in its
-    queue. Along flows, or whatever they were `summed` over.
-    """
-
-    reads: Numbers
-    writes: Numbers
-    read_mb: Numbers
-    written_mb: Numbers
-    driver_read: Numbers
-    driver_write: Numbers
-    kernel_read: Numbers
-    kernel_write: Numbers
-    queue_read: Numbers
-    queue_write: Numbers
-
-    @property
-    def commands(self) -> Numbers:
-        """Commands per second."""
-        return self.reads + self.writes
-
-    def per_command(self, what: str) -> Numbers:
-        """Average milliseconds per command of `driver`, `kernel` or `queue`: weighted by reads and writes."""
-        read, write = getattr(self, f"{what}_read"), getattr(self, f"{what}_write")
-        return divided(self.reads * read + self.writes * write, self.commands)
-
-    def scaled(self, part: Numbers | float) -> Traffic:
-        """The same latencies at `part` of the rates."""
-        return Traffic(
-            self.reads * part,
-            self.writes * part,
-            self.read_mb * part,
-            self.written_mb * part,
-            self.driver_read,
-            self.driver_write,
-            self.kernel_read,
-            self.kernel_write,
-            self.queue_read,
-            self.queue_write,
-        )
-
-    def taken(self, places: Index | Sequence[int]) -> Traffic:
-        """The rows at `places`, in their order."""
-        return Traffic(*(getattr(self, name)[places] for name in _TRAFFIC))
-
-
-_TRAFFIC = tuple(Traffic.__dataclass_fields__)
-
-
-def summed(traffic: Traffic, into: Index, count: int) -> Traffic:
-    """Rows added up into `count` others, `into` saying which: rates add, latencies are weighted by their commands.
-
-    >>> rows = Traffic(*(np.array(pair) for pair in [(30.0, 10.0), (0.0, 0.0), (1.0, 1.0), (0.0, 0.0), (1.0, 5.0)]),
-    ...     *(np.zeros(2) for _ in range(5)))
-    >>> float(summed(rows, np.array([0, 0]), 1).driver_read[0])
-    2.0
-    """
-
-    def add(values: Numbers) -> Numbers:
-        return added(values, into, count)
-
-    reads, writes = add(traffic.reads), add(traffic.writes)
-    latencies = [
-        divided(add(getattr(traffic, name) * weight), total)
-        for what in ("driver", "kernel", "queue")
-        for name, weight, total in (
-            (f"{what}_read", traffic.reads, reads),
-            (f"{what}_write", traffic.writes, writes),
-        )
-    ]
-    return Traffic(reads, writes, add(traffic.read_mb), add(traffic.written_mb), *latencies)
 
 
 @dataclass(frozen=True, slots=True)

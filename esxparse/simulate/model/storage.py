@@ -16,7 +16,6 @@ With no path alive every command fails after `_LOST_MS`, and is counted as an ab
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,9 @@ from esxparse.simulate.model.links import ACK_PART, links_of
 from esxparse.simulate.model.loops import clients_of, found, room_left
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.paths import paths_of, shares
-from esxparse.simulate.model.sample import StorageSample, Traffic
+from esxparse.simulate.model.sample import StorageSample
 from esxparse.simulate.model.sums import added, divided
+from esxparse.simulate.model.traffic import Traffic
 from esxparse.simulate.model.vsan import component_flows, congestion_ms, on_devices
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def _without_data(layout: Layout, flows: Traffic, lost: Flags) -> Traffic:
     """A target that does not answer moves no data."""
     if not lost.any():
         return flows
-    moved = np.where(lost, 0.0, 1.0)[layout.flow_target]
-    return replace(flows, read_mb=flows.read_mb * moved, written_mb=flows.written_mb * moved)
+    return flows.moving(np.where(lost, 0.0, 1.0)[layout.flow_target])
 
 
 def _alive(layout: Layout, of: Columns) -> Numbers:
@@ -198,17 +197,12 @@ def _served(
     def where(commands: Numbers, value: Numbers) -> Numbers:
         return np.where(commands > 0.0, value, 0.0)
 
-    return Traffic(
-        reads=reads,
-        writes=writes,
-        read_mb=reads * asks.read_kb / 1024.0,
-        written_mb=writes * asks.write_kb / 1024.0,
-        driver_read=where(reads, read_ms * inside),
-        driver_write=where(writes, write_ms * inside),
-        kernel_read=where(reads, read_queue + kernel),
-        kernel_write=where(writes, write_queue + kernel),
-        queue_read=where(reads, read_queue),
-        queue_write=where(writes, write_queue),
+    return Traffic.of(
+        rates=(reads, writes),
+        mb=(reads * asks.read_kb / 1024.0, writes * asks.write_kb / 1024.0),
+        driver=(where(reads, read_ms * inside), where(writes, write_ms * inside)),
+        kernel=(where(reads, read_queue + kernel), where(writes, write_queue + kernel)),
+        queue=(where(reads, read_queue), where(writes, write_queue)),
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.sample import Numbers
 
-__all__ = ["added", "divided", "over_vcpus"]
+__all__ = ["added", "added_rows", "divided", "over_vcpus"]
 
 
 def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbers:
@@ -25,13 +25,24 @@ def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbe
     return np.bincount(into, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
+def added_rows(values: Numbers, into: Index, count: int) -> Numbers:
+    """What `added` gives for each row of a matrix, all at once: [rows, count].
+
+    >>> added_rows(np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 1.0]]), np.array([0, 2, 0]), 3).tolist()
+    [[5.0, 0.0, 2.0], [1.0, 0.0, 1.0]]
+    """
+    rows = len(values)
+    bins = into + count * np.arange(rows)[:, np.newaxis]
+    return added(values.ravel(), bins.ravel(), rows * count).reshape(rows, count)
+
+
 def divided(value: Numbers, by: Numbers) -> Numbers:
     """The ratio, zero where `by` is.
 
     >>> divided(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
     [0.5, 0.0]
     """
-    return np.divide(value, by, out=np.zeros_like(value), where=by > 0.0)
+    return np.divide(value, by, out=np.zeros(np.shape(value)), where=by > 0.0)
 
 
 def over_vcpus(layout: Layout, values: Numbers) -> Numbers:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.simulate.model.once import OncePerLayout
-from esxparse.simulate.model.sample import summed
+from esxparse.simulate.model.traffic import summed
 
 if TYPE_CHECKING:
     from esxparse.simulate.model.asks import Asks, Columns
     from esxparse.simulate.model.layout import Index, Layout
-    from esxparse.simulate.model.sample import Numbers, Traffic
+    from esxparse.simulate.model.sample import Numbers
+    from esxparse.simulate.model.traffic import Traffic
 
 __all__ = ["component_flows", "congestion_ms", "on_devices"]
 
