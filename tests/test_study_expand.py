@@ -63,6 +63,11 @@ def test_labels_are_numbers_only_where_all_of_them_are(tmp_path):
     assert [run.labels["size"] for run in found] == ["4", "64k"]
 
 
+def test_a_run_is_called_by_the_labels_it_has(tmp_path):
+    text = '[[run]]\nfilter = "null"\nesxtop = "a.csv"\n[[run]]\nvms = 4\nesxtop = "b.csv"\n'
+    assert [str(run) for run in runs(tmp_path, text, ["a.csv", "b.csv"])] == ["run 1 (filter=null)", "run 2 (vms=4)"]
+
+
 def test_wildcards_of_two_kinds_of_file_stand_for_the_same_text(tmp_path):
     found = runs(
         tmp_path,

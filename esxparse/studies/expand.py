@@ -49,7 +49,7 @@ class Run:
 
     def __str__(self) -> str:
         """What messages call it."""
-        told = ", ".join(f"{name}={value}" for name, value in self.labels.items())
+        told = ", ".join(f"{name}={value}" for name, value in self.labels.items() if value is not None)
         return f"run {self.number}" + (f" ({told})" if told else "")
 
 

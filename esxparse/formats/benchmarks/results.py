@@ -43,6 +43,7 @@ TITLE = 'benchmark results in a CSV of one\'s own (format="results_csv")'
 OPTIONS: frozenset[str] = frozenset({"value_column", "time_column"})
 
 MARK = "# esxparse benchmark results"
+_QUOTED = re.compile(r'"[^"]*"')
 _SEPARATORS = "\t;,|"
 _NAMES = {
     "benchmark": "benchmark",
@@ -99,10 +100,15 @@ def read_cell(text: str, separator: str) -> float | None:
 
 
 def separator_of(lines: Sequence[str]) -> str:
-    """What separates cells: the character that is as often in nearly all lines; a comma where none is in any."""
+    """What separates cells: the character that is as often in nearly all lines; a comma where none is in any.
+
+    >>> separator_of(['name;opm', '"a, b, c";1,5', '"d; e";2'])
+    ';'
+    """
+    bare = [_QUOTED.sub("", line) for line in lines]
 
     def regular(character: str) -> tuple[int, int]:
-        counts = Counter(line.count(character) for line in lines)
+        counts = Counter(line.count(character) for line in bare)
         often, many = max(counts.items(), key=lambda pair: (pair[0] > 0, pair[1]))
         return (many if often else 0, -_SEPARATORS.index(character))
 
