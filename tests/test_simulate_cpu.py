@@ -99,6 +99,22 @@ def test_shares_divide_a_full_node_and_reservations_come_first() -> None:
     assert 2 * sure.vcpus("run", "a") * float(sure.now.nodes.speed[0]) >= 100.0 - 3.0
 
 
+@pytest.mark.parametrize(
+    ("vcpus", "load", "stopped"), [(1, 0.9, False), (4, 0.3, False), (4, 0.9, True), (8, 0.6, True)]
+)
+def test_vcpus_that_wait_little_stay_in_step_the_longer_the_fewer_they_are(
+    vcpus: int, load: float, *, stopped: bool
+) -> None:
+    ones = np.ones(vcpus)
+    wants = Wants(
+        load * ones, np.inf * ones, 0.0 * ones, ones, vcpus * ones, 0.0 * ones, np.zeros(vcpus, dtype=np.intp)
+    )
+    turns = run_nodes(wants, 8, np.array([7.0 - vcpus * load]))
+    assert (turns.ready > 0.0).all()
+    assert (turns.costop > 0.0).all() == stopped
+    assert turns.run + turns.ready + turns.costop + turns.idle == pytest.approx(100.0)
+
+
 def test_co_stop_is_the_oversized_vms_trouble() -> None:
     crowd = [guest(f"v{n}", cpu=70.0) for n in range(4)]
     wide = last(scenario([guest("a", 8, cpu=50.0), *crowd]))

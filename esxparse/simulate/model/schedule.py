@@ -7,7 +7,10 @@ disk, the network, the next request) and meets delays `q` on the way, so its tim
 
 The three add up to one whatever `q` is. Delay has two sources: the VM's CPU limit (max-limited, which esxtop counts
 inside ready) and other worlds (contention): a base that grows with the fourth power of the node's load, or, when the
-node is full, whatever makes the shares fit. A part of contention is co-stop, growing with the square of the vCPUs.
+node is full, whatever makes the shares fit. A part of contention is co-stop, growing with the square of the vCPUs:
+none while there is too little of it for siblings to get out of step, the less the fewer they are (relaxed
+co-scheduling stops a vCPU only when it is milliseconds ahead: VMware, "The CPU Scheduler in VMware vSphere 5.1"), all
+of that part once there is plenty.
 Reservations are met before anything is shared out.
 The constants are this model's, chosen for plausible sizes; the bookkeeping is esxtop's:
 
@@ -39,6 +42,7 @@ _NOTHING = 1e-9  # run time too short to be told from none
 _BASE_DELAY = 0.15  # delay per unit of run at full load, before anything has to be shared out
 _GANG = 1.2  # how much more a VM as wide as eight vCPUs meets of it
 _COSTOP_PART = 0.7  # of contention, for eight vCPUs
+_IN_STEP, _OUT_OF_STEP = 0.2, 0.3  # contention x vCPUs up to which there is no co-stop, and from which all of it
 _WIDE = 7.0  # vCPUs beside the first in that VM of eight
 
 
@@ -156,7 +160,8 @@ def _turns(wants: Wants, limit_delay: Numbers, contention_delay: Numbers) -> Tur
     run = _run(wants.run, limit_delay + contention_delay)
     contention = contention_delay * run
     width = (wants.siblings - 1.0) / _WIDE
-    costop = contention * np.minimum(_COSTOP_PART, _COSTOP_PART * width * width)
+    skewed = np.minimum(1.0, np.maximum(0.0, (contention * wants.siblings - _IN_STEP) / (_OUT_OF_STEP - _IN_STEP)))
+    costop = contention * skewed * np.minimum(_COSTOP_PART, _COSTOP_PART * width * width)
     limited = limit_delay * run
     idle = np.maximum(0.0, 1.0 - run - contention - limited)
     return Turns(
