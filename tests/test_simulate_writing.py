@@ -191,3 +191,16 @@ def test_a_large_host_has_as_many_columns_as_asked_for(columns: int) -> None:
 def test_a_host_smaller_than_any_is_refused() -> None:
     with pytest.raises(EsxparseError, match="columns are too few"):
         simulate.large_host(100)
+
+
+def test_the_command_makes_a_host_of_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = ["simulate", "--columns", "4000", "-o", str(tmp_path)]
+    assert main([*size, "--samples", "2", "--interval", "20"]) == 0
+    header, first, second = (tmp_path / "large-host.csv").read_text().splitlines()
+    assert 4_000 <= header.count('","') + 1 < 4_600
+    assert [row[1:20] for row in (first, second)] == ["03/11/2026 09:00:00", "03/11/2026 09:00:20"]
+    assert main(["simulate", "busy-host", *size[1:]]) == 1
+    assert "leave out busy-host" in capsys.readouterr().err
+    assert main(["simulate", "--columns", "10", "-o", str(tmp_path / "none")]) == 1
+    assert "too few for a host" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -11,9 +11,12 @@ from esxparse.recording import printable
 if TYPE_CHECKING:
     import argparse
 
+    from esxparse.simulate.experiment import Experiment
+
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
 power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
-with esxparse go by their names (--list): busy and healthy hosts, and known troubles, each with a severity."""
+with esxparse go by their names (--list): busy and healthy hosts, and known troubles, each with a severity. Without a
+scenario, --columns N makes a healthy host of the VMs it takes: captures of any size to try things on."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,6 +25,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a name (see --list) or a path ending in .toml")
     parser.add_argument("-o", "--output", metavar="DIR", help="the directory to write into")
     parser.add_argument("--list", action="store_true", help="say which scenarios there are")
+    parser.add_argument(
+        "--columns", type=int, metavar="N", help="instead of a scenario: a host whose capture of all counters has N"
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the noise (default: the scenario's)")
     parser.add_argument("--samples", type=int, metavar="N", help="samples of each capture (default: the scenario's)")
     parser.add_argument("--interval", type=float, metavar="SECONDS", help="seconds between samples")
@@ -48,22 +54,16 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Writes the files of a scenario."""
-    from esxparse.simulate.experiment import load_experiment, scenario_titles  # noqa: PLC0415  numpy is not for --help
+    from esxparse.simulate.experiment import scenario_titles  # noqa: PLC0415  numpy is not for --help
 
     if options.list:
         for name, title in scenario_titles().items():
             print(f"{name:28} {title}")
         return 0
-    progress = Progress(str(options.scenario), quiet=options.quiet)
+    progress = Progress(str(options.scenario or "large-host"), quiet=options.quiet)
     try:
         _check(options)
-        experiment = load_experiment(
-            options.scenario,
-            severity=options.severity,
-            seed=options.seed,
-            samples=options.samples,
-            interval=options.interval,
-        )
+        experiment = _experiment(options)
         from esxparse.simulate.record import record  # noqa: PLC0415
 
         written = record(experiment, options.output, capture=_capture(options), progress=progress)
@@ -78,6 +78,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _experiment(options: argparse.Namespace) -> Experiment:
+    from esxparse.simulate.experiment import load_experiment  # noqa: PLC0415
+    from esxparse.simulate.large import large_experiment  # noqa: PLC0415
+
+    said = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
+    said = {name: value for name, value in said.items() if value is not None}
+    if options.columns is not None:
+        return large_experiment(options.columns, **said)
+    return load_experiment(options.scenario, severity=options.severity, **said)
+
+
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
     """What is said of the capture, as options of its file."""
     said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
@@ -90,10 +101,13 @@ def _check(options: argparse.Namespace) -> None:
     """Refuses what makes no sense before anything is read.
 
     Raises:
-        EsxparseError: No scenario, no directory, or a number that is none of samples or seconds.
+        EsxparseError: No scenario, or one beside --columns; no directory; a number that is none of samples or seconds.
     """
-    if not options.scenario or not options.output:
+    if not options.output or not (options.scenario or options.columns is not None):
         msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
+        raise EsxparseError(msg)
+    if options.scenario and options.columns is not None:
+        msg = f"--columns makes a host of its own: leave out {options.scenario}, or --columns"
         raise EsxparseError(msg)
     if options.samples is not None and options.samples < 1:
         msg = f"--samples {options.samples}: a capture has 1 or more"

@@ -10,6 +10,7 @@ from esxparse.errors import EsxparseError
 from esxparse.simulate.esxtop.columns import blocks
 from esxparse.simulate.esxtop.groups import groups_of
 from esxparse.simulate.esxtop.releases import release_of
+from esxparse.simulate.experiment import Experiment, FileSpec, Run
 from esxparse.simulate.host import (
     Adapter,
     Device,
@@ -27,7 +28,7 @@ from esxparse.simulate.model.layout import layout_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_count", "large_host"]
+__all__ = ["column_count", "large_experiment", "large_host"]
 
 _DATABASE = Load(
     cpu=18.0,
@@ -77,6 +78,18 @@ def large_host(columns: int = 100_000, *, seed: int = 1, samples: int = 60, inte
         else:
             enough = middle
     return _host(enough, seed, samples, interval)
+
+
+def large_experiment(columns: int, *, seed: int = 1, samples: int = 60, interval: float = 5.0) -> Experiment:
+    """One capture of `large_host`, `large-host.csv`.
+
+    Raises:
+        EsxparseError: as `large_host`.
+    """
+    scenario = large_host(columns, seed=seed, samples=samples, interval=interval)
+    file = FileSpec("esxtop", "large-host.csv", {})
+    run = Run({}, scenario.start, scenario.seed, scenario, (file,), ())
+    return Experiment("large-host", scenario.title, (run,))
 
 
 def column_count(scenario: Scenario, *, release: str = "6.7", all_counters: bool = True) -> int:
