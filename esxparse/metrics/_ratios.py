@@ -75,7 +75,11 @@ def beside_baseline(
         raise EsxparseError(msg)
     double = base.filter(base.select(shared).is_duplicated()) if shared else base
     if double.height > 1:
-        first = double.join(double.head(1), on=shared, nulls_equal=True, how="semi") if shared else double
+        first = (
+            double.join(double.head(1), on=shared, nulls_equal=True, how="semi", maintain_order="left")
+            if shared
+            else double
+        )
         differ = [name for name in keys if first[name].n_unique() > 1]
         told = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
         which = f"name which in the baseline, or compare within {differ[0]}"

@@ -157,7 +157,7 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
         *(pl.col(name).alias(f"_{name}") for name in ("watts", "cost_per_year", "ready_pct", "ready_ms"))
     )
     saved = pl.col("_cost_per_year") - pl.col("cost_per_year")
-    return known.join(base, how="cross").select(
+    return known.join(base, how="cross", maintain_order="left").select(
         "policy",
         pl.col("watts").cast(pl.Float64),
         "energy_kwh_per_year",

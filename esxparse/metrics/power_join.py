@@ -157,7 +157,7 @@ def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, 
         .head(1)
     )
     return (
-        rows.join(best.select("source", "sensor"), on=["source", "sensor"], nulls_equal=True)
+        rows.join(best.select("source", "sensor"), on=["source", "sensor"], nulls_equal=True, maintain_order="left")
         .unique("time", keep="last", maintain_order=True)
         .sort("time")
     )

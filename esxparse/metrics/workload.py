@@ -281,6 +281,6 @@ def beside_host(series: pl.LazyFrame, host: pl.LazyFrame) -> pl.LazyFrame:
             guest_latency_ms=pl.col("value").filter(pl.col("metric") == "lat").mean(),
         )
     )
-    return host.join(samples.select("time"), on="time", how="semi").join(
+    return host.join(samples.select("time"), on="time", how="semi", maintain_order="left").join(
         guest, left_on=["time", "direction"], right_on=["sample", "direction"], how="left", maintain_order="left"
     )

@@ -24,7 +24,7 @@
 >>> found.runs.select("part", "samples", pl.col("host_used_pct").round(1), "mhz", "vcpus_per_core").collect().rows()
 [('first', 61, 53.1, 2600.0, 3.125), ('second', 60, 53.2, 2600.0, 3.125)]
 >>> found.compare("ready_pct").select("part", pl.col("ratio").round(2), "gap").collect().rows()
-[('first', 1.0, None), ('second', 0.75, '1 repetition: an interval needs 2 or more')]
+[('first', 1.0, None), ('second', 0.76, '1 repetition: an interval needs 2 or more')]
 
 The manifest's grammar and the columns of `runs`: docs/study.md. The way of the data: `manifest` (with `entries` and
 `lines`) reads and checks, `expand` (with `patterns`) makes runs of it, `opened` opens their files and finds the

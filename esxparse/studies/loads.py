@@ -46,12 +46,14 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
     if test is None:
         kept = tests
     elif isinstance(test, int):
-        kept = tests.join(steps.filter(pl.col("_number") == test).select(keys), on=keys, nulls_equal=True)
+        kept = tests.join(
+            steps.filter(pl.col("_number") == test).select(keys), on=keys, nulls_equal=True, maintain_order="left"
+        )
     else:
         kept = tests.filter(pl.col("_name") == test)
     if kept.unique(keys).height == 1:
         wanted = kept.select(keys).unique().lazy()
-        frame = rec[table].join(wanted, on=keys, how="semi", nulls_equal=True)
+        frame = rec[table].join(wanted, on=keys, how="semi", nulls_equal=True, maintain_order="left")
         if isinstance(test, str) and rec.format == "fio":
             frame = frame.filter(pl.col("job") == test)
         return replace(rec, tables={**rec.tables, table: frame})

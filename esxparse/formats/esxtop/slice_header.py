@@ -71,7 +71,9 @@ def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], ke
         if table not in parts:
             continue
         now_parts = instances.parts(table, texts, known)
-        was_parts = now_parts.select("instance").join(parts[table], on="instance", how="left", nulls_equal=True)
+        was_parts = now_parts.select("instance").join(
+            parts[table], on="instance", how="left", nulls_equal=True, maintain_order="left"
+        )
         if not was_parts.equals(now_parts):
             message = f"some instances of {table} will be parsed in another way: keep group_cpu with them"
             notes.append(Note(message, severity="warning"))

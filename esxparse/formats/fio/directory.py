@@ -135,13 +135,13 @@ def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
 
 def _rates(output: _Output) -> pl.DataFrame:
     jobs = output.parsed.tables["jobs"].filter((pl.col("direction") != "sync") & pl.col("iops").is_not_null())
-    return jobs.group_by("job", "direction").agg(pl.col(*_COMPARED).sum())
+    return jobs.group_by("job", "direction", maintain_order=True).agg(pl.col(*_COMPARED).sum())
 
 
 def _differences(best: _Output, other: _Output) -> list[str] | None:
     """Where two outputs of one run do not agree; none if they are of different jobs."""
     first, second = _rates(best), _rates(other)
-    both = first.join(second, on=["job", "direction"], suffix="_other")
+    both = first.join(second, on=["job", "direction"], suffix="_other", maintain_order="left")
     if not both.height or both.height < second.height:
         return None
     found = []

@@ -44,7 +44,9 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     order = [column for column in commands.columns if column != "capacity_block"]
     place = order.index("blocks") + 1
     columns = [*order[:place], "block_size_bytes", "offset_bytes", *order[place:]]
-    joined = commands.join(known.drop("said", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True)
+    joined = commands.join(
+        known.drop("said", "seen", "addressed"), on=_LUN, how="left", nulls_equal=True, maintain_order="left"
+    )
     # An address beyond 2**63 bytes is none of a disk.
     within = pl.col("lba") <= (2**63 - 1) // pl.col("block_size_bytes")
     offset = pl.when(within).then(pl.col("lba") * pl.col("block_size_bytes"))
