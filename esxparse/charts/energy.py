@@ -212,7 +212,7 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
         beside.unpivot(list(names), index="time", value_name="value", variable_name="of")
         .filter(pl.col("value") > 0)
         .with_columns(label=pl.col("of").replace_strict(names), low="value", high="value")
-        .unique(["time", "label"])
+        .unique(["time", "label"], maintain_order=True)
         .collect()
     )
     order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]

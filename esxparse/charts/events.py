@@ -71,7 +71,7 @@ def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
     moving = table.filter((pl.col("per_s").max() > 0).over("event"))
     groups: list[tuple[str | None, list[str]]] = []
     for unit, rows in sorted(moving.group_by("unit"), key=lambda pair: str(pair[0][0] or "")):
-        means = rows.group_by("event").agg(pl.col("per_s").mean()).rows()
+        means = rows.group_by("event", maintain_order=True).agg(pl.col("per_s").mean()).rows()
         groups += [(unit[0], names) for names in panels(means)]
     beyond = [name for _, names in groups[MAX_PANELS:] for name in names]
     left_out = f"not drawn: {', '.join(beyond)}" if beyond else ""
@@ -91,7 +91,11 @@ def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
 def _panel(
     table: pl.DataFrame, names: list[str], unit: str | None, about: list[str], *, by_poll: bool
 ) -> alt.LayerChart:
-    labels = dict(with_labels(table.select("event").unique().lazy(), "event", width=_LABEL_WIDTH).collect().rows())
+    labels = dict(
+        with_labels(table.select("event").unique(maintain_order=True).lazy(), "event", width=_LABEL_WIDTH)
+        .collect()
+        .rows()
+    )
     divisor, size = _size_words(float(table["per_s"].max() or 0))  # type: ignore[arg-type]
     said = f"{unit} per second" if unit else "events per second"
     y_title = f"{size} of {said}" if size else said
@@ -236,7 +240,7 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
     )
     chosen = far.head(MAX_RANKED).sort(["ratio", "event"], descending=[True, False])["event"].to_list()
     shown = with_labels(long.filter(pl.col("event").is_in(chosen)).lazy(), "event", width=_LABEL_WIDTH).collect()
-    named = dict(shown.select("event", "label").unique().rows())
+    named = dict(shown.select("event", "label").unique(maintain_order=True).rows())
     labels = [named[event] for event in chosen]
     low = min(1.0, float(shown["ratio"].min() or 1))  # type: ignore[arg-type]
     high = max(1.0, float(shown["ratio"].max() or 1))  # type: ignore[arg-type]

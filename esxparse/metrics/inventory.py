@@ -113,7 +113,7 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """
     return (
         vcpu.select("group_id", "group", "world")
-        .unique()
+        .unique(maintain_order=True)
         .with_columns(vcpu_number().alias("number"))
         .filter(pl.col("number").is_not_null() & pl.col("group_id").is_not_null())
         .group_by("group_id")

@@ -191,17 +191,21 @@ def rates(subject: Subject) -> pl.LazyFrame:
         rows = subject.rows.lazy()
         by_poll = subject.rows["elapsed_s"].null_count() > 0
         x = pl.col("poll").cast(pl.Float64) if by_poll else pl.col("elapsed_s")
-        every = rows.group_by("event", "block", x.alias("x")).agg(_sum("rate_per_s").alias("per_s"))
+        every = rows.group_by("event", "block", x.alias("x"), maintain_order=True).agg(
+            _sum("rate_per_s").alias("per_s")
+        )
         found = (
-            every.group_by("event", "x").agg(pl.col("per_s").mean()).with_columns(unit=pl.lit(None, dtype=pl.String))
+            every.group_by("event", "x", maintain_order=True)
+            .agg(pl.col("per_s").mean())
+            .with_columns(unit=pl.lit(None, dtype=pl.String))
         )
         return found.with_columns(by_poll=pl.lit(by_poll))
     known = hardware_events.per_second(subject.rows.lazy(), subject.runs)
     return (
         known.filter(pl.col("elapsed_s").is_not_null())
-        .group_by("run", "event", pl.col("elapsed_s").alias("x"))
+        .group_by("run", "event", pl.col("elapsed_s").alias("x"), maintain_order=True)
         .agg(pl.col("unit").first(), _sum("per_s"))
-        .group_by("event", "x")
+        .group_by("event", "x", maintain_order=True)
         .agg(pl.col("unit").first(), pl.col("per_s").mean())
         .with_columns(by_poll=pl.lit(value=False))
     )
@@ -217,13 +221,15 @@ def by_aggregate(subject: Subject) -> pl.DataFrame:
     if subject.polled:
         rated = subject.rows["rate_per_s"].null_count() < subject.rows.height
         value = pl.col("rate_per_s" if rated else "count").mean()
-        named = subject.rows.group_by("event", aggregate=pl.format("PCPU {}", "pcpu")).agg(value=value)
+        named = subject.rows.group_by("event", maintain_order=True, aggregate=pl.format("PCPU {}", "pcpu")).agg(
+            value=value
+        )
         return named.with_columns(unit=pl.lit("events per second" if rated else "events"))
     name = pl.concat_str(["aggregate", "cgroup"], separator=" ", ignore_nulls=True)
     rows = (
         hardware_events.per_second(subject.rows.lazy(), subject.runs)
         .filter(pl.any_horizontal(pl.col("aggregate", "cgroup").is_not_null()), pl.col("value").is_not_null())
-        .group_by("event", name.alias("aggregate"))
+        .group_by("event", name.alias("aggregate"), maintain_order=True)
         .agg(
             pl.col("unit").first().fill_null("events"),
             count=pl.col("value").sum(),

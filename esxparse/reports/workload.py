@@ -227,7 +227,11 @@ def series_charts(gathered: Gathered) -> list[alt.LayerChart | None]:
 
     if gathered.series is None:
         return []
-    logged = gathered.series.select(pl.col("metric").cast(pl.String).unique()).collect()["metric"].to_list()
+    logged = (
+        gathered.series.select(pl.col("metric").cast(pl.String).unique(maintain_order=True))
+        .collect()["metric"]
+        .to_list()
+    )
     return [
         drawn.over_time(gathered.series, metric)
         for metric in drawn.LOGGED

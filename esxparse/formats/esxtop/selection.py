@@ -102,7 +102,7 @@ def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
         # Without worlds nothing tells a VM from another group.
         found = [parts[table] for table in ("group_cpu", "group_memory") if table in parts]
     for frame in found:
-        for group_id, name in frame.select("group_id", "group").unique().drop_nulls().rows():
+        for group_id, name in frame.select("group_id", "group").unique(maintain_order=True).drop_nulls().rows():
             groups.setdefault(name, set()).add(group_id)
     if "virtual_disk" in parts:
         for name in parts["virtual_disk"]["vm"].drop_nulls():
