@@ -199,6 +199,67 @@ def test_times_without_a_date_are_refused_with_a_hint_and_read_when_told(tmp_pat
 def test_what_esxtop_wrote_is_never_guessed_at(tmp_path):
     rec = opened(tmp_path, compose.text(COLUMNS, [["1", "2"]]).replace("03/02/2026", "03/04/2026"), date_order="dmy")
     assert rec.meta["start"] == dt.datetime(2026, 3, 4, 8, 0, tzinfo=dt.UTC)
+    (note,) = rec.notes
+    assert "date_order dmy is not used" in note.message
+    assert note.severity == "warning"
+
+
+QUOTED = compose.text([("Memory", "Free MBytes")], [["1"], ["2"], ["3"]])
+
+
+def quoted(*stamps):
+    header, *rows = QUOTED.splitlines()
+    lines = [f'"{stamp}",{row.partition(",")[2]}' for stamp, row in zip(stamps, rows, strict=False)]
+    return "\n".join([header, *lines]) + "\n"
+
+
+def test_quoted_dates_with_the_day_first_are_told_by_the_one_that_cannot_be_otherwise(tmp_path):
+    text = quoted("11/04/2015 22:42:00", "12/04/2015 22:42:00", "13/04/2015 22:42:00")
+    with pytest.raises(ex.EsxparseError, match="'13/04/2015 22:42:00' have the day first") as caught:
+        opened(tmp_path, text)
+    assert "date_order=" in str(caught.value)
+    for lazy in (False, True):
+        rec = opened(tmp_path, text, date_order="dmy", lazy=lazy)
+        assert [time.date() for time in rec["memory"].collect()["time"]] == [
+            dt.date(2015, 4, day) for day in (11, 12, 13)
+        ]
+    assert len(opened(tmp_path, text, date_order="mdy")["memory"].collect()) == 2
+
+
+def test_a_damaged_digit_makes_no_file_of_dates_with_the_day_first(tmp_path):
+    rec = opened(tmp_path, quoted("03/02/2026 08:00:00", "03/02/2026 08:00:05", "13/02/2026 08:00:10"))
+    assert rec["memory"].collect()["free_mbytes"].to_list() == [1.0, 2.0]
+    assert any("13/02/2026" in note.message for note in rec.notes)
+
+
+def test_quoted_dates_in_another_programs_way_are_read_by_the_whole_file(tmp_path):
+    rec = opened(tmp_path, quoted("5/4/2015 22:42:00", "6/4/2015 22:42:00", "13/4/2015 22:42:00"))
+    assert [time.day for time in rec["memory"].collect()["time"]] == [5, 6, 13]
+    assert any("dates read as dmy" in note.message for note in rec.notes)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_quote_that_is_not_closed_spoils_its_own_line_alone(tmp_path, separator):
+    """A cell that goes on over line ends would leave the lines in it to be read with the month first."""
+    columns = [compose.path("Memory", "Free MBytes"), compose.path("Group Memory(1:a)", "Numa Home Nodes")]
+    rows = ['26/03/2015 22:42,5,"0,1"', '05/04/2015 22:42,6,"0,1', "06/04/2015 22:43,7,0", '07/04/2015 22:43,"8,"0,1"']
+    text = "\n".join([separator.join([compose.STAMP, *columns]), *rows]).replace(",", separator) + "\n"
+    memory = opened(tmp_path, text)["memory"].collect()
+    assert [(time.month, time.day) for time in memory["time"]] == [(3, 26), (4, 5), (4, 6), (4, 7)]
+    assert memory["free_mbytes"].to_list() == [5.0, 6.0, 7.0, None]
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["04/24/2018 10:49:1", "04/24/2018 10:49", "04/4/2018 10:49:12", '04/24/2018 10:50:00"04/24/2018 11:30:14'],
+)
+def test_a_time_stamp_that_lost_a_part_is_none(tmp_path, stamp):
+    for place in range(3):
+        stamps = ["04/24/2018 10:49:02", "04/24/2018 10:49:07", "04/24/2018 10:49:12"]
+        stamps[place] = stamp
+        rec = opened(tmp_path, quoted(*stamps))
+        assert rec["memory"].collect()["free_mbytes"].to_list() == [n + 1.0 for n in range(3) if n != place]
+        assert any(note.severity == "warning" and note.line == place + 2 for note in rec.notes)
 
 
 def test_a_perfmon_log_of_a_guest_is_read_with_the_same_code(tmp_path):

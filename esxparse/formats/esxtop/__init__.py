@@ -256,17 +256,41 @@ def read(
     content = _resaved_content(source)
     keep = True if numbers is None else numbers
     if content is None:
-        local = unpacked(source) if lazy is not False and _unpack(source) else source
-        large = local.path is not None and local.path.stat().st_size > LAZY_FROM
-        if local.path is not None and (large if lazy is None else lazy):
-            return _in_place(local, local.path, window, segment)[0]
-        return _at_once(local, window, segment, keep)
+        try:
+            return _as_written(source, window, segment, keep, dates, lazy=lazy)
+        except _DayFirstError:
+            if dates.order != "dmy":
+                raise
+            content = _whole(source)
     mended = resaved.canonical(content, dates)
     with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
         copy = Path(folder, "capture.csv")
         copy.write_bytes(mended.content)
         rec = _at_once(replace(source, path=copy), window, segment, keep)
     return replace(rec, notes=(*mended.notes, *rec.notes))
+
+
+class _DayFirstError(EsxparseError):
+    """The dates of a capture have the day before the month, and esxtop's way of writing them otherwise."""
+
+
+def _as_written(
+    source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates, *, lazy: bool | None
+) -> Recording:
+    """A capture in esxtop's own grammar."""
+    local = unpacked(source) if lazy is not False and _unpack(source) else source
+    large = local.path is not None and local.path.stat().st_size > LAZY_FROM
+    if local.path is not None and (large if lazy is None else lazy):
+        rec = _in_place(local, local.path, window, segment, dates)[0]
+    else:
+        rec = _at_once(local, window, segment, keep, dates)
+    said = resaved.not_used(dates)
+    return replace(rec, notes=(*rec.notes, *said)) if said else rec
+
+
+def _whole(source: Source) -> bytes:
+    with source.open() as stream:
+        return b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
 
 
 def _unpack(source: Source) -> bool:
@@ -281,10 +305,9 @@ def _unpack(source: Source) -> bool:
 def _resaved_content(source: Source) -> bytes | None:
     """The content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
-        head = read_up_to(stream, _HEADER_WITHIN)
-        if not resaved.is_resaved(head):
+        if not resaved.is_resaved(read_up_to(stream, _HEADER_WITHIN)):
             return None
-        return head + b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
+    return _whole(source)
 
 
 def read_in_place(
@@ -299,16 +322,18 @@ def read_in_place(
     return _in_place(source, source.path, window, segment)
 
 
-def _at_once(source: Source, window: Window, segment: int, keep: Keep) -> Recording:
-    found = _judged(source, window, segment, keep)
+def _at_once(
+    source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates = resaved.AS_WRITTEN
+) -> Recording:
+    found = _judged(source, window, segment, keep, dates)
     built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
     return _recording(source, found, built)
 
 
 def _in_place(
-    source: Source, path: Path, window: Window, segment: int
+    source: Source, path: Path, window: Window, segment: int, dates: resaved.Dates = resaved.AS_WRITTEN
 ) -> tuple[Recording, dict[str, lazy_tables.Table]]:
-    found = _judged(source, window, segment, keep=False)
+    found = _judged(source, window, segment, False, dates)
     kept, read_from = found.samples, found.segment.body
     where = read_from.start[kept.keep], read_from.stop[kept.keep], kept.lines
     surveyed = lazy_tables.Surveyed(path, found.segment.layout, kept.times, *where, source.scratch)
@@ -333,10 +358,16 @@ def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]
     return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep) -> _Judged:
+def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
     found = _find_segment(source, segment, keep)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, row_notes = rows.judge(bytes_read, found.expected)
+    if samples.day_first and dates.order != "mdy":
+        msg = (
+            f"dates such as {samples.day_first!r} have the day first, and others may be of either order: say which "
+            "with date_order= (mdy or dmy), on the command line --date-order"
+        )
+        raise _DayFirstError(msg)
     if not len(samples.keep):
         raise no_rows(len(parsed.owners), row_notes)
     _forget_last_cell(bytes_read, samples, laid_out)

@@ -36,11 +36,13 @@ _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
     r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
 _STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
 _WRITTEN_STAMP = re.compile(rf'"{_STAMP_TEXT}"?|{_STAMP_TEXT}"')
 """A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
+_QUOTED_STAMP = re.compile(rb'\n"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
 _BARE_STAMP = re.compile(rb'\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -75,8 +77,27 @@ def is_resaved(head: bytes) -> bool:
     start = head.find(b"(PDH-CSV")
     if start < 0 or head[start - 1 : start] != b'"':
         return start >= 0
-    # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps.
-    return bool(_BARE_STAMP.match(head, head.find(b"\n", start)))
+    # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps, and has one way of them.
+    row = head.find(b"\n", start)
+    if _BARE_STAMP.match(head, row):
+        return True
+    following = head.find(b"\n", row + 1)
+    # One stamp alone may be damaged.
+    return _otherwise(head, row) and (following in (-1, len(head) - 1) or _otherwise(head, following))
+
+
+def _otherwise(head: bytes, row: int) -> bool:
+    """Whether the row after this line end has a quoted time stamp that is not written as esxtop does."""
+    stamp = _QUOTED_STAMP.match(head, row)
+    return stamp is not None and not _WRITTEN_STAMP.fullmatch(stamp[0].strip(b"\n\r,;\t").decode("latin-1"))
+
+
+def not_used(dates: Dates) -> list[Note]:
+    """What is said where a capture is as esxtop writes it, and somebody told another order of its dates."""
+    if dates.order in {None, "mdy"}:
+        return []
+    message = f"time stamps are as esxtop writes them, the month first: date_order {dates.order} is not used"
+    return [Note(message, line=2, column=1, severity="warning")]
 
 
 def _decoded(content: bytes) -> tuple[str, list[Note]]:
@@ -177,8 +198,8 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     quoted = before.endswith('"')
     body = ('"' if quoted else "") + mark + rest
     if quoted and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
-        # Only its bytes are other ones. Names are not escaped: nothing but the reader of captures tells where they end.
-        return Canonical(text.encode(), tuple(notes))
+        # Names are not escaped: nothing but the reader of captures tells where they end.
+        return _with_dates(text, before.removesuffix('"'), body, dates, notes)
     junk = before.removesuffix('"') if quoted else before
     lines_before = junk.count("\n")
     if junk.strip():
@@ -213,10 +234,24 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     return Canonical(lines.encode(), (*notes, *stamp_notes))
 
 
+def _with_dates(text: str, before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
+    """A capture that esxtop might have written but for the order in its dates."""
+    if dates.order in {None, "mdy"}:
+        return Canonical(text.encode(), tuple(notes))
+    found, said = _stamps([stamp[0].strip('"') for stamp in _LINE_STAMP.finditer(body)], dates.order, dates.day)
+    stamps = iter(found)
+    dated = _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body)
+    return Canonical((before + dated).encode(), (*notes, *said))
+
+
 def _rows(body: str, separator: str) -> list[list[str]]:
+    """The cells of each line. No cell goes over a line end: a quote that is not closed spoils its own line alone."""
     csv.field_size_limit(max(csv.field_size_limit(), 1 << 24))
+    lines = _LINE_END.split(body)
+    if not lines[-1]:
+        del lines[-1]
     try:
-        return list(csv.reader(io.StringIO(body, newline=""), delimiter=separator, quotechar='"'))
+        return [next(csv.reader([line], delimiter=separator, quotechar='"'), []) for line in lines]
     except (csv.Error, ValueError) as error:
         msg = f"its lines are no separated values ({error})"
         raise DamagedError(msg) from None

@@ -39,6 +39,8 @@ class Samples:
     times: pl.Series
     lines: Integers
     """Their lines in the file, from 1."""
+    day_first: str | None = None
+    """A time stamp that shows the day to stand before the month in this file."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,10 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     notes += _line_notes(body, whole, torn, rows, last_line, expected)
 
     keep = np.flatnonzero(whole[:rows])
-    clock = times.parse([times.stamp_text(body.stamps[row]) for row in keep.tolist()], expected.bias)
+    texts = [times.stamp_text(body.stamps[row]) for row in keep.tolist()]
+    clock = times.parse(texts, expected.bias)
     timeless = clock.is_null().to_numpy()
+    day_first = times.day_first(texts) if timeless.any() else None
     if timeless.any():
         wrong = keep[timeless]
         met = _met(body.line[wrong] + expected.first_line)
@@ -168,4 +172,4 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
         notes.append(line_notes.timeless(met))
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
     lines = body.line[keep] + expected.first_line
-    return Samples(keep, clock, lines), notes + _time_notes(clock, lines, again, expected.bias)
+    return Samples(keep, clock, lines, day_first), notes + _time_notes(clock, lines, again, expected.bias)

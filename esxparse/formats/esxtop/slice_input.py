@@ -49,6 +49,8 @@ class Lines:
                 head += file.read()
             mended = resaved.canonical(head, dates)
             head, self.notes = mended.content, list(mended.notes)
+        else:
+            self.notes += resaved.not_used(dates)
         mark = head.find(header.MARK)
         if mark < 0:
             where = f"{header.MARK.decode()} is not in its first {_HEADER_WITHIN:,} bytes"

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 _STAMP = 48
 """Bytes of a line's beginning that may hold its time stamp, as in the reader."""
-_USUAL_STAMP = re.compile(
-    rb'(")?(\d\d?)/(\d\d?)/((?:19|20|21)\d\d) (\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(?(1)"|(?:,|$))'
-)
+_USUAL_STAMP = re.compile(rb'(")?(\d\d)/(\d\d)/((?:19|20|21)\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?(1)")(?:,|$)')
 """What nearly every row begins with; any other text is left to `times.parse`, which takes its time."""
 
 
@@ -34,7 +32,7 @@ def time_of(line: bytes, bias: timedelta) -> datetime | None:
     """Time of a row in UTC; None where its first cell is no time stamp."""
     usual = _USUAL_STAMP.match(line)
     if usual:
-        month, day, year, hour, minute, second = (int(part or 0) for part in usual.groups()[1:7])
+        month, day, year, hour, minute, second = (int(part) for part in usual.groups()[1:7])
         micros = int((usual[8] or b"").ljust(6, b"0"))
         try:
             return datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC) + bias
