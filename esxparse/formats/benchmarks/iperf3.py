@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.formats.benchmarks import iperf3_json, iperf3_text
-from esxparse.formats.benchmarks.table import Fields, left_over, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, left_over, nothing, tables, whole_lines
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
@@ -97,8 +97,10 @@ def read(source: Source) -> Recording:
     content = read_text(source)
     found, notes, rest = iperf3_json.read(content.text)
     if not found and not notes:
-        found, notes, rest = iperf3_text.read(content.lines())
-    notes = [*content.notes, *notes]
+        lines, notes = whole_lines(content)
+        found, rest = iperf3_text.read(lines)
+    else:
+        notes = [*content.notes, *notes]
     for place, test in enumerate(found, 1):
         if test.error:
             notes.append(Note(f"test {place} failed: {test.error}", line=test.line, severity="warning"))

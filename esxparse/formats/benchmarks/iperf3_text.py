@@ -11,7 +11,6 @@ from esxparse.formats.benchmarks.table import Fields, Figure, Run, excerpt, inte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from esxparse.recording import Note
 
 _BEGINS = re.compile(r"(?:Connecting to host (?P<host>\S+), port \d+|Accepted connection from (?P<peer>\S+), port \d+)")
 _SIGN = re.compile(
@@ -184,8 +183,8 @@ def _settle(test: Test, rows: Sequence[Fields], facts: Fields) -> None:
     test.run = Run(name, ", ".join(part for part in settings if part), tuple(figures))
 
 
-def read(lines: Sequence[str]) -> tuple[list[Test], list[Note], list[tuple[int, str]]]:
-    """The tests of a text."""
+def read(lines: Sequence[str]) -> tuple[list[Test], list[tuple[int, str]]]:
+    """The tests of a text, and the lines of it that nobody reads."""
     read_tests = [read_test(line, block) for line, block in _blocks(lines)]
     rest = [line for _, left in read_tests for line in left]
-    return [test for test, _ in read_tests if test.intervals or test.run.figures or test.error], [], rest
+    return [test for test, _ in read_tests if test.intervals or test.run.figures or test.error], rest

@@ -41,6 +41,7 @@ from esxparse.formats.benchmarks.table import (
     number,
     repetitions,
     tables,
+    whole_lines,
 )
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
@@ -68,7 +69,8 @@ _HPL_BANNER = re.compile(r"^\s*(?:HPLinpack|HPL-\S+|HPL)\s+(\d[\d.]*\w*)\s+--\s"
 _HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*(?P<value>\S+)\s+\.{3,}\s*(?P<verdict>PASSED|FAILED)")
 _HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S.*?)\s*$")
 _HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
-_ROW = re.compile(r"^\s*(?:W[RC]\w+\s+\d+\s+\d+\s|\d+\s+\d+\s+\d\s+\d+\.\d)")
+_MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
+_ROW = re.compile(rf"^\s*(?:[WHP][RC]\w+\s+\d+\s+\d+\s|(?=.*\d[.eE])\d+(?:\s+{_NUMBER}){{2,}}(?:\s+[A-Za-z]+)?\s*$)")
 _PROGRESS = re.compile(
     r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
     r"(?:Kernel=\s*(?P<kernel>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"
@@ -143,7 +145,10 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
                 summary.append({**row, "mean_gflops": values[0], "max_gflops": values[1]})
                 continue
             row |= dict(zip(("time_s", "gflops", "residual", "residual_norm"), values, strict=True))
-            passed = None if numbers[4] is None else numbers[4].lower() == "pass"
+            passed = _MKL_VERDICTS.get((numbers[4] or "").lower())
+            if numbers[4] and passed is None:
+                message = f"residual check {numbers[4]!r} is neither pass nor fail: taken for none"
+                notes.append(Note(message, place, severity="warning"))
             solves.append({"benchmark": "linpack", **row, **facts, "passed": passed})
         elif verdict := _MKL_VERDICT.match(line):
             if verdict[1].upper() != "PASSED":
@@ -236,11 +241,11 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
     text = read_text(source)
-    lines = text.lines()
+    lines, notes = whole_lines(text, "nan")
     mkl, summary, said = read_mkl(lines)
     hpl, more = read_hpl(lines)
     progress = read_progress(lines)
-    notes = [*text.notes, *said, *more, *about([*mkl, *hpl], progress, lines)]
+    notes += [*said, *more, *about([*mkl, *hpl], progress, lines)]
     if not (mkl or hpl or progress or summary):
         raise nothing(notes, "LINPACK")
     if summary and not mkl:

@@ -23,7 +23,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, left_over, nothing, number, tables
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    errors,
+    left_over,
+    nothing,
+    number,
+    tables,
+    whole_lines,
+)
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
@@ -246,7 +256,8 @@ def read(source: Source) -> Recording:
         found = {"wrong": [], "rest": [], **read_document(document)}
         notes += more
     else:
-        found = {"percentiles": [], "series": [], "meta": {}, **read_report(text.lines())}
+        lines, notes = whole_lines(text, "nan")
+        found = {"percentiles": [], "series": [], "meta": {}, **read_report(lines)}
         notes += errors(found["wrong"], "memtier_benchmark")
     if not found["runs"]:
         raise nothing(notes, "memtier_benchmark")

@@ -27,7 +27,7 @@ import polars as pl
 from esxparse.formats.benchmarks import netperf_lines
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, Run, errors, left_over, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, Run, errors, left_over, nothing, tables, whole_lines
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
@@ -76,8 +76,10 @@ def recognise(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """Reads one or many results of netperf, whatever the mix of their forms."""
     content = read_text(source)
-    found = netperf_lines.split(content.lines())
-    notes = [*content.notes, *errors(found.wrong, "netperf"), *found.notes]
+    # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
+    lines, notes = whole_lines(content, "nan" if text.is_in_columns(content.lines()[-1]) else "")
+    found = netperf_lines.split(lines)
+    notes += [*errors(found.wrong, "netperf"), *found.notes]
     runs: list[Run] = []
     settings: list[Fields] = []
     fields: list[Fields] = []

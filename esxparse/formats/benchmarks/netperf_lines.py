@@ -175,6 +175,11 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
         return 1
     if text.TITLES.match(line):
         found.unit = omni.unit_of(line) or found.unit
+        if text.is_titles(line) and found.used and not found.waiting:
+            # Each test prints its banner first: the latest one belongs to another result.
+            found.used = None
+            message = "titles without the banner above them: the test and the destination of the result are not known"
+            found.notes.append(Note(message, at + 1, severity="warning"))
         return 1
     if text.ERROR.match(line):
         found.wrong.append((at + 1, line))

@@ -101,6 +101,12 @@ def is_titles(line: str) -> bool:
     return bool(_OWN_TITLES.match(line))
 
 
+def is_in_columns(line: str) -> bool:
+    """Whether there is nothing but several numbers on a line."""
+    cells = line.split()
+    return len(cells) > 1 and all(number(cell) is not None for cell in cells)
+
+
 def is_bare(lines: Sequence[str]) -> bool:
     """Whether all lines are results or parts of one (`-P 0`)."""
     shaped = [shape_of(line) for line in lines]

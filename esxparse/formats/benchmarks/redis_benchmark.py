@@ -34,6 +34,7 @@ from esxparse.formats.benchmarks.table import (
     number,
     repetitions,
     tables,
+    whole_lines,
 )
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
@@ -51,6 +52,9 @@ _LATENCIES = {"avg": "latency_mean", **{name: f"latency_{name}" for name in ("mi
 _TITLE = re.compile(r"^\s*=+ (?P<title>.+?) =+\s*$")
 _CSV_TITLES = re.compile(r'^\s*"?test"?,"?rps"?(?:,|\s*$)', re.IGNORECASE)
 _CSV_ROW = re.compile(r'^\s*"(?:[^"]|"")+"(?:,"[^"]*")+\s*$')
+_CSV_WIDTHS = frozenset({2, 2 + len(_LATENCIES)})
+"""Cells of a row before Redis 6.2, and since."""
+_CSV_BEGINNING = re.compile(r'^\s*"[^"]+",')
 _CSV_TEST = re.compile(
     r'^\s*"(?:PING_INLINE|PING_BULK|PING_MBULK|PING|SET|GET|INCR|[LR]PUSH|[LR]POP|SADD|HSET|SPOP|ZADD|ZPOPMIN|'
     r'LRANGE_\d+|MSET|MGET|XADD|FUNCTION|LPUSH)(?: \([^"]*\))?","[\d.]+"\s*$',
@@ -115,6 +119,9 @@ def recognise(head: bytes) -> bool:
 def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
     """One row of `--csv`: the test, its rate and its latencies."""
     cells = next(csv.reader([line]), [])
+    # With a cell lost or gained, none is known to stand under its own title.
+    if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
+        return None
     named = dict(zip(titles or ("test", "rps"), cells, strict=False))
     rate = number(named.get("rps"))
     if rate is None or "test" not in named:
@@ -155,6 +162,8 @@ class Found:
     tests: list[Fields] = field(default_factory=list)
     wrong: list[tuple[int, str]] = field(default_factory=list)
     rest: list[tuple[int, str]] = field(default_factory=list)
+    damaged: list[tuple[int, str]] = field(default_factory=list)
+    """Rows of CSV that are not whole."""
     titles: list[str] = field(default_factory=list)
     """Of the latest CSV."""
 
@@ -165,6 +174,8 @@ def begin(line: str, place: int, found: Found) -> bool:
         found.titles = [cell.strip(' "').lower() for cell in line.split(",")]
     elif _CSV_ROW.match(line) and (row := read_csv(line, found.titles)):
         found.tests.append({**_started("", place), **row})
+    elif _CSV_BEGINNING.match(line):
+        found.damaged.append((place, line))
     elif match := _TITLE.match(line):
         found.tests.append(_started(match["title"], place))
     elif not _PLAIN_RATE.match(line) and (quiet := _QUIET.match(line)):
@@ -226,8 +237,10 @@ def run_of(found: Fields) -> Run:
 def read(source: Source) -> Recording:
     """Reads one or many runs of redis-benchmark."""
     text = read_text(source)
-    found = split(text.lines())
-    notes = [*text.notes, *errors(found.wrong, "redis-benchmark")]
+    # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
+    lines, notes = whole_lines(text, "" if _CSV_BEGINNING.match(text.lines()[-1]) else "nan")
+    found = split(lines)
+    notes += [*errors(found.wrong, "redis-benchmark"), *left_over(found.damaged, "warning")]
     whole = [test for test in found.tests if test.get("throughput") is not None]
     notes += [
         Note(f"{test['test']} has no rate: the run ended before its time", line=test["line"], severity="warning")

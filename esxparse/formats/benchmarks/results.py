@@ -13,6 +13,7 @@ Columns are told by their titles, in any case and order: `benchmark`, `test`, `c
 its title, or only `value_column` is; with a `metric` column it is that one's. A unit may stand in the title:
 `value [ms]`, `rate (MB/s)`, `latency_ms`. Repetitions are counted where there is no such column. Cells are separated
 by tab, semicolon, comma or bar; decimal commas and thousands are understood where the separator leaves no doubt.
+A row with another number of cells than there are titles is left out.
 Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
 no column says.
 Whether higher is better follows from the unit (times: no; rates: yes), and is null where it does not.
@@ -28,7 +29,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.benchmarks.table import SCHEMA, Fields, excerpt, frame, integer, number
+from esxparse.formats.benchmarks.table import SCHEMA, Fields, cut_note, ends_in_number, excerpt, frame, integer, number
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from esxparse.formats.source import Source
+    from esxparse.formats.text import Text
 
 FORMAT = "results_csv"
 TITLE = 'benchmark results in a CSV of one\'s own (format="results_csv")'
@@ -175,10 +177,11 @@ def _titled(rows: Sequence[tuple[int, list[str]]], separator: str) -> tuple[list
     """The titles, printed or made up, and the rows below them."""
     first = rows[0][1]
     if not any(read_cell(cell, separator) is not None for cell in first):
-        return [title or f"column_{place}" for place, title in enumerate(first, 1)], rows[1:]
-    width = max(len(cells) for _, cells in rows)
+        last = max((place for place, title in enumerate(first, 1) if title), default=len(first))
+        return [title or f"column_{place}" for place, title in enumerate(first[:last], 1)], rows[1:]
+    width = Counter(len(cells) for _, cells in rows).most_common(1)[0][0]
     made_up = [f"column_{place}" for place in range(1, width + 1)]
-    numbers = [place for place, cell in enumerate(first) if read_cell(cell, separator) is not None]
+    numbers = [place for place, cell in enumerate(first[:width]) if read_cell(cell, separator) is not None]
     if len(numbers) == 1:
         made_up[numbers[0]] = "value"
     return made_up, rows
@@ -212,6 +215,35 @@ def roles(
 
 def _is_numeric(place: int, rows: Sequence[tuple[int, list[str]]], separator: str) -> bool:
     return any(place < len(cells) and read_cell(cells[place], separator) is not None for _, cells in rows)
+
+
+def _whole_rows(
+    titles: Sequence[str], rows: Sequence[tuple[int, list[str]]]
+) -> tuple[list[tuple[int, list[str]]], list[Note]]:
+    """The rows in which no cell was lost or gained: in the others none is known to stand under its own title."""
+    counts = Counter(len(cells) for _, cells in rows)
+    width = max(counts, key=lambda count: counts[count], default=len(titles))
+    # A separator at the end of each row makes one more cell, which is empty.
+    ended = width == len(titles) + 1 and not any(cells[-1] for _, cells in rows if len(cells) == width)
+    width = width if ended else len(titles)
+    kept = [(line, cells[: len(titles)]) for line, cells in rows if len(cells) == width]
+    return kept, [
+        Note(f"{len(cells)} cells where {width} are expected: the row is left out", line, severity="warning")
+        for line, cells in rows
+        if len(cells) != width
+    ]
+
+
+def _without_cut(
+    rows: Sequence[tuple[int, list[str]]], role: Fields, text: Text
+) -> tuple[list[tuple[int, list[str]]], list[Note]]:
+    """The rows without a number that touches the end of the file; the row goes with it where it is a label."""
+    if not rows or rows[-1][0] != len(text.lines()) or not ends_in_number(text):
+        return list(rows), []
+    line, cells = rows[-1]
+    if len(cells) - 1 not in role["metrics"]:
+        return list(rows[:-1]), [cut_note(text, "the row is left out")]
+    return [*rows[:-1], (line, [*cells[:-1], ""])], [cut_note(text)]
 
 
 def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: Mapping[str, str]) -> Fields:
@@ -249,8 +281,10 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
         msg = "there is no row of results in it: write a label and a number on each line"
         raise DamagedError(msg)
     titles, rows = _titled(every, separator)
+    rows, uneven = _whole_rows(titles, rows)
     role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
-    notes = list(text.notes)
+    rows, cut = _without_cut(rows, role, text)
+    notes = [*text.notes, *uneven, *cut]
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
@@ -271,7 +305,8 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
             seen[key] += 1
             found.append({**row, "time": time, "repetition": label["repetition"] or seen[key]})
     if not found:
-        msg = "there is no number in any of its rows: name the column with value_column"
+        why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
+        msg = f"there is no number in any of its rows{why}: name the column with value_column"
         raise DamagedError(msg)
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}

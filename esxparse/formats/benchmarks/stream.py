@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, integer, left_over, nothing, number, tables
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    integer,
+    left_over,
+    nothing,
+    number,
+    tables,
+    whole_lines,
+)
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
@@ -85,9 +95,10 @@ def read_kernel(line: str, factor: float, times: list[str]) -> Fields | None:
     """One line of the table: the kernel, its rate in MB/s, its times in seconds."""
     match = _KERNEL.match(line)
     values = [number(cell) for cell in match["numbers"].split()] if match else []
-    if not match or not values or values[0] is None:
+    # With another number of cells than the titles have, no cell is known to stand under its own title.
+    if not match or len(values) != 1 + len(times) or values[0] is None:
         return None
-    row = {f"time_{name}_s": value for name, value in zip(times, values[1:], strict=False)}
+    row = {f"time_{name}_s": value for name, value in zip(times, values[1:], strict=True)}
     return {"kernel": match["name"].strip().lower(), "bandwidth_mb_per_s": values[0] * factor, **row}
 
 
@@ -154,8 +165,9 @@ def configuration(run: Fields) -> str:
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
     text = read_text(source)
-    found, rest = split(text.lines())
-    notes = [*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))]
+    lines, notes = whole_lines(text, "nan")
+    found, rest = split(lines)
+    notes += [note for place, run in enumerate(found, 1) for note in about(run, place)]
     runs, rows = [], []
     for place, run in enumerate(found, 1):
         threads = run.get("threads") or run.get("requested")

@@ -21,7 +21,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, integer, left_over, nothing, number, tables
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    errors,
+    integer,
+    left_over,
+    nothing,
+    number,
+    tables,
+    whole_lines,
+)
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
@@ -282,8 +293,9 @@ def run_of(run: Fields) -> Run:
 def read(source: Source) -> Recording:
     """Reads one or many runs of sysbench."""
     text = read_text(source)
-    found, wrong, rest = split(text.lines())
-    notes = [*text.notes, *errors(wrong, "sysbench")]
+    lines, notes = whole_lines(text)
+    found, wrong, rest = split(lines)
+    notes += errors(wrong, "sysbench")
     notes += [
         Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
         for run in found

@@ -17,6 +17,7 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from esxparse.recording import Note, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from esxparse.formats.text import Text
     from esxparse.recording import Severity
 
 Fields = dict[str, Any]
@@ -47,6 +49,8 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 _I64 = 1 << 63
+_DIGITS = len(str(_I64))
+_LAST_NUMBER = re.compile(r"(?<![A-Za-z\d.])[-+]?(?:\d[\d.]*|\.\d*)(?:[eE][-+]?\d*)?$")
 _SHOWN = 80
 _LINES_SHOWN = 5
 
@@ -96,9 +100,38 @@ def integer(text: str | float | None) -> int | None:
     value = number(text)
     if value is None or value != math.floor(value):
         return None
-    # Not by way of the float, which holds 53 bits.
-    exact = int(text) if isinstance(text, str) and text.strip().lstrip("+-").isdecimal() else int(value)
+    exact = int(value)
+    if isinstance(text, str) and (digits := text.strip().lstrip("+-")).isdecimal():
+        # Not by way of the float, which holds 53 bits; Python takes no text of thousands of digits for an integer.
+        digits = digits.lstrip("0") or "0"
+        if len(digits) > _DIGITS:
+            return None
+        exact = -int(digits) if value < 0 else int(digits)
     return exact if -_I64 <= exact < _I64 else None
+
+
+def ends_in_number(text: Text) -> bool:
+    r"""Whether a number touches the end of a file whose last line has no end: the rest of it may be missing.
+
+    >>> from esxparse.formats.text import Text
+    >>> [ends_in_number(Text(text)) for text in ("time: 12", "time: 12.", "time: 12\n", "time: 12 s")]
+    [True, True, False, False]
+    """
+    return bool(_LAST_NUMBER.search(text.lines()[-1]))
+
+
+def cut_note(text: Text, left_out: str = "that number is left out") -> Note:
+    """The warning for a file that ends in a number."""
+    message = f"the last line has no end, and its last number may be cut: {left_out}"
+    return Note(message, line=len(text.lines()), severity="warning")
+
+
+def whole_lines(text: Text, instead: str = "") -> tuple[list[str], list[Note]]:
+    """The lines of a file with `instead` for a number that may be cut, and the notes on the text."""
+    lines = text.lines()
+    if not ends_in_number(text):
+        return lines, list(text.notes)
+    return [*lines[:-1], _LAST_NUMBER.sub(instead, lines[-1])], [*text.notes, cut_note(text)]
 
 
 def repetitions(runs: Iterable[Run]) -> list[int]:
