@@ -359,6 +359,26 @@ def test_what_is_no_number_is_said(tmp_path):
     assert "6x00" in str(rec.notes[0])
 
 
+@pytest.mark.parametrize(
+    ("whole", "cut", "table"),
+    [
+        (f" 1|  0| {SHARES}", f" 1|  0| {SHARES.replace('  10.00%|', '')}", "cpu"),
+        (f"avg.| {SHARES}", f"avg.| {SHARES.replace('  10.00%|', '')}", "cpu"),
+        ("0.500 |      1.000 |      0.750", "0.500 |      0.750", "percentiles"),
+        ("     1 |        24576000 |         3000 |", "     1 |        24576000 |", "jobs"),
+        ("total:          73728000 |         9000 |", "total:          73728000 |", "jobs"),
+    ],
+)
+def test_a_row_of_text_without_one_of_its_cells_is_left_out(tmp_path, whole, cut, table):
+    assert whole in text()
+    before, after = opened(tmp_path, text()), opened(tmp_path, text().replace(whole, cut, 1))
+    kept = after[table].collect().rows()
+    assert len(kept) < len(before[table].collect().rows())
+    assert set(kept) <= set(before[table].collect().rows())
+    (told,) = [note for note in after.notes if note.severity == "warning"]
+    assert told.line
+
+
 @pytest.mark.parametrize("content", ["<Results>\n<System>\n</System>\n</Results>", "Results for timespan 1:\n*****\n"])
 def test_nothing_in_it_is_one_clear_error(tmp_path, content):
     with pytest.raises(ex.DamagedError, match="holds no result of DiskSpd") as caught:

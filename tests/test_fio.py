@@ -218,6 +218,79 @@ def test_a_job_that_was_started_and_has_no_result_is_noted(tmp_path):
     assert any("job late was started and has no result" in note.message for note in rec.notes)
 
 
+MIXED = """\
+t: (g=0): rw=randrw, bs=4K-4K/4K-4K/4K-4K, ioengine=libaio, iodepth=1
+fio-2.1.9
+t: (groupid=0, jobs=1): err= 0: pid=7: Mon Mar  2 08:00:00 2026
+  read : io=400KB, bw=200KB/s, iops=50, runt=  2000msec
+    slat (usec): min=1, max=3, avg= 2.0, stdev= 0.5
+    clat (msec): min=1, max=30, avg=10.0, stdev= 2.0
+    clat percentiles (msec):
+     | 50.00th=[   10], 99.00th=[   25],
+     | 99.90th=[   29]
+  write: io=800KB, bw=400KB/s, iops=100, runt=  2000msec
+    slat (usec): min=2, max=6, avg= 4.0, stdev= 1.0
+    clat (msec): min=2, max=60, avg=20.0, stdev= 4.0
+    clat percentiles (msec):
+     | 50.00th=[   20], 99.00th=[   50],
+     | 99.90th=[   59]
+  cpu          : usr=1.00%, sys=2.00%, ctx=3, majf=0, minf=4
+     issued    : total=r=100/w=200/d=0, short=r=0/w=0/d=0
+Run status group 0 (all jobs):
+   READ: io=400KB, aggrb=200KB/s, minb=200KB/s, maxb=200KB/s, mint=2000msec, maxt=2000msec
+"""
+
+
+@pytest.mark.parametrize(("gone", "kept", "numbers"), [("write:", "read", (10.0, 10.0)), ("read :", "write", (20, 20))])
+def test_latencies_below_a_direction_that_is_lost_are_nobodys(tmp_path, gone, kept, numbers):
+    lines = MIXED.splitlines(keepends=True)
+    place = next(place for place, line in enumerate(lines) if line.lstrip().startswith(gone))
+    rec = read(tmp_path, "".join([*lines[:place], *lines[place + 1 :]]))
+    (row,) = rec["jobs"].collect().to_dicts()
+    assert (row["direction"], row["clat_mean_ms"], row["p50_ms"]) == (kept, *numbers)
+    assert rec["percentiles"].collect().select("direction", "percentile").rows() == [
+        (kept, 50.0),
+        (kept, 99.0),
+        (kept, 99.9),
+    ]
+    (told,) = rec.notes
+    assert (told.line, told.severity) == (place + 1, "warning")
+    assert "first line is lost" in told.message
+
+
+def test_a_job_whose_first_line_is_lost_is_not_taken_for_the_one_before(tmp_path):
+    lines = MIXED.splitlines(keepends=True)
+    other = [line.replace("10.0", "77.0").replace("minf=4", "minf=9") for line in lines[3:17]]
+    rec = read(tmp_path, "".join([*lines[:17], *other, *lines[17:]]))
+    assert rec["jobs"].collect().select("clat_mean_ms", "minor_faults").rows() == [(10.0, 4), (20.0, 4)]
+    assert [(note.line, "second time" in note.message) for note in rec.notes] == [(18, True)]
+
+
+def test_percentiles_whose_head_is_lost_are_left_out(tmp_path):
+    rec = read(tmp_path, MIXED.replace("    clat percentiles (msec):\n", "", 1))
+    assert set(rec["percentiles"].collect()["direction"]) == {"write"}
+    assert [(note.line, note.severity) for note in rec.notes] == [(7, "warning")]
+
+
+def test_a_number_at_the_very_end_may_be_cut_and_is_not_read(tmp_path):
+    rec = read(tmp_path, MIXED[: MIXED.index("99.00th=[   50]") + len("99.00th=[   5")])
+    writes = rec["percentiles"].collect().filter(pl.col("direction") == "write")
+    assert writes["percentile"].to_list() == [50.0]
+    assert [(note.line, note.severity) for note in rec.notes if "may be cut" in note.message] == [(14, "warning")]
+
+
+def test_numbers_that_no_float_holds_leave_their_cell_empty(tmp_path):
+    rec = read(tmp_path, MIXED.replace("maxb=200KB/s", f"maxb={'9' * 400}KB/s"))
+    assert rec["groups"].collect()["bandwidth_max_bytes_per_s"].to_list() == [None]
+    assert "too large" in rec.notes[0].message
+    blocks = [fio.terse_direction(1000), fio.terse_direction(2000)]
+    line = fio.terse("t", blocks).replace(";99.000000%=", f";{'9' * 400}%=", 1)
+    assert "9" * 400 in line
+    rec = read(tmp_path, line + "\n")
+    assert rec["jobs"].collect()["ios"].len() == 2
+    assert any("too large" in note.message for note in rec.notes)
+
+
 TERSE = {
     "v3": (3, ["read", "write"], {}),
     "v4": (4, ["read", "write", "trim"], {}),

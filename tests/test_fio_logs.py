@@ -243,9 +243,18 @@ def test_a_log_cut_in_its_last_line(tmp_path):
     rec = ex.open(compose.write(tmp_path, "1, 5, 0, 4096, 0\n2, 6, 0, 40", "x_lat.1.log"))
     assert rec["series"].collect().height == 1
     assert any(note.severity == "warning" and note.line == 2 for note in rec.notes)
-    rec = ex.open(compose.write(tmp_path, "1, 5, 0, 4096, 0\n2, 6, 0, 4096, 0", "y_lat.1.log"))
-    assert rec["series"].collect().height == 2
-    assert any("no line end" in note.message for note in rec.notes)
+
+
+@pytest.mark.parametrize("fifth", ["0", "0x2003"])
+def test_a_last_number_that_no_line_end_shows_to_be_whole_is_not_read(tmp_path, fifth):
+    lines = f"1, 5, 0, 4096, {fifth}\n2, 6, 0, 4096, {fifth}"
+    rec = ex.open(compose.write(tmp_path, lines, "y_lat.1.log"))
+    assert rec["series"].collect()["elapsed_s"].to_list() == [0.001]
+    (told,) = [note for note in rec.notes if note.severity == "warning"]
+    assert told.line == 2
+    assert "no line end" in told.message
+    with pytest.raises(ex.DamagedError, match="nothing to read"):
+        ex.open(compose.write(tmp_path, "1, 5, 0, 4096, 0", "z_lat.1.log"))
 
 
 def test_large_block_sizes_windows_line_ends_and_other_encodings(tmp_path):
@@ -283,6 +292,16 @@ def test_a_damaged_histogram(tmp_path):
     rec = ex.open(log(tmp_path, [*lines[:5], wild, *lines[6:]], "x_clat_hist.1.log"))
     assert rec["latency_bins_series"].collect()["ios"].max() == 1 << 50
     assert rec["latency_bins"].collect()["ios"].to_list() == [29 * 3] * 1856
+
+
+def test_a_histogram_without_the_end_of_its_only_line_is_refused(tmp_path):
+    # 58 bins would be those of a coarser log.
+    with pytest.raises(ex.DamagedError, match="nothing to read"):
+        ex.open(compose.write(tmp_path, "1000, 0, 4096" + ", 3" * 58, "x_clat_hist.1.log"))
+    rows = [f"{second}000, 0, 4096{', 3' * 1856}" for second in (1, 2)]
+    rec = ex.open(compose.write(tmp_path, "\n".join(rows), "y_clat_hist.1.log"))
+    assert rec["latency_bins_series"].collect()["elapsed_s"].unique().to_list() == [1.0]
+    assert [(note.line, note.severity) for note in rec.notes] == [(2, "warning")]
 
 
 def test_a_histogram_that_counted_nothing(tmp_path):

@@ -258,8 +258,8 @@ def test_the_name_of_a_disk_has_commas_and_no_access_specification_follows(tmp_p
     cells = line.split(",")
     assert cells[:4] == ["DISK", "SEAGATE", " disk 1", ""]
     cells[4:7] = ["", "", ""]
-    # The program leaves the last cells of a disk's row empty: they are then as many as the header has.
-    cells[-2:] = [""]
+    # The program leaves the last cells of a disk's row empty: those that are not are fewer than the header has.
+    cells[-2:] = ["", ""]
     rec = opened(tmp_path, document("2003.12.16", results_block("2003.12.16", [",".join(cells)])))
     found = rec["results"].collect()
     assert found.select("name", "iops", "write_iops").row(0) == (
@@ -267,6 +267,64 @@ def test_the_name_of_a_disk_has_commas_and_no_access_specification_follows(tmp_p
         float(values("2003.12.16", 1)["IOps"]),
         float(values("2003.12.16", 1)["Write IOps"]),
     )
+
+
+def test_a_name_with_commas_beside_a_specification_not_known_is_no_shifted_row(tmp_path):
+    cells = row("2003.12.16", "WORKER", "Worker, 1", 1, "not known").split(",")
+    filled = ",".join([*cells[:-2], "", ""])
+    rec = opened(
+        tmp_path, document("2003.12.16", results_block("2003.12.16", [filled, row("2003.12.16", "ALL", "All", 2)]))
+    )
+    assert rec["results"].collect()["row_type"].to_list() == ["ALL"]
+    padded = row("2003.12.16", "ALL", "All", 2) + ",,,"
+    rec = opened(tmp_path, document("2003.12.16", results_block("2003.12.16", [padded])))
+    assert rec["results"].collect()["iops"].to_list() == [float(values("2003.12.16", 2)["IOps"])]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("lost", range(7))
+def test_a_row_without_one_of_its_cells_is_left_out(tmp_path, release, lost):
+    lines = rows_of_a_test(release)
+    cells = lines[lost].split(",")
+    shifted = [*lines[:lost], ",".join([*cells[:6], *cells[7:]]), *lines[lost + 1 :]]
+    whole = opened(tmp_path, document(release, results_block(release, lines)))["results"].collect().rows()
+    rec = opened(tmp_path, document(release, results_block(release, shifted)))
+    assert rec["results"].collect().rows() == [*whole[:lost], *whole[lost + 1 :]]
+    (told,) = [note for note in rec.notes if note.severity == "warning"]
+    assert (told.line, "the row is left out" in told.message) == (15 + lost, True)
+
+
+def test_processors_of_the_latest_release_have_no_cells_for_latency_bins(tmp_path):
+    short = row("1.1.0", "PROCESSOR", "CPU 0", 3).rsplit(",", 21)[0]
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", [short])))
+    assert rec["results"].collect()["ticks_per_s"].to_list() == [float(values("1.1.0", 3)["Processor Speed"])]
+    assert not warnings(rec)
+
+
+def test_a_line_of_an_access_specification_without_one_of_its_cells_tells_nothing(tmp_path):
+    specs = [(SPEC, "4096,100,75,0,1,0,0", "8192,50,75,100,0,1,0,0")]
+    rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")), specs=specs))
+    assert rec["access_specs"].collect().select("line", "size_bytes", "random_pct").rows() == [
+        (1, None, None),
+        (2, 8192, 100.0),
+    ]
+    assert [note.line for note in rec.notes if note.severity == "warning"] == [11]
+
+
+@pytest.mark.parametrize(
+    ("end", "table", "column", "kept"),
+    [
+        ("\n409", "access_specs", "size_bytes", [None]),
+        ("\n4096,10", "access_specs", "share_pct", [None]),
+        ("08:35:56:0", "results", "time", [None] * 7),
+    ],
+)
+def test_a_number_at_the_very_end_may_be_cut_and_is_not_read(tmp_path, end, table, column, kept):
+    whole = document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0")))
+    rec = opened(tmp_path, whole[: whole.index(end) + len(end)])
+    assert rec[table].collect()[column].to_list() == kept
+    line = whole[: whole.index(end) + len(end)].count("\n") + 1
+    assert line in [note.line for note in rec.notes if note.severity == "warning"]
 
 
 def test_a_release_not_known_here_is_read_by_its_names(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packing import CAPTURE, OTHER, PLAIN, drain, put, refusal, tar_of, zip_of
 
+import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.formats import bundle
 from esxparse.formats.source import members, resolve
@@ -99,6 +101,16 @@ def test_a_zip_that_is_cut_gives_its_first_file(tmp_path):
     assert CAPTURE.startswith(content)
     assert len(content) > 1000
     assert "deflate data is cut" in why
+
+
+@pytest.mark.parametrize("damage", [lambda packed: packed[:12], lambda packed: packed[:10] + b"\xff" * 3000])
+def test_members_that_were_passed_over_are_named(tmp_path, damage):
+    path = put(tmp_path, "a.tar", tar_of({"day1.csv.gz": damage(gzip.compress(CAPTURE)), "day2.csv": CAPTURE}))
+    source = resolve(path)
+    assert source.name == f"{path}:day2.csv"
+    assert "day1.csv.gz (" in source.problem
+    told = [note.message for note in ex.open(path).notes if note.severity == "warning"]
+    assert any("passed over in the bundle" in message and "day1.csv.gz" in message for message in told)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])

@@ -29,6 +29,7 @@ STANDARD_INPUT = "-"
 
 _LOOK = 1 << 10
 _LISTED = 20
+_NO_CONTENT = {"a link", "a device", "a named pipe", "a device or pipe"}
 _IS_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 
 
@@ -215,6 +216,12 @@ def _only(name: str, found: list[Found], member: str | None) -> Found:
     raise UnreadableError(msg)
 
 
+def _passed_over(found: list[Found]) -> str | None:
+    """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
+    refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
+    return f"passed over in the bundle, so that a capture may be missing: {_list(refused)}" if refused else None
+
+
 def _no_bundle(name: str, member: str) -> UnreadableError:
     return UnreadableError(f"{name} is no bundle, so there is no {member} in it: leave the member out")
 
@@ -290,7 +297,8 @@ def resolve(
                 met = _members(text, others)
             one = _only(name, met, member)
             packed = ", ".join(one.layers)
-            return Source(f"{name}:{one.name}", None, packed, None, layer.problem, where=text, member=one.name)
+            wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
+            return Source(f"{name}:{one.name}", None, packed, None, wrong, where=text, member=one.name)
         if member is not None:
             raise _no_bundle(name, member)
         if layers:

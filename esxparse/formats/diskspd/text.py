@@ -198,7 +198,7 @@ def _read_span(
                 here = list(_cpu(which, table.header, cells))
                 rows["cpu"] += here
             elif table.kind == "percentiles":
-                here = list(_percentiles(which, table.label, cells))
+                here = list(_percentiles(which, table, cells))
                 rows["percentiles"] += here
             elif table.kind == "jobs":
                 here = _counted(table, cells)
@@ -232,7 +232,9 @@ def _counted(table: _Printed, written: list[str]) -> list[Row]:
     if not (total or whole(written[0]) is not None) or table.label.lower() not in _SECTION:
         return []
     cells = ["", written[0].partition(":")[2], *written[1:]] if total else written
-    return [dict(zip(table.header, cells, strict=False))]
+    # Of a total nothing is said beyond its numbers: there is no file.
+    expected = table.header[: table.header.index("file")] if total and "file" in table.header else table.header
+    return [dict(zip(table.header, cells, strict=False))] if len(cells) in {len(expected), len(table.header)} else []
 
 
 def _jobs(
@@ -281,8 +283,10 @@ def _percentile(title: str) -> float | None:
     return float(found["plain"]) if found["plain"] else {"min": 0.0, "max": 100.0}[found["end"]]
 
 
-def _percentiles(which: Row, scope: str, cells: list[str]) -> Iterator[Row]:
-    percentile = _percentile(cells[0])
+def _percentiles(which: Row, table: _Printed, cells: list[str]) -> Iterator[Row]:
+    # Without one of its cells, nothing tells which of the others is of which direction.
+    percentile = _percentile(cells[0]) if len(cells) == len(table.header) else None
+    scope = table.label
     of_all = scope.lower() in {"total:", "total latency distribution:"}
     target = None if of_all else scope.removeprefix("Latency distribution:").strip() or None
     for direction, cell in zip(DIRECTIONS, cells[1:], strict=False):
@@ -293,8 +297,11 @@ def _percentiles(which: Row, scope: str, cells: list[str]) -> Iterator[Row]:
 
 def _cpu(which: Row, header: list[str], written: list[str]) -> Iterator[Row]:
     average = written[0].lower().startswith("avg")
-    cells = [*[""] * (len(header) - len(written)), *written]
-    named = dict(zip(header, cells, strict=False))
+    shown = header[header.index("usage") :]
+    titles = ["average", *shown] if average else header
+    if len(written) != len(titles):
+        return
+    named = dict(zip(titles, written, strict=True))
     shares = {own: number(named.get(title)) for title, own in _CPU.items()}
     if any(share is not None for share in shares.values()):
         yield which | {name: None if average else whole(named.get(name)) for name in _PLACES} | shares

@@ -113,8 +113,8 @@ def bins_of(number: int) -> Bins | None:
 
 
 def first_line(text: str) -> list[int] | None:
-    """The numbers of the first whole line; none where there is none."""
-    line = next((line for line in text.split("\n") if _LINE.fullmatch(line)), None)
+    """The numbers of the first whole line; none where there is none: one without an end may lack bins."""
+    line = next((line for line in text.split("\n")[:-1] if _LINE.fullmatch(line)), None)
     return [int(cell) for cell in line.split(", ")] if line else None
 
 

@@ -154,12 +154,19 @@ def read_entries(
     bad: list[Bad] = []
     lines = 0
     last = b"\n"
+    tail: list[bytes] = []
 
     def seen(pieces: Iterator[bytes]) -> Iterator[bytes]:
         nonlocal last
         for piece in pieces:
             last = piece[-1:]
-            yield piece
+            if not ends_in_number(last):
+                yield piece
+                continue
+            end = piece.rfind(b"\n") + 1
+            tail.append(piece[end:])
+            if end:
+                yield piece[:end]
 
     def work(piece: bytes) -> tuple[pl.DataFrame, int, list[Bad]]:
         rows, number, odd = _parsed(piece, schema, sound)
@@ -171,7 +178,20 @@ def read_entries(
             bad += [Bad(lines + one.line, one.text) for one in odd]
             lines += number
         cut = problem(stream) or source.problem
+    if tail:
+        lines += 1
+        bad.append(unended(lines, tail[0]))
     return Entries(frames, bad, lines, last not in {b"\n", b""}, cut)
+
+
+def ends_in_number(content: bytes) -> bool:
+    """Whether nothing shows that the last number of what ends so is whole: no line end, no blank follows it."""
+    return content[-1:].isalnum()
+
+
+def unended(line: int, text: bytes) -> Bad:
+    """A last line that ends in a number which may be cut."""
+    return Bad(line, text[:_SHOWN].decode("utf-8", "replace"))
 
 
 def damage(entries: Entries, shape: str) -> list[Note]:
@@ -182,7 +202,8 @@ def damage(entries: Entries, shape: str) -> list[Note]:
     blank = [one for one in entries.bad if not one.text.strip()]
     if blank:
         notes.append(Note(f"{len(blank):,} blank lines left out", line=blank[0].line))
-    odd = [one for one in entries.bad if one.text.strip()]
+    last = entries.lines if entries.unfinished else None
+    odd = [one for one in entries.bad if one.text.strip() and one.line != last]
     if odd:
         more = f" and {len(odd) - _LISTED:,} more" if len(odd) > _LISTED else ""
         places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
@@ -195,6 +216,7 @@ def damage(entries: Entries, shape: str) -> list[Note]:
                 severity="warning",
             )
         )
-    if entries.unfinished and not (odd and odd[-1].line == entries.lines):
-        notes.append(Note("the last line has no line end: its last number may be cut", line=entries.lines))
+    if entries.bad and entries.bad[-1].line == last:
+        text = "the last line has no line end, so its last number may be cut: the line is left out"
+        notes.append(Note(text, line=last, severity="warning"))
     return notes

@@ -23,7 +23,7 @@ import polars as pl
 
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
-from esxparse.formats.fio.log_lines import Bad, Entries, judged
+from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
 from esxparse.formats.source import problem
 from esxparse.formats.text import decode
 
@@ -130,6 +130,7 @@ class _Reader:
         self.lines = 0
         self.ended = False
         self.last = b""
+        self.cut: list[Bad] = []
         # Text is for hexadecimal numbers.
         self.schema = {one.name: pl.String if one.hexadecimal else pl.Int64 for one in wanted}
         self.sound = pl.all_horizontal(pl.col(one.name).is_between(one.low, one.high) for one in wanted)
@@ -179,6 +180,8 @@ class _Reader:
             self.lines += lines
             self.position += length
             self.last = bytes(buffer[length - 1 : length])
+            if ends_in_number(self.last):
+                self.cut = [unended(self.lines, bytes(buffer[buffer.rfind(b"\n", 0, length) + 1 : length]))]
             return piece
 
     def _read(self, buffer: bytearray, piece: _Piece) -> NDArray[np.int64]:
@@ -272,7 +275,7 @@ def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Map
             with ThreadPoolExecutor(workers) as pool:
                 bad = [one for part in pool.map(lambda _: reader.read(), range(workers)) for one in part]
         cut = problem(stream) or source.problem
-    bad.sort(key=lambda one: one.line)
+    bad = sorted([*bad, *(one for one in reader.cut if one not in bad)], key=lambda one: one.line)
     frames, same = _frames(reader.blocks, wanted)
     refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
     ends = np.cumsum([block.rows for block in reader.blocks])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from esxparse.formats.fio.numbers import number, release_number, scaled
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
+from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +72,7 @@ def amount_in_bytes(text: str, *, new: bool) -> float | None:
     if not match:
         return None
     found = _times(match, 1024 if match["binary"] or not new else 1000)
-    return None if found is None else found / (8 if match["unit"] in ("bit", "b") else 1)
+    return scaled(found, 1 / 8 if match["unit"] in ("bit", "b") else 1.0)
 
 
 def _moments(match: re.Match[str], first: int, prefix: str, suffix: str, factor: float) -> Row:
@@ -125,20 +126,31 @@ class _Block:
     """Whether there was `mixed` for the reads and again for the writes."""
     new: bool = True
     """Whether it has the lines of fio 3."""
+    met: set[str] = field(default_factory=set)
+    """What the direction has been told of."""
+    foreign: bool = False
+    """Whether the lines are of another job, the first line of which is not there."""
 
 
 def _on_traffic(block: _Block, match: re.Match[str]) -> None:
     # Of jobs some of which are mixed, a client prints `mixed` twice: what was counted as reads, then the writes.
     block.split = match["direction"] == "mixed" and "all" in block.rows
-    mixed = "write" if block.split else "all"
-    block.direction = mixed if match["direction"] == "mixed" else match["direction"]
+    block.direction = _direction_of(block, match)
     block.new = match.re is _NEW
     block.rows[block.direction] = _traffic(match, new=block.new)
+    block.met = set()
+
+
+def _direction_of(block: _Block, match: re.Match[str]) -> str:
+    if match["direction"] != "mixed":
+        return match["direction"]
+    return "write" if "all" in block.rows else "all"
 
 
 def _on_sync(block: _Block, match: re.Match[str]) -> None:  # noqa: ARG001  all that is to know is that it is there
     block.direction = "sync"
     block.rows["sync"] = {}
+    block.met = set()
 
 
 def _row(block: _Block) -> Row:
@@ -216,25 +228,60 @@ _LINES = (
 """The lines of a block, and what each does."""
 
 
+_LOST = "lost"
+"""The direction of lines that follow no line that names it."""
+_IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
+_OF_DIRECTION = (_LATENCY, _PERCENTILES, _BANDWIDTH, _IOPS)
+"""The lines that a direction has once each, if at all."""
+
+
+def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
+    """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
+    if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
+        block.foreign = True
+        what = f"{match['direction']} is told a second time: the first line of a job may be lost, left out from here on"
+        block.document.notes.append(Note(what, line, severity="warning"))
+    if block.foreign or match.re not in _OF_DIRECTION:
+        return block.foreign
+    told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
+    if block.direction not in ("", _LOST) and told not in block.met:
+        block.met.add(told)
+        return False
+    if block.direction != _LOST:
+        what = f"{told} of a direction whose first line is lost: left out, with what follows of that direction"
+        block.document.notes.append(Note(what, line, severity="warning"))
+    block.direction = _LOST
+    return True
+
+
+def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -> None:
+    """A line of percentiles, which are those of the head above it."""
+    if block.percentiles:
+        of, unit = block.percentiles
+        block.document.rows["percentiles"] += [
+            {**of, "percentile": percentile, "latency_ms": scaled(value, unit)} for percentile, value in values
+        ]
+    elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
+        block.met.add("th=")
+        what = "percentiles without the line that says of what they are: left out"
+        block.document.notes.append(Note(what, line, severity="warning"))
+
+
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:
     """The rows of one job, from the lines after its first; percentiles and shares go into their tables."""
     block = _Block(document, whose)
-    for _, text, _ in lines:
-        for pattern, do in _LINES:
-            if match := pattern.match(text):
-                do(block, match)
-                break
-        if block.percentiles and "th=" in text:
-            of, unit = block.percentiles
-            document.rows["percentiles"] += [
-                {**of, "percentile": percentile, "latency_ms": scaled(value, unit)}
-                for percentile, value in _PERCENTILE.findall(text)
-            ]
+    for line, text, _ in lines:
+        found = next(((match, do) for pattern, do in _LINES if (match := pattern.match(text))), None)
+        if found:
+            block.percentiles = None
+            if not _misplaced(block, found[0], line):
+                found[1](block, found[0])
+        elif values := _PERCENTILE.findall(text):
+            _more_percentiles(block, values, line)
     _shares(document, whose, block.shares, new=block.new)
     rows = [
         {**block.common, "direction": name, **_convenient(document, whose, name), **row, **_issued(block, name)}
         for name, row in block.rows.items()
-        if name
     ]
     return [_without_zeros(row) for row in rows]
 

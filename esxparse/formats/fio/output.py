@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from esxparse.formats.fio.normal_job import Line
     from esxparse.formats.text import Text
 
+_LAST_NUMBER = re.compile(r"[\w.+-]*[\d.]\Z")
 _JSON = re.compile(r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s*:.*\n?\s*"groupid"\s*:')
 _ERROR = re.compile(r"^(?:<\S+> )?fio: (?P<message>\S.*)$", re.MULTILINE)
 _FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
@@ -144,21 +145,32 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
     }
 
 
+def _without_cut_number(text: str) -> tuple[str, list[Note]]:
+    """The text without a number at its very end, where no line end shows that it is whole."""
+    found = _LAST_NUMBER.search(text, text.rfind("\n") + 1)
+    if not found:
+        return text, []
+    line = text.count("\n") + 1
+    message = f"the last line has no end, so its last number ({found[0][:20]!r}) may be cut: left out"
+    return text[: found.start()], [Note(message, line, severity="warning")]
+
+
 def parse_output(text: Text, name: str) -> Parsed:
     """The tables of an output of fio; `name` is what errors call it.
 
     Raises:
         DamagedError: It holds nothing that can be used.
     """
-    documents, spans = json_output.parse(text.text)
-    lines = list(_lines(text.text, spans))
+    whole, cut = _without_cut_number(text.text)
+    documents, spans = json_output.parse(whole)
+    lines = list(_lines(whole, spans))
     of_terse, others = terse.parse(lines)
     of_normal = normal.parse(others)
     documents, repeats = _without_repeats([*documents, *of_terse, *of_normal])
     beside, errors = _beside(others)
     tables, refused = assemble(documents)
     notes = [note for document in documents for note in document.notes]
-    notes = sorted([*notes, *repeats, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
+    notes = sorted([*notes, *repeats, *cut, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
     if "jobs" not in tables:
         raise DamagedError(_nothing(name, errors, notes))
     return Parsed(tables, _meta(documents), (*text.notes, *notes))

@@ -126,7 +126,8 @@ def _direction(plain: Sequence[str], direction: str) -> Row:
 
 def _percentiles(fields: Iterable[str]) -> list[tuple[float, Any]]:
     pairs = (field.split("%=", 1) for field in fields)
-    spelt = [(number(name), scaled(value, _USEC)) for name, value in pairs]
+    # The name times one is infinite where no float is large enough.
+    spelt = [(scaled(name, 1.0), scaled(value, _USEC)) for name, value in pairs]
     # The list is filled up with 0%=0.
     return [(float(name), value) for name, value in spelt if name]
 

@@ -132,7 +132,7 @@ def read(source: Source) -> Recording:
     unfinished = len(lines) if lines[-1].strip() else None
     odd: Odd = []
     parts = list(sections(lines))
-    specs, names, notes = _specs(parts, odd)
+    specs, names, notes = _specs(parts, unfinished, odd)
     results, bins, more, facts = _tests(parts, names, unfinished, odd)
     tables = _tables(results, bins, specs)
     if not tables:
@@ -151,7 +151,7 @@ def read(source: Source) -> Recording:
     )
 
 
-def _specs(parts: Sequence[Section], odd: Odd) -> tuple[list[Row], set[str], list[Note]]:
+def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[list[Row], set[str], list[Note]]:
     """Rows of `access_specs`, each once in a run; the names; notes."""
     run = 0
     rows: list[Row] = []
@@ -162,7 +162,7 @@ def _specs(parts: Sequence[Section], odd: Odd) -> tuple[list[Row], set[str], lis
         if part.kind != "access specification name":
             continue
         below = parts[place + 1] if place + 1 < len(parts) and parts[place + 1].kind == "size" else None
-        spec, more = read_access_spec(part, below, odd)
+        spec, more = read_access_spec(part, below, unfinished, odd)
         names |= {row["access_spec"] for row in spec}
         # The program repeats the block for every specification that it begins to test.
         rows += [{"run": max(run, 1)} | row for row in spec]
@@ -170,12 +170,14 @@ def _specs(parts: Sequence[Section], odd: Odd) -> tuple[list[Row], set[str], lis
     return list({tuple(sorted(row.items(), key=itemgetter(0))): row for row in rows}.values()), names, notes
 
 
-def _stamp(part: Section) -> tuple[datetime | None, list[Note]]:
+def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list[Note]]:
     if not part.rows:
         return None, []
     line, text = part.rows[0]
-    time = time_of(text)
-    odd = [] if time else [Note(f"no time: {text.strip()[:40]!r}", line, severity="warning")]
+    cut = line == unfinished and text[-1:].isdigit()
+    time = None if cut else time_of(text)
+    why = "the file ends in this time, which may be cut: left out" if cut else f"no time: {text.strip()[:40]!r}"
+    odd = [] if time else [Note(why, line, severity="warning")]
     rest = replace(part, rows=part.rows[1:])
     return time, [*odd, *ignored(rest)]
 
@@ -193,7 +195,7 @@ def _tests(
     for place, part in enumerate(parts):
         run += part.kind == "test type"
         if part.kind == "time stamp":
-            time, more = _stamp(part)
+            time, more = _stamp(part, unfinished)
             times += [time] if time else []
             notes += more
         elif part.kind == "version" and part.rows:
@@ -204,7 +206,7 @@ def _tests(
             rows, binned, more = read_results(part, specs, unfinished, odd)
             test += bool(rows)
             below = parts[place + 1] if place + 1 < len(parts) else None
-            end = _stamp(below)[0] if below and below.kind == "time stamp" else None
+            end = _stamp(below, unfinished)[0] if below and below.kind == "time stamp" else None
             which = {"run": max(run, 1), "test": test}
             notes += more
             if rows and end is None and not any(row.get("time") for row in rows):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.iometer.cells import number, value
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, TIME_COLUMNS, Column, latency_bin, own_name
-from esxparse.formats.iometer.sections import cells_of, time_of
+from esxparse.formats.iometer.sections import all_cells_of, cells_of, time_of
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _joined(text: str, columns: int, separator: str, specs: Collection[str]) -> 
 
     Releases before 2006.07.27 wrote names with their commas; what follows a name is a known access specification.
     """
-    cells = text.strip().rstrip(separator).split(separator)
+    cells = text.strip(" ").split(separator)
     extra = len(cells) - columns
     last = _NAME + extra
     for after in range(last + 1, _NAME, -1):
@@ -47,7 +47,7 @@ def _of_disk(text: str, separator: str) -> list[str] | None:
 
     A disk has no access specification and no count of managers, workers and disks: four empty cells follow its name.
     """
-    cells = [cell.strip() for cell in text.strip().split(separator)]
+    cells = [cell.strip() for cell in text.strip(" ").split(separator)]
     for after in range(_NAME + 2, len(cells) - _EMPTY_OF_DISK):
         if not any(cells[after : after + _EMPTY_OF_DISK]):
             return [cells[0], f"{separator} ".join(cells[_NAME:after]), *cells[after:]]
@@ -88,14 +88,33 @@ def _whose(row_type: str, name: str | None, above: Row) -> Row:
     return {"manager": above["manager"], "worker": name if row_type == "WORKER" else above["worker"]}
 
 
+def _lengths(row_type: str, section: Section, bins: Collection[int]) -> set[int]:
+    """How many cells a whole row has."""
+    return {len(section.cells), min(bins)} if bins and row_type == "PROCESSOR" else {len(section.cells)}
+
+
+def _name_beside_spec(cells: list[str], specs: Collection[str]) -> str | None:
+    """The name in a row that lost cells, where the known access specification beside it shows that it is there."""
+    return cells[0] if cells[1:] and cells[1] in specs else None
+
+
 def _fitting(cells: list[str], text: str, section: Section, specs: Collection[str]) -> list[str] | None:
-    """The cells of a row where they are as many as the header has, or can be made so."""
+    """The cells of a row where they are as many as the header has, or can be made so.
+
+    The program writes a cell for each column in every row, empty where there is nothing to tell; a row with fewer has
+    lost some, and nothing shows which. Rows of processors alone end before the latency bins.
+    """
+    expected = len(section.cells)
     if cells[0].strip().upper() == "DISK" and len(cells) > _NAME + 1 and cells[_NAME + 1].strip() not in {"", *specs}:
         cells = _of_disk(text, section.separator) or cells
-    if len(cells) <= len(section.cells):
+    if len(cells) <= expected:
         return cells
-    first = section.cells[0].lower()
-    return _joined(text, len(section.cells), section.separator, specs) if first == "target type" else None
+    named = section.cells[0].lower() == "target type"
+    if named and (joined := _joined(text, expected, section.separator, specs)):
+        return joined
+    # What a spreadsheet fills lines up with moves no cell; a name with commas in it does.
+    filled = not any(cells[expected:]) and not (named and cells[_NAME + 1] not in {"", *specs})
+    return cells[:expected] if filled else None
 
 
 def read_results(
@@ -110,7 +129,7 @@ def read_results(
     binned: list[Row] = []
     above: Row = {"manager": None, "worker": None}
     for line, text in section.rows:
-        written = cells_of(text, section.separator)
+        written = all_cells_of(text, section.separator)
         if len(written) < first + 2 or not _ROW_TYPE.fullmatch(written[first]):
             notes.append(_no_result(text, line))
             continue
@@ -122,6 +141,11 @@ def read_results(
         if line == unfinished:
             notes.append(Note("the file ends in this row: its last cell is left out", line, severity="warning"))
             cells = cells[:-1]
+        elif len(cells) not in _lengths(cells[first], section, bins):
+            what = f"{len(cells):,} cells below {len(section.cells):,} columns, some are lost: the row is left out"
+            notes.append(Note(what, line, severity="warning"))
+            above = _whose(cells[first], _name_beside_spec(cells[first + 1 : first + 3], specs), above)
+            continue
         row: Row = {}
         for place, (cell, column) in enumerate(zip(cells, columns, strict=False)):
             if column is not None and (cell or column.name not in row):
@@ -132,16 +156,22 @@ def read_results(
         row |= above
         results.append(row)
         own = {key: row.get(key) for key in _OF_A_BIN}
-        for place, (low, high) in bins.items():
-            cell = cells[place] if place < len(cells) else ""
-            ios = value(cell, _IOS, section.separator, (line, place + 1), odd)
-            if ios is not None:
-                binned.append(own | {"from_ms": low, "to_ms": high, "ios": ios})
+        counts = [
+            (limits, value(cells[place], _IOS, section.separator, (line, place + 1), odd))
+            for place, limits in bins.items()
+            if place < len(cells)
+        ]
+        binned += [own | {"from_ms": low, "to_ms": high, "ios": ios} for (low, high), ios in counts if ios is not None]
     return results, binned, notes
 
 
-def read_access_spec(name: Section, lines: Section | None, odd: Odd) -> tuple[list[Row], list[Note]]:
-    """Rows of `access_specs` for one specification: its name section, and the section of its lines."""
+def read_access_spec(
+    name: Section, lines: Section | None, unfinished: int | None, odd: Odd
+) -> tuple[list[Row], list[Note]]:
+    """Rows of `access_specs` for one specification: its name section, and the section of its lines.
+
+    `unfinished` is a line that has no end.
+    """
     if not name.rows:
         return [], [Note("an access specification without a name", name.line, severity="warning")]
     title, assignment = _spec_name(name.rows[0][1], name.separator)
@@ -156,6 +186,13 @@ def read_access_spec(name: Section, lines: Section | None, odd: Odd) -> tuple[li
             continue
         row: Row = own | {"line": len(rows) + 1}
         titles = lines.cells if lines else ()
+        if line == unfinished:
+            notes.append(Note("the file ends in this line: its last cell is left out", line, severity="warning"))
+            cells = cells[:-1]
+        elif len(cells) != len(titles):
+            what = f"{len(cells):,} cells below {len(titles):,} columns: nothing shows which is which, left out"
+            notes.append(Note(what, line, severity="warning"))
+            cells = []
         for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):
             column = ACCESS_SPECS.get(title_of_cell.lower())
             if column is not None:

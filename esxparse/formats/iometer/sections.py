@@ -52,17 +52,22 @@ def separator_of(line: str) -> str:
     return max(_SEPARATORS, key=line.count)
 
 
+def all_cells_of(line: str, separator: str) -> list[str]:
+    """The cells of a line, without blanks around them."""
+    try:
+        cells = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        cells = line.split(separator)
+    return [cell.strip() for cell in cells]
+
+
 def cells_of(line: str, separator: str) -> list[str]:
     """The cells of a line, without blanks around them and without empty ones at its end.
 
     >>> cells_of("4096,100,0, 100,,", ",")
     ['4096', '100', '0', '100']
     """
-    try:
-        cells = next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:
-        cells = line.split(separator)
-    cells = [cell.strip() for cell in cells]
+    cells = all_cells_of(line, separator)
     while cells and not cells[-1]:
         cells.pop()
     return cells
