@@ -13,7 +13,7 @@ from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
@@ -148,7 +148,8 @@ def run_study(options: argparse.Namespace) -> int:
 
     progress = Progress("study", quiet=options.quiet)
     try:
-        limits = dict(map(_limit, options.largest_load))
+        limits = list(map(_limit, options.largest_load))
+        _spare_inputs(options.file, options.output)
         found = study(options.file, progress=progress)
         progress.clear()
         _say(found.notes, found.path, quiet=options.quiet)
@@ -165,6 +166,21 @@ def run_study(options: argparse.Namespace) -> int:
         return 1
     gaps = found.runs.collect()["gap"]
     return 1 if gaps.count() else 0
+
+
+def _spare_inputs(file: str, outputs: Sequence[str]) -> None:
+    """Refuses, before anything is computed, to write over what the study reads.
+
+    Raises:
+        EsxparseError: An output is such a file, or the manifest cannot be used.
+    """
+    from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.export import inputs, refuse_inputs  # noqa: PLC0415
+    from esxparse.studies.manifest import load  # noqa: PLC0415
+
+    if outputs:
+        manifest = load(Path(file))
+        refuse_inputs(outputs, inputs(manifest.path, expand(manifest)))
 
 
 def printable_lines(text: str) -> str:
@@ -185,12 +201,14 @@ def _limit(text: str) -> tuple[str, float]:
     return match[1], float(match[2])
 
 
-def _asked(found: Study, options: argparse.Namespace, limits: Mapping[str, float]) -> pl.LazyFrame:
+def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
     """The runs, or what was asked for instead.
 
     Raises:
         EsxparseError: It cannot be computed of this study.
     """
+    import polars as pl  # noqa: PLC0415  polars is not for --help
+
     if options.compare:
         return found.compare(options.compare)
     if not options.scaling and not limits:
@@ -199,7 +217,10 @@ def _asked(found: Study, options: argparse.Namespace, limits: Mapping[str, float
     if load is None:
         msg = f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL"
         raise EsxparseError(msg)
-    return found.scaling(load, options.scaling) if options.scaling else found.consolidation(load, limits)
+    if options.scaling:
+        return found.scaling(load, options.scaling)
+    # One by one: a column may have several limits.
+    return pl.concat([found.consolidation(load, {column: limit}) for column, limit in limits])
 
 
 def _write(found: Study, out: str, table: pl.LazyFrame, columns: Sequence[str] | None) -> None:

@@ -65,7 +65,7 @@ def beside_baseline(
                 "is_baseline"
             )
         )
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, OverflowError) as error:
         msg = f"the baseline {text(baseline)} is of another type than the runs: {str(error).splitlines()[0]}"
         raise EsxparseError(msg) from None
     base = marked.filter("is_baseline")
@@ -101,11 +101,10 @@ def _some(values: pl.Series) -> str:
 
 def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: float, seed: int) -> pl.DataFrame:
     """Ratio, range, interval, verdict, and why one is lacking."""
-    base = pl.when(pl.col("baseline_mean") != 0).then(pl.col("baseline_mean"))
     table = table.with_columns(
-        (pl.col("mean") / base).alias("ratio"),
-        (pl.col("min") / base).alias("ratio_min"),
-        (pl.col("max") / base).alias("ratio_max"),
+        _over_baseline(table, "mean").alias("ratio"),
+        _over_baseline(table, "min").alias("ratio_min"),
+        _over_baseline(table, "max").alias("ratio_max"),
     )
     bounds = _fieller(table, confidence) if method == "fieller" else _bootstrap(table, confidence, seed)
     low, high, own = pl.col("ratio_low"), pl.col("ratio_high"), pl.col("is_baseline")
@@ -140,6 +139,16 @@ def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: flo
         .then(pl.lit("the baseline scatters too much: its mean cannot be told from 0"))
         .alias("gap"),
     )
+
+
+def _over_baseline(table: pl.DataFrame, name: str) -> pl.Series:
+    """A column divided by the baseline's mean; null where there is none, or it is 0.
+
+    Polars multiplies by 1 / x where all rows are divided by one number, which makes 0.9999999999999999 of x / x.
+    """
+    base = table["baseline_mean"].cast(pl.Float64).replace(0.0, None).fill_null(math.nan).to_numpy()
+    values = table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return pl.Series(name, values / base, dtype=pl.Float64).fill_nan(None)
 
 
 def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:

@@ -26,6 +26,15 @@ TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 CHECK_S: Final = 60.0
 BUSY_PCT: Final = 50.0
 VCPUS_PER_PCPU: Final = 2
+_RESULTS: Final = (
+    "tolerance",
+    "limit",
+    "largest_load",
+    "status",
+    "last_within",
+    "first_beyond",
+    "within_again",
+)
 
 
 def largest_loads(
@@ -50,7 +59,7 @@ def largest_loads(
     within_again       i64        loads above that are within once more: with any, the curve is no clean one
 
     Raises:
-        EsxparseError: A column is missing, or there are no limits.
+        EsxparseError: A column is missing, there are no limits, or one is no number.
 
     >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
@@ -65,16 +74,29 @@ def largest_loads(
         if name not in there:
             msg = f"no column {name!r} for the consolidation: the table has {', '.join(sorted(there))}"
             raise EsxparseError(msg)
+    if taken := [name for name in by if name in _RESULTS]:
+        msg = f"the column {taken[0]!r} has the name of a result: rename it"
+        raise EsxparseError(msg)
     return pl.concat(
-        [_largest_load(curve, load, name, float(limit), list(by)) for name, limit in chosen.items()], how="vertical"
+        [_largest_load(curve, load, name, _limit(name, limit), list(by)) for name, limit in chosen.items()],
+        how="vertical",
     )
+
+
+def _limit(value: str, limit: object) -> float:
+    """The limit of a column.
+
+    Raises:
+        EsxparseError: It is no number.
+    """
+    if not isinstance(limit, int | float) or isinstance(limit, bool) or not math.isfinite(limit):
+        msg = f"the limit of {value} must be a number, not {limit!r}"
+        raise EsxparseError(msg)
+    return float(limit)
 
 
 def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: list[str]) -> pl.LazyFrame:
     """One tolerance."""
-    if not math.isfinite(limit):
-        msg = f"the limit of {value} must be a number, not {limit!r}"
-        raise EsxparseError(msg)
     level, v = pl.col("_load"), pl.col("_value")
     points = (
         curve.select(*by, pl.col(load).cast(pl.Float64).alias("_load"), pl.col(value).cast(pl.Float64).alias("_value"))

@@ -15,7 +15,7 @@ P. J. Fleming and J. J. Wallace, "How Not to Lie with Statistics" (1986).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -27,6 +27,8 @@ from ._ratios import OUTPUT, beside_baseline, configurations, text, with_interva
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+_SHOWN: Final = 12
 
 
 def percent_change(value: float, baseline: float) -> float:
@@ -113,8 +115,8 @@ def ratios(
     gap                str   why the ratio or its interval is null, in words
 
     Raises:
-        EsxparseError: A column is missing, or `confidence` or `method` is none; on collecting, no run is of the
-            baseline, or it is not unique.
+        EsxparseError: A column is missing, `value` is no number, or `confidence` or `method` is none; on collecting, no
+            run is of the baseline, or it is not unique.
 
     >>> runs = pl.LazyFrame({
     ...     "platform": ["native"] * 3 + ["vm"] * 3, "ops": [100.0, 101.0, 99.0, 95.5, 96.0, 96.5],
@@ -134,6 +136,14 @@ def ratios(
         raise EsxparseError(msg)
     if taken := set(keys) & set(OUTPUT):
         msg = f"the label {min(taken)!r} has the name of a result: rename that column"
+        raise EsxparseError(msg)
+    kinds = runs.collect_schema()
+    if not (kinds[value].is_numeric() or kinds[value] == pl.Null):
+        # Counts are rarely what is compared: measurements first.
+        numbers = [name for name, kind in kinds.items() if kind.is_float() and name not in keys]
+        numbers += [name for name, kind in kinds.items() if kind.is_integer() and name not in keys]
+        told = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
+        msg = f"{value} is no number and cannot be compared; columns that can be: {told or 'none'}"
         raise EsxparseError(msg)
     interval.check_confidence(confidence)
     interval.check_method(method)

@@ -47,7 +47,7 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
-    _check(curve, [units, value, *by])
+    _check(curve, [units, value, *by], "linear efficiency speedup per_unit")
     n, y = _positive(units), pl.col(value).cast(pl.Float64)
     smallest = n.filter(y.is_not_null()).min()
     first = y.filter(n == smallest).mean()
@@ -89,6 +89,7 @@ def leaves_linear(
         msg = f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}"
         raise EsxparseError(msg)
     keys = [*by, units]
+    _check(curve, [value, *keys], "points linear_up_to leaves_at efficiency_there efficiency_last")
     n, share = pl.col(units), pl.col("efficiency")
     below = share < 1 - tolerance_pct / 100
     left = n.filter(below).min()
@@ -128,7 +129,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
 
     Raises:
-        EsxparseError: A column is missing, or there are no rules.
+        EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
 
     >>> records = pl.LazyFrame({
     ...     "users": [100, 100, 200, 200, 300, 300], "operation": ["login", "bid"] * 3,
@@ -138,10 +139,12 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     >>> peak_load(records, "users", rules).collect().rows()
     [(3, 200, 300, 'p99', 0)]
     """
-    _check(records, [load, *by])
+    _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak")
     if not rules:
         msg = 'a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}'
         raise EsxparseError(msg)
+    for name, rule in rules.items():
+        _check_rule(records, name, rule)
     level = pl.col(load)
     met = {name: rule.fill_null(value=False).all().alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)}
     passed = pl.all_horizontal(f"_rule_{place}" for place in range(len(rules)))
@@ -203,6 +206,20 @@ def scale_up_efficiency(units: float, value: float, base_units: float, base_valu
     return (value / base_value) / (units / base_units)
 
 
+def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
+    """Refuse a rule that is not true or false of each row."""
+    kind = None
+    if isinstance(rule, pl.Expr):
+        try:
+            kind = records.select(rule.alias("rule")).collect_schema()["rule"]
+        except pl.exceptions.PolarsError as error:
+            msg = f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}"
+            raise EsxparseError(msg) from None
+    if kind not in {pl.Boolean, pl.Null}:
+        msg = f'the rule {name!r} must be true or false of a row, as pl.col("p95_ms") <= 100 is, not {rule}'
+        raise EsxparseError(msg)
+
+
 def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Expr]]]:
     """The rules with their places: their names are free text, which no column name is made of."""
     return list(enumerate(rules.items()))
@@ -214,10 +231,13 @@ def _positive(name: str) -> pl.Expr:
     return pl.when(number.is_finite() & (number > 0)).then(number)
 
 
-def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
-    """Refuse a table that lacks a column."""
+def _check(frame: pl.LazyFrame, wanted: Sequence[str], results: str) -> None:
+    """Refuse a table that lacks a column, or has one with the name of a result."""
     there = names(frame)
     for name in wanted:
         if name not in there:
             msg = f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}"
+            raise EsxparseError(msg)
+        if name in results.split():
+            msg = f"the column {name!r} has the name of a result: rename it"
             raise EsxparseError(msg)

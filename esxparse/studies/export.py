@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import html as markup
+import io
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.registry import readers
 from esxparse.metrics import units
+from esxparse.recording import printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from great_tables import GT
 
+    from esxparse.studies.expand import Run
     from esxparse.studies.model import Study
 
 _WRITTEN: Final = {
@@ -45,11 +51,22 @@ _WRITTEN: Final = {
     "bytes": "B",
     "min": "min",
 }
+_COSTS: Final = {
+    "mhz_per_mbps": "MHz per MB/s",
+    "mhz_per_iops": "MHz per IOPS",
+    "cycles_per_io": "cycles per I/O",
+    "cycles_per_byte": "cycles per byte",
+    "pct_of_core_per_1k_iops": "% of a core per 1K IOPS",
+    "pct_of_pcpu_per_1k_iops": "% of a PCPU per 1K IOPS",
+}
+_COST_OF: Final = {
+    "used": "CPU cost, used",
+    "util": "CPU cost, util",
+    "used_above_idle": "CPU cost above idle, used",
+    "util_above_idle": "CPU cost above idle, util",
+}
 _WHOLE: Final = {
-    "used_mhz_per_mbps": ("CPU cost, used", "MHz per MB/s"),
-    "util_mhz_per_mbps": ("CPU cost, util", "MHz per MB/s"),
-    "used_pct_of_core_per_1k_iops": ("CPU cost, used", "% of a core per 1K IOPS"),
-    "util_pct_of_pcpu_per_1k_iops": ("CPU cost, util", "% of a PCPU per 1K IOPS"),
+    **{f"{of}_{cost}": (text, unit) for of, text in _COST_OF.items() for cost, unit in _COSTS.items()},
     "iops": ("IOPS", ""),
     "read_iops": ("Read IOPS", ""),
     "write_iops": ("Write IOPS", ""),
@@ -65,6 +82,7 @@ _WHOLE: Final = {
     "min": ("Min", ""),  # the smallest repetition, not minutes
 }
 _NOTES_SHOWN: Final = 12
+_HEAD: Final = 1 << 16
 _MANY: Final = 10
 _DASH: Final = "\u2013"
 _COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_pct", "verdict", "gap")
@@ -75,14 +93,18 @@ def heading(column: str) -> tuple[str, str]:
 
     >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter"), heading("min")
     (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
+    >>> heading("orders_per_min"), heading("copied_gb_per_h"), heading("mb_per_s_per_watts")
+    (('Orders', '1/min'), ('Copied', 'GB/h'), ('Throughput', 'MB/s per W'))
     """
     if column in _WHOLE:
         return _WHOLE[column]
     unit = ""
     with suppress(EsxparseError):
         unit = units.unit_of(column)
-    if unit in {"", "s"} and column.endswith("_per_s"):
-        return heading(column.removesuffix("_per_s"))[0], "1/s"
+    if unit and (counted := column.removesuffix(f"_per_{unit}")) != column:
+        text, over = heading(counted)
+        written = _WRITTEN.get(unit, unit)
+        return text, f"{over} per {written}" if "/" in over else f"{over or 1}/{written}"
     words = column.removesuffix(unit).strip("_").replace("_", " ") or column
     return words[:1].upper() + words[1:], _WRITTEN.get(unit, unit)
 
@@ -96,7 +118,7 @@ def csv(table: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
     frame = table.collect()
     lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
     frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
-    _write(lambda: frame.write_csv(Path(path), datetime_format="%Y-%m-%dT%H:%M:%S%.fZ"), path)
+    _write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.fZ").encode(), path)
 
 
 def parquet(table: pl.LazyFrame, path: str | os.PathLike[str], title: str, base: str) -> None:
@@ -107,13 +129,63 @@ def parquet(table: pl.LazyFrame, path: str | os.PathLike[str], title: str, base:
     """
     frame = table.collect()
     told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
-    metadata = {"title": title, "baseline": base, **told}
-    _write(lambda: frame.write_parquet(Path(path), metadata=metadata), path)
+    metadata = {"title": printable(title), "baseline": printable(base), **told}
+    written = io.BytesIO()
+    frame.write_parquet(written, metadata=metadata)
+    _write(written.getvalue(), path)
 
 
-def _write(write: Any, path: str | os.PathLike[str]) -> None:
+def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
+    """What a study is computed from: the manifest, files of runs, directories of such files."""
+    named = dict.fromkeys(path for run in runs for files in run.files.values() for path in files.paths)
+    # `bundle.tgz:member` names a file in a bundle.
+    return manifest, *(Path(name) for path in named for name in dict.fromkeys((path, path.rsplit(":", 1)[0])))
+
+
+def refuse_inputs(outputs: Iterable[str | os.PathLike[str]], sources: Iterable[Path]) -> None:
+    """Refuses to write over what a study is computed from.
+
+    Raises:
+        EsxparseError: An output is one of `inputs`, or a recording in a directory among them.
+    """
+    there = [source for source in sources if _exists(source)]
+    for out in (Path(one) for one in outputs if _exists(Path(one))):
+        if any(_is_of(out, source) for source in there):
+            msg = f"{os_name(out)} is a file that this study reads, and would be lost: give the output another name"
+            raise EsxparseError(msg)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a name too long to be one, as of a URL, is none."""
+    with suppress(OSError):
+        return path.exists()
+    return False
+
+
+def _is_of(out: Path, source: Path) -> bool:
+    """Whether a file is this source, or a recording in it where it is a directory."""
+    if not source.is_dir():
+        return out.samefile(source)
+    # Tables that were written beside the recordings of a directory may be written again.
+    return out.is_file() and out.resolve().is_relative_to(source.resolve()) and _is_recording(out)
+
+
+def _is_recording(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_HEAD)
+        return any(reader.recognise(head) for reader in readers())
+    return False
+
+
+def _write(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Puts a file in place, whole or not at all; a device or a pipe is written to."""
     try:
-        write()
+        target = Path(path).resolve()
+        there = target.stat() if target.exists() else None
+        special = there is not None and not stat.S_ISREG(there.st_mode)
+        mode = stat.S_IMODE(there.st_mode) if there else 0o644
+        with target.open("wb") if special else whole_file(target, mode=mode) as file:
+            file.write(content)
     except OSError as error:
         msg = f"{os_name(path)} cannot be written: {error.strerror or error}"
         raise EsxparseError(msg) from None
@@ -159,7 +231,7 @@ def great_table(study: Study, table: pl.LazyFrame, columns: Sequence[str] | None
         raise EsxparseError(msg) from None
     frame = table.collect()
     shown = chosen(frame, study.labels, columns)
-    made = GT(frame.select(shown)).tab_header(title=study.title, subtitle=_subtitle(study, frame))
+    made = GT(frame.select(shown)).tab_header(title=printable(study.title), subtitle=printable(_subtitle(study, frame)))
     made = made.cols_label(cases={name: html(_two_lines(name)) for name in shown})
     for name in shown:
         kind = frame.schema[name]
@@ -169,7 +241,7 @@ def great_table(study: Study, table: pl.LazyFrame, columns: Sequence[str] | None
             made = made.fmt_integer(columns=name)
     made = made.sub_missing(missing_text=_DASH).opt_row_striping()
     for line in _source_notes(study, frame):
-        made = made.tab_source_note(html(markup.escape(line)))
+        made = made.tab_source_note(html(markup.escape(printable(line))))
     return made
 
 
@@ -180,7 +252,8 @@ def _two_lines(name: str) -> str:
 
 
 def _subtitle(study: Study, frame: pl.DataFrame) -> str:
-    quantity = f"{heading(frame['quantity'][0])[0]}: " if "quantity" in frame.columns and frame.height else ""
+    told = heading(frame["quantity"][0]) if "quantity" in frame.columns and frame.height else ()
+    quantity = f"{', '.join(filter(None, told))}: " if told else ""
     if not study.baseline:
         return quantity + (study.description or "no baseline")
     return f"{quantity}baseline {baseline.text(study.baseline)}"
@@ -212,9 +285,9 @@ def html(made: GT, path: str | os.PathLike[str], title: str) -> None:
     """
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{markup.escape(title)}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
+        f"<title>{markup.escape(printable(title))}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
     )
-    _write(lambda: Path(path).write_text(page, encoding="utf-8"), path)
+    _write(page.encode(), path)
 
 
 def text_table(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None = None) -> str:

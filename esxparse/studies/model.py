@@ -50,6 +50,8 @@ class Study:
     path: Path
     """The manifest."""
     description: str = ""
+    inputs: tuple[Path, ...] = ()
+    """What it was computed from, which no table is written over."""
 
     def compare(
         self, value: str, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
@@ -124,8 +126,10 @@ class Study:
             EsxparseError: As `scaling`, or there are no rules.
         """
         self._curve(load)
-        for name in (name for rule in rules.values() for name in rule.meta.root_names()):
-            self._has(name)
+        for rule in rules.values():
+            # What is no expression is refused with the rules that fit no table.
+            for name in rule.meta.root_names() if isinstance(rule, pl.Expr) else ():
+                self._has(name)
         return scaling.peak_load(self.runs, load, rules, self._others(load))
 
     def virtual_to_native(
@@ -190,10 +194,12 @@ class Study:
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None) -> None:
         """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`."""
+        export.refuse_inputs([path], self.inputs)
         export.csv(self.runs if table is None else table, path)
 
     def to_parquet(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None) -> None:
         """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
+        export.refuse_inputs([path], self.inputs)
         export.parquet(self.runs if table is None else table, path, self.title, of_baseline.text(self.baseline))
 
     def to_table(
@@ -211,6 +217,7 @@ class Study:
         """
         made = export.great_table(self, self.runs if table is None else table, columns)
         if path is not None:
+            export.refuse_inputs([path], self.inputs)
             export.html(made, path, self.title)
         return made
 
@@ -251,4 +258,5 @@ def study(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], N
         notes=tuple(notes),
         path=manifest.path,
         description=manifest.description,
+        inputs=export.inputs(manifest.path, runs),
     )

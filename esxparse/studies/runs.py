@@ -8,7 +8,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import cpu_cost, energy, units
-from esxparse.recording import Note
+from esxparse.recording import Note, printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
 from esxparse.studies.roles import WORKLOADS
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from esxparse.studies.manifest import Manifest
     from esxparse.studies.row import Row
 
+_NO_COLUMNS: Final = frozenset({"_gaps", "_against", "esxtop_watts"})
+"""What a row has for this module alone."""
+_LARGEST: Final = 2**63 - 1
 _FROM_CAPTURE: Final = ("iops", "mb_per_s", "throughput_from")
 _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
     frozenset({int}): pl.Int64,
@@ -34,13 +37,22 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 def table_of(
     manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
-    """The rows of all runs, the figures of their benchmarks, and notes."""
+    """The rows of all runs, the figures of their benchmarks, and notes.
+
+    Raises:
+        EsxparseError: A label has the name of a column, or none.
+    """
+    for name in runs[0].labels if runs else ():
+        if name in COLUMNS or not name:
+            what = "the name of a column of the results: give it another" if name else "no name: give it one"
+            msg = f"{manifest.path}: the label {name!r} has {what}"
+            raise EsxparseError(msg)
     computed = rows_of(runs, progress)
     rows = [row for row, _, _ in computed]
     figures = [frame for _, frames, _ in computed for frame in frames]
     notes = [note for _, _, told in computed for note in told]
     frame, about = _assembled(manifest, runs, rows)
-    return frame, (pl.concat(figures, how="diagonal") if figures else None), [*notes, *about]
+    return frame, (pl.concat(figures, how="diagonal_relaxed") if figures else None), [*notes, *about]
 
 
 def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> tuple[pl.DataFrame, list[Note]]:
@@ -54,8 +66,13 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
         "is_baseline": pl.Series("is_baseline", marks, pl.Boolean),
     }
     own = _own_columns(runs, rows)
-    extra = list(dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name[0] != "_"))
-    extra = [name for name in extra if name != "esxtop_watts"]
+    figures = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name not in _NO_COLUMNS)
+    extra = [name for name in figures if name and name not in labels]
+    notes += [
+        Note(f"the figure {name!r} has {'the name of a label' if name else 'no name'}: left out", severity="warning")
+        for name in figures
+        if name not in extra
+    ]
     schema = {name: COLUMNS[name].type for name in [*SPAN, *FACTS, *own]} | dict.fromkeys(extra, pl.Float64)
     frame = pl.DataFrame(
         [
@@ -64,7 +81,7 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
         ]
     )
     frame, costs = _with_costs(frame.lazy())
-    gaps = ["; ".join(row["_gaps"]) or None for row in rows]
+    gaps = [printable("; ".join(row["_gaps"])) or None for row in rows]
     unknown = {
         why
         for row, why in zip(rows, costs, strict=True)
@@ -74,7 +91,7 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
         Note(f"{why.split(':')[0]}: no CPU cost; give it in [host]", severity="warning") for why in sorted(unknown)
     ]
     last = [
-        pl.Series("files", [row["files"] for row in rows], pl.String),
+        pl.Series("files", [row["files"] and printable(row["files"]) for row in rows], pl.String),
         pl.Series("gap", gaps, pl.String),
     ]
     frame = frame.with_columns(last).select(
@@ -98,7 +115,7 @@ def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
 
 
 def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]]:
-    """A column for each label; values of several types become text, and a note says so."""
+    """A column for each label; values of several types, and integers beyond 64 bits, become text; a note says so."""
     found: dict[str, pl.Series] = {}
     notes = []
     for name in runs[0].labels if runs else ():
@@ -109,10 +126,20 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
             there = {type(value): run for run, value in zip(runs, values, strict=True) if value is not None}
             told = " and ".join(f"{run.labels[name]!r} (line {run.line})" for run in there.values())
             notes.append(Note(f"the label {name} is {told}: it is kept as text; write it one way", severity="warning"))
-            values = [None if value is None else str(value) for value in values]
             kind = pl.String
+        elif int in kinds and any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
+            notes.append(Note(f"the label {name} has numbers beyond 64 bits: it is kept as text", severity="warning"))
+            kind = pl.String
+        if kind == pl.String:
+            values = [None if value is None else _text(value) for value in values]
         found[name] = pl.Series(name, values, kind)
     return found, notes
+
+
+def _text(value: object) -> str:
+    """A label as text; a name of a file that is no UTF-8 is not, and cannot stand in a table."""
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
@@ -152,6 +179,7 @@ def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:
     """Complains of figures that stand in one unit in some runs and in another in others."""
     found: dict[tuple[str, str], list[str]] = {}
+    told = "are one figure in several units, each in a column of its own: bring them to one unit"
     for name in frame.columns:
         if frame[name].null_count() == frame.height:
             continue
@@ -162,10 +190,11 @@ def _mixed_units(frame: pl.DataFrame) -> list[Note]:
         found.setdefault((name.removesuffix(unit), units.UNITS[unit].kind), []).append(name)
     return [
         Note(
-            f"unit mismatch: {' and '.join(names)} are one figure in several units, each in a column of its own: "
-            "bring them to one unit (metrics.units.in_unit) before comparing",
+            # `in_unit` turns minutes into hours, which is the wrong way round for what is counted in each.
+            f"unit mismatch: {' and '.join(names)} {told}"
+            f"{'' if figure.endswith('_per_') else ' (metrics.units.in_unit)'} before comparing",
             severity="warning",
         )
-        for names in found.values()
+        for (figure, _), names in found.items()
         if len(names) > 1
     ]
