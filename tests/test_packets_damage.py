@@ -246,3 +246,42 @@ def scsi(tag, opcode, lba, blocks, lun, _):
 
 def ended(tag, opcode, *_):
     return wire.data_in(tag, b"r" * 64) if opcode in {wire.READ_10, wire.READ_16} else wire.scsi_response(tag)
+
+
+PRINTED = """
+frame.number frame.time_epoch frame.len frame.cap_len ip.src ip.dst tcp.srcport tcp.dstport tcp.stream rpc.xid
+rpc.msgtyp rpc.program rpc.programversion nfs.procedure_v3 nfs.offset3 nfs.count3
+"""
+
+
+def table(*requests, end="\n"):
+    """What tshark prints of READ calls: procedure, offset and count of each."""
+    lines = [
+        f"{place} {1772438400 + place}.0 200 200 10.0.0.1 10.0.0.2 800 2049 0 {place:#x} 0 100003 3 "
+        + " ".join(map(str, one))
+        for place, one in enumerate(requests, 1)
+    ]
+    return "\n".join("\t".join(line.split()) for line in [PRINTED, *lines]) + end
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**63) - 1, int("9" * 400)])
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_a_number_that_no_column_holds_is_null_and_told_of(tmp_path, number, column):
+    damaged = [6, 4096, 1024]
+    damaged[column] = number
+    rec = ex.open(compose.write(tmp_path, table((6, 0, 512), damaged), "nfs.tsv"))
+    found = rec["nfs"].select("operation", "offset_bytes", "size_bytes").collect().rows()
+    assert found[0] == ("READ", 0, 512)
+    assert found[1][column] is None
+    assert any("1 requests or replies whose values cannot be told" in str(note) for note in rec.notes)
+
+
+def test_a_procedure_below_zero_is_none_that_is_known(tmp_path):
+    rec = ex.open(compose.write(tmp_path, table((6, 0, 512), (-1, 0, 512)), "nfs.tsv"))
+    assert rec["nfs"].collect()["operation"].to_list() == ["READ", "procedure -1"]
+
+
+def test_a_count_that_touches_the_end_of_the_file_is_not_read(tmp_path):
+    rec = ex.open(compose.write(tmp_path, table((6, 0, 512), (6, 0, 10), end=""), "nfs.tsv"))
+    assert rec["nfs"].collect()["size_bytes"].to_list() == [512]
+    assert any("line 3: the last line has no end" in str(note) for note in rec.notes)

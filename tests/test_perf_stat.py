@@ -265,7 +265,7 @@ def test_json_with_all_its_slips(tmp_path):
 
 def test_a_run_begins_where_its_first_event_comes_again(tmp_path):
     lines = [f"{value},,{event},1000,100.00,," for value, event in ((1, "cycles"), (2, "cs"), (3, "cycles"), (4, "cs"))]
-    assert [row["run"] for row in events(read(tmp_path, "\n".join(lines)))] == [1, 1, 2, 2]
+    assert [row["run"] for row in events(read(tmp_path, "\n".join(lines) + "\n"))] == [1, 1, 2, 2]
     asked_twice = [lines[0], lines[2], lines[1]]
     assert [row["run"] for row in events(read(tmp_path, "\n".join(asked_twice)))] == [1, 1, 1]
 
@@ -341,3 +341,48 @@ def test_what_is_written_is_read_back(tmp_path, counts, signs, form):
     assert [(row["event"], row["value"], row["counted_pct"]) for row in rows] == [
         (name, float(value), 83.31) for name, value in counts
     ]
+
+
+def warned(rec):
+    return [str(note) for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.mark.parametrize(
+    ("whole", "lost"),
+    [
+        ("CPU0,7,,cs,1000,100.00,,\n", "CPU0,<not supported>,,cycles,100.00,,\n"),
+        ("CPU0,7,,cs,1000,16.60,1.25,GHz\n", "CPU0,8,,cycles,1000,1.25,GHz\n"),
+        ("CPU0,7,,cs,1000,16.60,1.25,GHz\n", "CPU0,8,,cycles,16.60,1.25,GHz\n"),
+        ("1.000100000 7 cs 1000 16.60 1.25 GHz\n", "1.000100000 8 cycles 1000 1.25 GHz\n"),
+        ("1.000100000 7 cs 1000 16.60 1.25 GHz\n", "1.000100000 8 cycles 16.60 1.25 GHz\n"),
+    ],
+)
+def test_a_line_that_lost_a_cell_is_left_out(tmp_path, whole, lost):
+    rec = read(tmp_path, whole + lost)
+    assert [(row["event"], row["value"]) for row in events(rec)] == [("cs", 7)]
+    (note,) = warned(rec)
+    assert "line 2" in note
+
+
+@pytest.mark.parametrize(
+    "cut", ["   1.7488 +- 0.0130 se", "  58.3 58.3 seconds time elapsed\n", "  1.7488 s", "  1.7 seconds ti"]
+)
+def test_what_is_left_of_how_long_it_took_is_no_event(tmp_path, cut):
+    rec = read(tmp_path, f" Performance counter stats for 'x':\n\n   100 cycles\n{cut}")
+    assert [row["event"] for row in events(rec)] == ["cycles"]
+    (note,) = warned(rec)
+    assert "line 4" in note
+
+
+@pytest.mark.parametrize(
+    ("whole", "cut"),
+    [
+        ("100,,cycles,1000,100.00,,\n", "54.94,msec,task-clock,549"),
+        (" Performance counter stats for 'x':\n\n   100 cycles\n", "   200 cs  # 32"),
+    ],
+)
+def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, cut):
+    rec = read(tmp_path, whole + cut)
+    assert [row["event"] for row in events(rec)] == ["cycles"]
+    (note,) = warned(rec)
+    assert "its last number may be cut" in note

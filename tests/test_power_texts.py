@@ -350,3 +350,95 @@ def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data)
     if rec := read_or_refused(file, form):
         assert all(rec[table].collect().height for table in rec)
         assert how != "utf-16" or rec["power"].select(pl.len()).collect().item() >= 3
+
+
+def of_datasets(name, *, without):
+    """A bundled recording without one of its lines."""
+    lines = (ex.datasets_dir() / "formats" / name).read_text().split("\n")
+    return "\n".join(lines[: without - 1] + lines[without:])
+
+
+def warned(rec):
+    return [str(note) for note in rec.notes if note.severity == "warning"]
+
+
+def test_an_answer_of_an_ilo_that_lost_its_date_has_no_time(tmp_path):
+    rec = opened(tmp_path, of_datasets("ribcl-power-readings.xml", without=95))
+    assert rec["power_undated"].collect()["watts"].to_list() == [216]
+    assert 216 not in rec["power"].collect()["watts"].to_list()
+    assert any("the time of an answer is lost" in note and "line 113" in note for note in warned(rec))
+
+
+def test_a_second_answer_to_a_command_below_one_date_has_no_time(tmp_path):
+    answer = ribcl("", readings(210, 207, 266, 188), '<GET_POWER_CAP>\n<POWER_CAP POWER="350"/>\n</GET_POWER_CAP>\n')
+    rec = opened(tmp_path, f"2026-03-02T12:00:00Z\n{answer}Mon Mar 2 1\n{answer.replace('210', '220')}")
+    assert rec["power"].collect()["watts"].to_list() == [None, 210]
+    assert rec["power_undated"].collect()["watts"].to_list() == [220, None]
+    assert rec["settings"].collect()["time"].to_list() == [NOON]
+    assert rec["settings_undated"].collect()["value"].to_list() == ["350"]
+    assert any("the time of an answer is lost" in note for note in warned(rec))
+
+
+def test_what_an_ilo_says_of_an_error_is_shown_in_part(tmp_path):
+    rec = opened(tmp_path, ribcl(readings(1, 1, 1, 1)) + ribcl("", status="0x005F", message="x" * 5000))
+    (note,) = [note for note in warned(rec) if "0x005F" in note]
+    assert len(note) < 250
+
+
+def test_a_reading_of_dcmi_that_lost_its_line_of_time_takes_that_of_the_bmc(tmp_path):
+    rec = opened(tmp_path, of_datasets("ipmi-dcmi-loop.txt", without=11))
+    (time,) = rec["power"].filter(pl.col("watts") == 289).collect()["time"]
+    assert time == datetime(2026, 3, 2, 8, 1, 2, tzinfo=UTC)
+    assert any("line 12: the time of a reading is lost" in note for note in warned(rec))
+
+
+def test_a_listing_of_sensors_that_lost_its_line_of_time_has_none(tmp_path):
+    rec = opened(tmp_path, of_datasets("ipmi-sensor-loop.txt", without=7))
+    assert rec["power_undated"].collect()["watts"].to_list() == [266, 137]
+    assert rec["power_undated"].collect()["inlet_celsius"].to_list() == [22, None]
+    first = rec["power"].filter(pl.col("time") == pl.col("time").min()).collect()
+    assert first["watts"].to_list() == [130, 252]
+    assert rec["sensors_undated"].collect().height == 5
+    assert rec["sensors"].collect()["time"].null_count() == 0
+    assert any("line 7: the time of a reading is lost" in note for note in warned(rec))
+
+
+def test_a_time_that_follows_its_listing_is_lost_for_the_first_of_two(tmp_path):
+    listing = "Pwr Consumption  | {}.000    | Watts      | ok\n"
+    polls = [listing.format(200 + number) + f"2026-03-02T12:0{number}:00Z\n" for number in range(4)]
+    rec = opened(tmp_path, "".join(polls).replace("2026-03-02T12:01:00Z\n", ""))
+    assert rec["power"].collect()["watts"].to_list() == [200, 202, 203]
+    assert rec["power_undated"].collect()["watts"].to_list() == [201]
+
+
+def test_sensors_of_one_name_in_every_listing_keep_their_time(tmp_path):
+    listing = "Temp | 40.000 | degrees C | ok\nTemp | 41.000 | degrees C | ok\nPwr Consumption | 252.000 | Watts | ok\n"
+    rec = opened(tmp_path, "".join(f"2026-03-02T12:0{number}:00Z\n{listing}" for number in range(3)))
+    assert rec["sensors"].collect().height == 9
+    assert "power_undated" not in rec
+    assert not warned(rec)
+
+
+def test_a_row_of_a_meter_with_a_lost_cell_is_left_out(tmp_path):
+    text = "Outlet;Time;Active Power (W);Energy (kWh)\nA1;2026-03-02 08:00:00Z;288,2;1204,000\n"
+    rec = opened(tmp_path, f"{text}A2;2026-03-02 08:01:00Z;1204,015\nA1;2026-03-02 08:02:00Z;290,5;1204,1;\n", "a.csv")
+    assert rec["power"].collect()["watts"].to_list() == [288.2, 290.5]
+    (note,) = warned(rec)
+    assert "line 3" in note
+    assert "another number of cells than the header" in note
+
+
+@pytest.mark.parametrize(
+    ("whole", "cut"),
+    [
+        ("Time;Power (W)\n2026-03-02 08:00:00Z;288,2\n", "2026-03-02 08:01:00Z;290,"),
+        ("Time;Power (W)\n2026-03-02 08:00:00Z;288,2\n", "2026-03-02 08:01:00Z;29"),
+        ("    Instantaneous power reading:                     288 Watts\n", "    Sampling period: 18"),
+    ],
+)
+def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, cut):
+    rec = opened(tmp_path, whole + cut, "power.csv")
+    row = rec["power"].collect().to_dicts()
+    assert [(one["watts"], one["interval_s"]) for one in row] == [(pytest.approx(288, abs=0.3), None)]
+    (note,) = warned(rec)
+    assert "the last line has no end and its last number may be cut" in note

@@ -254,3 +254,11 @@ OTHER_LSCPU = [
 def test_damage_gives_a_recording_or_one_clear_line(tmp_path, one, data):
     form, text = one
     assert reads_or_refuses(compose.write(tmp_path, data.draw(damaged(text)), "damaged"), form)
+
+
+def test_a_frequency_that_touches_the_end_of_the_file_is_not_read(tmp_path):
+    block = "processor\t: {}\nvendor_id\t: GenuineIntel\ncpu MHz\t\t: {}"
+    rec = opened(tmp_path, block.format(0, "2394.375") + "\n\n" + block.format(1, "23"))
+    assert [row["mhz"] for row in rows(rec, "processors")] == [2394.375, None]
+    (note,) = warnings(rec)
+    assert "its last number may be cut" in str(note)

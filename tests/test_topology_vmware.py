@@ -198,3 +198,10 @@ DAMAGED = [
 def test_damage_gives_a_recording_or_one_clear_line(tmp_path, one, data):
     form, text = one
     assert reads_or_refuses(compose.write(tmp_path, data.draw(damaged(text)), "damaged"), form)
+
+
+def test_a_core_speed_that_touches_the_end_of_the_file_is_not_read(tmp_path):
+    text = "CPU:{0}\n   Id: {0}\n   Package Id: 0\n   Node: 0\n   Brand: GenuineIntel\n   Core Speed: {1}"
+    rec = opened(tmp_path, text.format(0, 2394200113) + "\n" + text.format(1, 239420011))
+    assert [row["mhz"] for row in rows(rec, "processors")] == [2394.200113, None]
+    assert any("its last number may be cut" in str(note) for note in rec.notes)

@@ -125,3 +125,48 @@ def test_what_is_written_is_read_back(tmp_path, polls, width):
 def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
     assert reader.recognise(damage) in {True, False}
     assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "vmkperf")
+
+
+def lines_of(*numbers, names="pcpu0 pcpu1 pcpu2 "):
+    return "\n".join(["# vmkperf poll tlb -i 5", "tlb per second per cpu", "-" * 5, names, *numbers]) + "\n"
+
+
+def test_a_damaged_poll_moves_no_other(tmp_path):
+    rec = opened(tmp_path, lines_of("10 11 12 ", "20 21 ", "30 31 32 ", "40 41 42 43", "50 51 52 "))
+    found = rec["events"].filter(pcpu=0).select("poll", "elapsed_s", "rate_per_s").collect().rows()
+    assert found == [(1, 5, 10), (3, 15, 30), (5, 25, 50)]
+    assert [note.line for note in rec.notes if note.severity == "warning"] == [6, 8]
+
+
+def test_what_is_left_of_two_polls_is_not_one(tmp_path):
+    rec = opened(tmp_path, lines_of("10.00 11.00 ", "20.00", "30.00 ", "40.00 41.00 ", names="pcpu0 pcpu1 "))
+    assert rows(rec, "poll", "rate_per_s") == [(1, 10), (1, 11), (4, 40), (4, 41)]
+    assert [note.line for note in rec.notes] == [6, 7]
+
+
+def test_numbers_that_wrap_below_names_that_do_not_are_put_together(tmp_path):
+    rec = opened(tmp_path, lines_of("10.00 11.00 12.00", "1000000000.00 1100000000.00", "1200000000.00", "30 31 32"))
+    assert rows(rec, "poll", "rate_per_s")[3:] == [(2, 1e9), (2, 1.1e9), (2, 1.2e9), (3, 30), (3, 31), (3, 32)]
+    assert not rec.notes
+
+
+def test_a_wrapped_poll_that_lost_a_line_leaves_the_others(tmp_path):
+    polls = [("1 2", "3"), ("4",), ("7 8", "9")]
+    text = lines_of("pcpu2", *(line for poll in polls for line in poll), names="pcpu0 pcpu1")
+    rec = opened(tmp_path, text)
+    assert rows(rec, "poll", "rate_per_s") == [(1, 1), (1, 2), (1, 3), (3, 7), (3, 8), (3, 9)]
+    assert len(rec.notes) == 1
+
+
+def test_wrapped_polls_of_lines_of_one_length_are_left_out_where_a_line_is_lost(tmp_path):
+    whole = lines_of("pcpu2 pcpu3", "1 2", "3 4", "5 6", "7 8", names="pcpu0 pcpu1")
+    assert len(rows(opened(tmp_path, whole), "rate_per_s")) == 8
+    with pytest.raises(DamagedError, match="which one cannot be told"):
+        opened(tmp_path, whole.replace("3 4\n", ""))
+
+
+def test_a_rate_that_touches_the_end_of_the_file_is_not_read(tmp_path):
+    rec = opened(tmp_path, lines_of("1.00 2.00 ", "3.00 48112", names="pcpu0 pcpu1").rstrip("\n"))
+    assert rows(rec, "rate_per_s") == [(1,), (2,)]
+    (note,) = rec.notes
+    assert "its last number may be cut" in note.message

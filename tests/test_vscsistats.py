@@ -194,3 +194,35 @@ def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
     whole = "".join(form(title, [1, 2, 3, 4, 5, 6]) for title in TITLES.values()).encode()
     file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
     assert reads_or_refuses(file, "vscsistats")
+
+
+@pytest.mark.parametrize("form", [csv, printed])
+def test_a_bin_that_was_lost_widens_no_other(tmp_path, form):
+    whole = [form(TITLES["io_length", direction], [1, 2, 0, 4, 5, 6]) for direction in ("all", "read", "write")]
+    lost = "\n".join(line for line in whole[1].split("\n") if not line.strip().startswith(("0,", "0 ")))
+    rec = opened(tmp_path, whole[0] + lost + whole[2])
+    limits = {
+        direction: rec["histograms"].filter(direction=direction).select("from", "to", "count").collect().rows()
+        for direction in ("all", "read", "write")
+    }
+    assert limits["read"] == [row for row in limits["all"] if row[:2] != (1024, 4095)]
+    assert (4095, 4096, 4) in limits["read"]
+    assert limits["write"] == limits["all"]
+    (note,) = rec.notes
+    assert note.severity == "warning"
+    assert "1 of the 6 bins that others of its kind have are missing" in note.message
+
+
+def test_a_last_limit_without_its_pair_is_left_out(tmp_path):
+    whole = [csv(TITLES["io_length", direction], [1, 2, 3, 4, 5, 6]) for direction in ("all", "read", "write")]
+    rec = opened(tmp_path, whole[0] + whole[1].replace("5,8192\n", "") + whole[2])
+    counts = rec["histograms"].filter(direction="read").collect()["count"].to_list()
+    assert counts == [1, 2, 3, 4]
+    assert any("1 left out whose limits cannot be told" in note.message for note in rec.notes)
+
+
+def test_a_limit_that_lost_a_digit_is_left_out(tmp_path):
+    whole = [csv(TITLES["io_length", direction], [1, 2, 3, 4, 5, 6]) for direction in ("all", "read", "write")]
+    rec = opened(tmp_path, whole[0] + whole[1].replace("3,4095", "3,409") + whole[2])
+    found = rec["histograms"].filter(direction="read").select("from", "to").collect().rows()
+    assert found == [(None, 512), (512, 1024), (4095, 4096), (4096, 8192), (8192, None)]

@@ -4,7 +4,7 @@ Tables
 ------
 events    one row per event, poll and PCPU
     block        i64   number of the run of vmkperf in the file, from 1
-    poll         i64   number of the line of rates in its block, from 1
+    poll         i64   number of the line of rates in its block, from 1; damaged ones count too
     elapsed_s    f64   seconds since the poll began: poll number times the interval; null where no command line tells it
     pcpu         i64
     event        str   the name it was started under
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from esxparse.formats.source import Source
+    from esxparse.recording import Severity
 
 FORMAT = "vmkperf"
 TITLE = "vmkperf poll and read (ESXi)"
@@ -60,6 +62,18 @@ _INTERVAL = re.compile(r"-i\s*(\d+(?:\.\d+)?)|--interval[= ](\d+(?:\.\d+)?)")
 _RECOGNISED = re.compile(r"(?m)^[ \t]*-{3,}[ \t]*\n[ \t]*pcpu\s?\d{1,5}\b")
 
 
+class Line(NamedTuple):
+    """One line of numbers: a poll, or the part of it that fits on the terminal."""
+
+    place: int
+    text: str
+
+    @property
+    def cells(self) -> list[str]:
+        """Its numbers, as text."""
+        return self.text.split()
+
+
 class Block(NamedTuple):
     """One run of vmkperf."""
 
@@ -67,7 +81,11 @@ class Block(NamedTuple):
     rates: bool
     interval: float | None
     pcpus: tuple[int, ...]
-    lines: list[tuple[int, tuple[float | None, ...]]]
+    widths: tuple[int, ...]
+    """How many names each line of names holds: more than one line where a terminal wrapped them."""
+    room: int
+    """Characters of the longest line above the numbers: lines were not wrapped before that."""
+    lines: list[Line]
 
 
 def recognise(head: bytes) -> bool:
@@ -81,9 +99,15 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is no line of numbers in it.
     """
-    whole = read_text(source)
+    whole = without_cut_number(read_text(source))
     blocks, notes = read_blocks(whole.lines())
-    rows = [row for number, block in enumerate(blocks, start=1) for row in _rows(number, block)]
+    polls = []
+    for block in blocks:
+        found, odd = read_polls(block)
+        polls.append(found)
+        notes += odd
+    runs = enumerate(zip(blocks, polls, strict=True), start=1)
+    rows = [row for number, (block, found) in runs for row in _rows(number, block, found)]
     if not rows:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: no line of numbers of vmkperf is whole in it{why}: poll again and keep the whole output"
@@ -92,7 +116,7 @@ def read(source: Source) -> Recording:
     meta: dict[str, Any] = {
         "pcpus": max(len(block.pcpus) for block in blocks),
         "events": tuple(dict.fromkeys(block.event for block in blocks)),
-        "samples": sum(len(block.lines) for block in blocks),
+        "samples": sum(map(len, polls)),
     }
     if len(intervals) == 1 and None not in intervals:
         meta["interval"] = intervals.pop()
@@ -100,78 +124,131 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, {"events": table.lazy()}, meta, whole.notes + tuple(notes))
 
 
-def _rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
-    for poll, (_, values) in enumerate(block.lines, start=1):
+def _rows(number: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
+    for poll, cells in polls:
         elapsed = None if block.interval is None or not block.rates else poll * block.interval
-        for pcpu, value in zip(block.pcpus, values, strict=True):
+        for pcpu, cell in zip(block.pcpus, cells, strict=True):
+            value = _value(cell)
             of_kind = (value, None) if block.rates else (None, value)
             yield number, poll, elapsed, pcpu, block.event, *of_kind
 
 
-def read_blocks(  # noqa: C901, PLR0912  a branch per kind of line
-    lines: Sequence[str],
-) -> tuple[list[Block], list[Note]]:
-    """The runs of vmkperf in a file; terminals wrap long lines, and those are put together again."""
+def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
+    """The runs of vmkperf in a file, each with its lines of numbers."""
     blocks: list[Block] = []
     notes: list[Note] = []
     title: tuple[int, str] | None = None
     command: tuple[str, str | None, float | None] | None = None
-    held: list[float | None] = []
-    held_from = 0
     for place, text in enumerate(lines, start=1):
         if _NAMES.fullmatch(text):
-            names = tuple(int(name) for name in _NAME.findall(text))
-            wrapped = blocks and not blocks[-1].lines and not held and title is None
-            if wrapped:
-                blocks[-1] = blocks[-1]._replace(pcpus=blocks[-1].pcpus + names)
-            else:
-                notes += _cut(held, held_from)
-                held = []
-                blocks.append(_block(title, command, names))
-                if title is None:
-                    notes.append(Note("no title names the event of these PCPUs", line=place, severity="warning"))
-                title = command = None
+            if blocks and not blocks[-1].lines and title is None:
+                blocks[-1] = _wider(blocks[-1], text)
+                continue
+            if title is None:
+                notes.append(Note("no title names the event of these PCPUs", line=place, severity="warning"))
+            blocks.append(_wider(_block(title, command), text))
+            title = command = None
         elif blocks and _NUMBERS.fullmatch(text) and title is None:
-            held_from = held_from if held else place
-            held += [_value(cell) for cell in text.split()]
-            if len(held) == len(blocks[-1].pcpus):
-                blocks[-1].lines.append((place, tuple(held)))
-                if None in held:
-                    notes.append(Note("not all of it are numbers", line=place, severity="warning"))
-                held = []
-            elif len(held) > len(blocks[-1].pcpus):
-                many = f"{len(held)} numbers for {len(blocks[-1].pcpus)} PCPUs: left out"
-                notes.append(Note(many, line=held_from, severity="warning"))
-                held = []
+            blocks[-1].lines.append(Line(place, text.rstrip()))
         elif found := _COMMAND.fullmatch(text):
             interval = _INTERVAL.search(found[3])
             command = (found[1], found[2], float(interval[1] or interval[2]) if interval else None)
         elif text.strip() and not _DASHES.fullmatch(text):
-            if title is not None:
-                notes.append(Note(f"left out: {title[1].strip()[:60]!r}", line=title[0]))
+            notes += _no_title(title)
             title = (place, text)
-            notes += _cut(held, held_from)
-            held = []
-    if title is not None:
-        notes.append(Note(f"left out: {title[1].strip()[:60]!r}", line=title[0]))
-    return blocks, [*notes, *_cut(held, held_from)]
+    return blocks, [*notes, *_no_title(title)]
 
 
-def _cut(held: Sequence[float | None], line: int) -> list[Note]:
-    if not held:
+def _no_title(title: tuple[int, str] | None) -> list[Note]:
+    """What is said of a line that was taken for a title, and no names follow."""
+    if title is None:
         return []
-    return [Note(f"a line of {len(held)} numbers is not whole: left out", line=line, severity="warning")]
+    severity: Severity = "warning" if _NUMBERS.match(title[1]) else "info"
+    return [Note(f"left out: {title[1].strip()[:60]!r}", line=title[0], severity=severity)]
 
 
-def _block(
-    title: tuple[int, str] | None, command: tuple[str, str | None, float | None] | None, pcpus: tuple[int, ...]
-) -> Block:
+def _wider(block: Block, names: str) -> Block:
+    """The block with the PCPUs of one more line of names."""
+    numbers = tuple(int(name) for name in _NAME.findall(names))
+    return block._replace(
+        pcpus=block.pcpus + numbers,
+        widths=(*block.widths, len(numbers)),
+        room=max(block.room, len(names.rstrip())),
+    )
+
+
+def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
+    """Number and cells of each poll that is whole, and a note for each that is not.
+
+    A terminal wraps long lines, and those are put together again where the parts are told apart from damaged polls.
+    """
+    notes: list[Note] = []
+    groups = _by_length(block)
+    if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
+        groups, notes = _by_shape(block)
+    polls = []
+    for number, group in enumerate(groups, start=1):
+        cells = [cell for line in group for cell in line.cells]
+        if len(cells) != len(block.pcpus):
+            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {number} is not whole, and left out"
+            notes.append(Note(many, line=group[0].place, severity="warning"))
+            continue
+        polls.append((number, cells))
+        if any(_value(cell) is None for cell in cells):
+            notes.append(Note("not all of it are numbers", line=group[0].place, severity="warning"))
+    return polls, sorted(notes, key=lambda note: note.line or 0)
+
+
+def _count(group: Sequence[Line]) -> int:
+    return sum(len(line.cells) for line in group)
+
+
+def _by_length(block: Block) -> list[list[Line]]:
+    """The lines of each poll: one goes on with the next where that did not fit on it, and both make a whole poll."""
+    room = max([block.room, *(len(line.text) for line in block.lines)])
+    groups: list[list[Line]] = []
+    at = 0
+    while at < len(block.lines):
+        end = at + 1
+        while end < len(block.lines) and len(f"{block.lines[end - 1].text} {block.lines[end].cells[0]}") > room:
+            end += 1
+        wrapped = next((to for to in range(at + 1, end + 1) if _count(block.lines[at:to]) == len(block.pcpus)), at + 1)
+        groups.append(block.lines[at:wrapped])
+        at = wrapped
+    return groups
+
+
+def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
+    """The lines of each poll where names are wrapped, and numbers as the names are or as those of the first poll."""
+    lines, counts = block.lines, [len(line.cells) for line in block.lines]
+    shape = list(block.widths)
+    if not any(counts[at : at + len(shape)] == shape for at in range(len(counts))):
+        whole = next((to for to in range(1, len(counts) + 1) if sum(counts[:to]) == len(block.pcpus)), 0)
+        shape = counts[:whole] or shape
+    if shape[-1] == shape[0] and len(shape) > 1 and len(lines) % len(shape):
+        why = f"{len(lines)} lines for polls of {len(shape)}: a line is lost, and which one cannot be told: left out"
+        return [], [Note(why, line=lines[0].place, severity="warning")]
+    groups: list[list[Line]] = []
+    at = 0
+    while at < len(lines):
+        rest = counts[at : at + len(shape)]
+        if shape[-1] == shape[0] or rest == shape or len(shape) == 1:
+            size = len(shape)
+        else:
+            # The last line of a poll is shorter: after the next such one a new poll begins.
+            size = next((place for place, count in enumerate(rest, 1) if count == shape[-1]), len(rest))
+        groups.append(lines[at : at + size])
+        at += size
+    return groups, []
+
+
+def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float | None] | None) -> Block:
     kind, event, interval = command or (None, None, None)
     text = title[1] if title else ""
     rates = _RATES.fullmatch(text)
     named = rates or _COUNTS.fullmatch(text)
     name = (named[1] if named else "") or event or "unknown"
-    return Block(name, rates is not None or kind == "poll", interval, pcpus, [])
+    return Block(name, rates is not None or kind == "poll", interval, (), (), len(text.rstrip()), [])
 
 
 def _value(cell: str) -> float | None:

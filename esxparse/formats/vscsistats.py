@@ -20,6 +20,9 @@ summaries   one row for each histogram
     min, max, mean  i64   as printed, in the unit
     count           i64   commands, as printed
 
+Where a histogram lacks limits that the others of its kind in the file have, `from` is the limit that stands before `to`
+in those; a bin whose limits cannot be told so is left out. A warning says either.
+
 A histogram is of all commands since collection was started or reset, so that several samples of one disk add up: what
 happened between two is their difference.
 
@@ -32,6 +35,7 @@ only, no whole capture of it could be had.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +46,7 @@ from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from esxparse.formats.source import Source
 
@@ -51,6 +55,11 @@ TITLE = "vscsiStats histograms"
 OPTIONS: frozenset[str] = frozenset()
 
 Row = dict[str, Any]
+
+_Bin = tuple[int, int, bool]
+"""Commands, limit, and whether it is the one without an end."""
+_Limit = tuple[int | None, int | None]
+"""From and to."""
 
 _KINDS = (
     ("interarrival", "interarrival", "us"),
@@ -118,22 +127,27 @@ def read(source: Source) -> Recording:
     vms = _names(lines)
     before, blocks = _blocks(lines)
     notes = [*text.notes, *_strange(before)]
+    read_blocks = []
+    for title, rows in blocks:
+        whose, odd = _whose(title[1], title[0])
+        summary, limits, more = _histogram(rows, cut=rows[-1:] == [(len(lines), lines[-1])])
+        notes += [*odd, *more]
+        if limits:
+            read_blocks.append((title[0], whose, summary, limits))
+        else:
+            notes.append(Note(f"no bins in {title[1].strip()[:60]!r}: left out", title[0], severity="warning"))
+    usual = _usual((whose["histogram"], limits) for _, whose, _, limits in read_blocks)
     seen: dict[tuple[Any, ...], int] = {}
     bins: list[Row] = []
     summaries: list[Row] = []
-    for (line, title), rows in blocks:
-        whose, odd = _whose(title, line)
-        summary, limits, more = _histogram(rows, cut=rows[-1:] == [(len(lines), lines[-1])])
-        notes += [*odd, *more]
-        if not limits:
-            notes.append(Note(f"no bins in {title.strip()[:60]!r}: left out", line, severity="warning"))
-            continue
+    for line, whose, summary, limits in read_blocks:
         key = tuple(whose.values())
         seen[key] = seen.get(key, 0) + 1
-        whose |= {"sample": seen[key], "vm": vms.get(whose["world_group_id"])}
-        bins += [whose | own for own in _limits(limits)]
-        summaries.append(whose | summary)
-        notes += _check(summary, limits, line)
+        of = whose | {"sample": seen[key], "vm": vms.get(whose["world_group_id"])}
+        own, odd = _as_usual(limits, usual[whose["histogram"]], line)
+        bins += [of | one for one in own]
+        summaries.append(of | summary)
+        notes += [*odd, *_check(summary, limits, line)]
     if not bins:
         msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
         raise DamagedError(msg)
@@ -213,10 +227,10 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
     }, notes
 
 
-def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[tuple[int, int, bool]], list[Note]]:
+def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bin], list[Note]]:
     """What is printed above the bins; (commands, limit, open end) of each; notes. `cut`: the last line has no end."""
     summary: Row = {}
-    bins: list[tuple[int, int, bool]] = []
+    bins: list[_Bin] = []
     strange: list[tuple[int, str]] = []
     notes: list[Note] = []
     for number, line in rows:
@@ -236,7 +250,7 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[tup
     return summary, bins, [*notes, *_strange(strange)]
 
 
-def _limits(bins: list[tuple[int, int, bool]]) -> Iterator[Row]:
+def _limits(bins: Sequence[_Bin]) -> Iterator[Row]:
     """Limits and count of each bin: the last repeats the limit before it, and has no end."""
     previous = None
     for place, (count, limit, over) in enumerate(bins):
@@ -245,7 +259,40 @@ def _limits(bins: list[tuple[int, int, bool]]) -> Iterator[Row]:
         previous = limit
 
 
-def _check(summary: Row, bins: list[tuple[int, int, bool]], line: int) -> Iterator[Note]:
+def _usual(histograms: Iterable[tuple[str, Sequence[_Bin]]]) -> dict[str, tuple[_Limit, ...]]:
+    """The limits of each kind of histogram: those that most of the kind have, and of as many the ones with more."""
+    found: dict[str, Counter[tuple[_Limit, ...]]] = {}
+    for kind, bins in histograms:
+        found.setdefault(kind, Counter())[_intervals(bins)] += 1
+    return {kind: max(often, key=lambda limits: (often[limits], len(limits))) for kind, often in found.items()}
+
+
+def _intervals(bins: Sequence[_Bin]) -> tuple[_Limit, ...]:
+    return tuple((row["from"], row["to"]) for row in _limits(bins))
+
+
+def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple[list[Row], list[Note]]:
+    """The bins of a histogram, with the intervals that others of its kind have, where it is of the same limits."""
+    rows = list(_limits(bins))
+    own = {(row["from"], row["to"]) for row in rows}
+    ends = {to: (begin, to) for begin, to in usual}
+    known = [row["to"] in ends for row in rows]
+    if own == {*usual} or sum(known) * 2 <= len(rows):
+        return rows, []
+    # Without its pair the last limit is that of the bin that has no end, or of the one before: it cannot be told.
+    alone = len(bins) > 0 and not bins[-1][2] and rows[-1]["to"] is not None and None in ends
+    kept = [
+        {"from": ends[row["to"]][0], "to": row["to"], "count": row["count"]}
+        for place, row in enumerate(rows)
+        if known[place] and not (alone and place == len(rows) - 1 and row["to"] == ends[None][0])
+    ]
+    missing = len(usual) - len({row["to"] for row in kept})
+    what = f"{missing:,} of the {len(usual):,} bins that others of its kind have are missing"
+    left = f", and {len(rows) - len(kept):,} left out whose limits cannot be told" if len(kept) < len(rows) else ""
+    return kept, [Note(f"{what}{left}: lines may be lost", line, severity="warning")]
+
+
+def _check(summary: Row, bins: Sequence[_Bin], line: int) -> Iterator[Note]:
     """Notes on a histogram that does not agree with itself."""
     limits = [limit for _, limit, _ in bins]
     if any(low >= high for low, high in pairwise(limits[:-1])):

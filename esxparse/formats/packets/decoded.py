@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import may_be_cut
+from esxparse.formats.last_line import note as cut_note
 from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.recording import Note
 
@@ -83,8 +85,11 @@ def _text(source: Source, notes: list[Note]) -> Iterator[str]:
         utf_16 = mark.startswith((b"\xff\xfe", b"\xfe\xff"))
         encoding = "utf-16" if utf_16 else "utf-8-sig"
         with io.TextIOWrapper(buffered, encoding=encoding, errors="replace") as text:
-            for line in text:
-                yield line.rstrip("\r\n")
+            for number, line in enumerate(text, 1):
+                if not line.endswith(("\n", "\r")) and may_be_cut(line):
+                    notes.append(cut_note(number))
+                else:
+                    yield line.rstrip("\r\n")
             cut = getattr(stream, "problem", None) or source.problem
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))

@@ -109,6 +109,9 @@ FIELDS = (
 
 NEEDED = ("frame.time_epoch",)
 
+_LARGEST = (1 << 63) - 1
+"""What a column of a table holds; what is beyond it is damage."""
+
 Frame = dict[str, list[str]]
 """The fields of a frame that it has, each with its values in the order of the frame."""
 
@@ -125,15 +128,16 @@ def names() -> dict[str, Any]:
 def number(text: str | None) -> int | None:
     """The number in a field, as tshark prints it: decimal, `0x...`, or the bytes of a big one; else none.
 
-    >>> number("0x2a"), number("42"), number("True"), number("odd")
-    (42, 42, 1, None)
+    >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
+    (42, 42, 1, None, None)
     """
     if not text:
         return None
     try:
-        return int(text, 16 if text[:2].lower() == "0x" else 10)
+        found = int(text, 16 if text[:2].lower() == "0x" else 10)
     except ValueError:
         return {"true": 1, "false": 0}.get(text.lower())
+    return found if -_LARGEST <= found <= _LARGEST else None
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:
@@ -182,3 +186,8 @@ def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:
 def first(values: Sequence[str] | None) -> int | None:
     """The number in the first value, where there is one."""
     return number(values[0]) if values else None
+
+
+def can_be_told(values: Sequence[str] | None) -> bool:
+    """Whether it is known whose the values are, and the first of them, where there is one, is a number."""
+    return values is not None and (not values or number(values[0]) is not None)

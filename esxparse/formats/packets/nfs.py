@@ -53,6 +53,10 @@ def _version(fields: Frame) -> int | None:
     return there[0] if len(there) == 1 else first(fields.get("rpc.programversion"))
 
 
+_DONE = ("nfs.count3", "nfs.count4", "nfs.read.data_length")
+"""What says in a reply how much was done."""
+
+
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     """The calls of a batch that got their reply in it; those that wait for theirs stay in `pending`."""
     for facts, fields in messages(batch, NFS_FIELDS):
@@ -135,6 +139,7 @@ def _reply(
     tally: Counter[str],
 ) -> Iterator[Row]:
     version, cut = _version(fields), facts["cut"]
+    tally["untold"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
     procedures = _procedures(fields, version, ours, len(xids))
     accepted = [states[place] == 0 for place in ours]
     if version == _V4:

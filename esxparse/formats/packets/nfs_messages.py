@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.packets.fields import counts, deal, first, names, number
+from esxparse.formats.packets.fields import can_be_told, counts, deal, first, names, number
 
 if TYPE_CHECKING:
     from esxparse.formats.packets.fields import Frame
@@ -41,7 +41,7 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
             "size_bytes": first(size[place]) if data else None,
             "file": _handle(handle[place]),
             "stability": _stability(first(stable[place])),
-            "told": not data or (offset[place] is not None and size[place] is not None),
+            "told": procedure is not None and (not data or (can_be_told(offset[place]) and can_be_told(size[place]))),
         }
         rows.append([row])
     return rows
@@ -51,7 +51,7 @@ def named(table: list[str], procedure: int | None) -> str | None:
     """The name of a procedure."""
     if procedure is None:
         return None
-    return table[procedure] if procedure < len(table) else f"procedure {procedure}"
+    return table[procedure] if 0 <= procedure < len(table) else f"procedure {procedure}"
 
 
 def _stability(how: int | None) -> str | None:
@@ -125,7 +125,7 @@ def _compound(codes: list[int], dealt: dict[str, list[list[str] | None]]) -> lis
                 "stability": _stability(first(shares["nfs.stable_how4"])),
                 "compound": compound,
                 "place": place,
-                "told": shares["nfs.offset4"] is not None and size is not None,
+                "told": can_be_told(shares["nfs.offset4"]) and can_be_told(size),
             }
         )
     whole = {"operation": _compound_name(codes) if codes else "COMPOUND", "file": handle, "compound": compound}

@@ -50,6 +50,7 @@ import re
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.perf_stat import delimited, jsonlines, text
 from esxparse.formats.perf_stat.rows import frames
 from esxparse.formats.text import beginning, read_text
@@ -79,7 +80,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is no event and no metric in it.
     """
-    whole = read_text(source)
+    whole = without_cut_number(read_text(source))
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
     if not parsed.events and not parsed.metrics:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from esxparse.formats.perf_stat import line as text_line
@@ -29,6 +30,8 @@ _AGGREGATE = re.compile(r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+")
 _THREAD = re.compile(r"\S.*-\d+")
 _PCT = re.compile(r"[\d.,]+%")
 _SHARE = re.compile(r"\d{1,3}[.,]\d\d")
+_NAME = re.compile(r"[^\d.+-]")
+_PERCENT = re.compile(r"\d{1,3}(?:[.,]\d+)?")
 _CPUS = re.compile(r"\d{1,6}")
 _TWO_DIGITS = re.compile(r"\d\d")
 _OPEN_EVENT = re.compile(r"[\w-]+/[^/]*")
@@ -112,7 +115,7 @@ def parse(lines: Sequence[str]) -> Parsed:
 
 def _looks_cut(other: Sequence[tuple[int, str]], sep: str) -> bool:
     """Whether lines that were left out have what events have."""
-    return any(text.count(sep) > 1 and ("<not" in text or re.search(r"\d{3}", text)) for _, text in other)
+    return any(text.count(sep) > 1 and ("<not" in text or re.search(r"\d{3}|\d[.,]\d\d", text)) for _, text in other)
 
 
 def _tokens(place: int, fields: Fields) -> Iterator[Token]:
@@ -189,6 +192,8 @@ def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
         stddev, after = after[0], after[1:]
     if after and after[0].isdigit():
         runtime, share, after = after[0], next(iter(after[1:2]), None), after[2:]
+    if not _is_whole(share, after, sep):
+        return None
     return begin._replace(
         value=cells[0],
         unit=cells[1] if has_unit else None,
@@ -198,6 +203,17 @@ def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
         runtime=runtime,
         share=share if share and _NUMBER.fullmatch(share) else None,
         metrics=_metrics(after, sep),
+    )
+
+
+def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
+    """Whether what follows the runtime stands in its place: where a cell is lost, the others move into its place."""
+    if share and not _PERCENT.fullmatch(share):
+        return False
+    pairs = [(after[0], " ".join(after[1:]))] if sep == " " and after else zip_longest(after[::2], after[1::2])
+    return all(
+        bool(unit and _NAME.match(unit)) if _NUMBER.fullmatch(value) else not value or is_nan(value)
+        for value, unit in pairs
     )
 
 

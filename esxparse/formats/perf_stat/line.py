@@ -104,6 +104,8 @@ _LEFT = re.compile(
 _THREAD = re.compile(rf"\s*(?P<aggregate>\S.{{0,64}}?-\d+)\s+(?P<count>{_COUNT})\s+(?P<rest>\S.*)")
 _ONLY_AGGREGATE = re.compile(rf"\s*({_AGGREGATE})?(?:\s+\d+)?\s*")
 _GROUP = re.compile(rf"\s*(?:({_AGGREGATE})\s+(?:\d+\s+)?)?([A-Za-z]\S*(?: \(\w+\))?)\s*")
+_NO_EVENT = re.compile(r"[+-]*(?!0x)[\d.,(]|\+-|seconds\b|#")
+_DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")
 _EVENT = re.compile(r"[-:/.]|^(?:cycles|instructions|branches|faults|cs|migrations|slots|r[0-9a-f]{2,})$")
 _METRIC = re.compile(rf"({NUMBER}|[+-]?nan|[+-]?inf)(%?)\s*(.*)", re.IGNORECASE)
 
@@ -189,9 +191,9 @@ def _event_or_metric(text: str) -> Part | None:
     metric = _metric(right)
     found = _LEFT.fullmatch(left) or _THREAD.fullmatch(left)
     if found:
-        if not found["rest"].replace("\t", " ").isprintable():
-            return None
         unit, event, cgroup = _named(found["rest"].split())
+        if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
+            return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
         return Counted(when, found["aggregate"], cpus, found["count"], unit, event, cgroup, metric, *trailing)
     if metric is None:
@@ -203,6 +205,16 @@ def _event_or_metric(text: str) -> Part | None:
     if group is None:
         return None
     return metric._replace(group=group[2], elapsed=when, aggregate=group[1], stddev=trailing[0], share=trailing[1])
+
+
+def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
+    """Whether what stands behind a number is what is left of how long it took, or another number."""
+    cut = " ".join(rest.split())
+    return (
+        any(duration.startswith(cut) for duration in _DURATIONS)
+        or bool(_NO_EVENT.match(event))
+        or bool(unit and unit not in _UNITS and _NO_EVENT.match(unit))
+    )
 
 
 def _metric(right: str) -> Metric | None:

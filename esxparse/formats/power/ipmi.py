@@ -18,8 +18,10 @@ power       one row per reading
     interval_s      f64  s, the sampling period; on many BMCs since the last reset of the statistics instead
     and where there are any: inlet_celsius (degrees C, of an inlet or ambient sensor listed with it), bmc_time (UTC)
 power_undated   the same, of readings without a time where others have one
-sensors     time (where every line has one), sensor, value, unit, status: all lines of sensor listings
+sensors     time, sensor, value, unit, status: all lines of sensor listings
+sensors_undated     the same without time, of lines without one where others have it
 
+A time holds for one reading and one listing: what comes again below it has lost its own.
 Times without a zone are taken for UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
 Sensors are told apart as system, supply or part by their names: an assumption.
 
@@ -29,23 +31,27 @@ Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.power.readings import counted, facts, kind_of, number, tables, watts
+from esxparse.formats.last_line import without_cut_number
+from esxparse.formats.power.readings import by_time, counted, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.formats.text import beginning, read_text
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from esxparse.formats.power.readings import Reading
     from esxparse.formats.source import Source
+
+_Key = tuple[str, str]
+"""What a line tells, and of what."""
 
 FORMAT = "ipmi"
 TITLE = "IPMI power readings (ipmitool, FreeIPMI, ipmiutil: dcmi, sdr, sensor)"
@@ -158,17 +164,54 @@ def _follows(found: Sequence[_Line]) -> bool:
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
 
 
-def _timed(found: Sequence[_Line]) -> list[tuple[_Line, Stamp | None]]:
+def _timed(found: Sequence[_Line], odd: dict[str, list[int]]) -> list[tuple[_Line, Stamp | None]]:
     """Each line with the time it belongs to, in the order of the file."""
     backwards = _follows(found)
-    current = None
-    timed: list[tuple[_Line, Stamp | None]] = []
+    polls: list[tuple[Stamp | None, list[_Line]]] = [(None, [])]
     for one in reversed(found) if backwards else found:
         if one.stamp:
-            current = one.stamp
+            polls.append((one.stamp, []))
         else:
-            timed.append((one, current))
+            polls[-1][1].append(one)
+    usual = _usual([_keys(lines) for moment, lines in polls if moment and lines])
+    timed: list[tuple[_Line, Stamp | None]] = []
+    for moment, lines in polls:
+        own = _once(_keys(lines), usual) if moment else 0
+        timed += [(one, moment if place < own else None) for place, one in enumerate(lines)]
+        if moment and own < len(lines):
+            lost = min(one.line for one in lines[own:])
+            odd.setdefault("the time of a reading is lost: it is not that of the reading beside it", []).append(lost)
     return timed[::-1] if backwards else timed
+
+
+def _keys(lines: Sequence[_Line]) -> tuple[_Key, ...]:
+    return tuple((one.field, one.label) for one in lines)
+
+
+def _usual(polls: Sequence[tuple[_Key, ...]]) -> Counter[_Key]:
+    """What is read under one time, and how often: some BMCs have several sensors of one name.
+
+    >>> _usual([("a", "b"), ("a", "b", "a", "b")]) == _usual([("a", "b", "a", "b", "a")]) == {"a": 1, "b": 1}
+    True
+    """
+    if not polls:
+        return Counter()
+    often = Counter(polls)
+    usual = min(often, key=lambda keys: (-often[keys], len(keys)))
+    if len(polls) == 1:
+        # Nothing to compare with: what begins again, line by line, is a second reading.
+        usual = usual[: next(step for step in range(1, len(usual) + 1) if usual[step:] == usual[:-step])]
+    return Counter(usual)
+
+
+def _once(keys: Sequence[_Key], usual: Mapping[_Key, int]) -> int:
+    """How many lines are of the first reading: up to one that comes more often than is usual."""
+    seen: Counter[_Key] = Counter()
+    for place, key in enumerate(keys):
+        seen[key] += 1
+        if seen[key] > usual.get(key, seen[key]):
+            return place
+    return len(keys)
 
 
 def _seconds(text: str) -> float | None:
@@ -258,7 +301,11 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[in
 
 def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
     """The readings in watts of sensor listings, each with the inlet temperature of the same time."""
-    inlets = {row["time"]: row["value"] for row in rows if row["unit"] == "degrees C" and _INLET.search(row["sensor"])}
+    listed = [row for row in rows if row["unit"] == "degrees C" and _INLET.search(row["sensor"])]
+    inlets = {row["time"]: row["value"] for row in listed}
+    if sum(row["time"] is None for row in listed) > 1:
+        # Of several listings without a time.
+        del inlets[None]
     for row in rows:
         if row["unit"] == "Watts":
             kind = kind_of(row["sensor"])
@@ -274,11 +321,11 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
 
 def read(source: Source) -> Recording:
     """Reads readings printed once or many times over."""
-    text = read_text(source)
+    text = without_cut_number(read_text(source))
     odd: dict[str, list[int]] = {}
     found = list(_lines(text.lines(), odd))
     strange, odd = odd, {}
-    timed = _timed(found)
+    timed = _timed(found, strange)
     listing = _listing(timed, odd)
     readings = [*_blocks(timed, odd), *_of_listing(listing)]
     power, notes = tables(readings)
@@ -288,10 +335,9 @@ def read(source: Source) -> Recording:
         raise DamagedError(msg)
     if _follows(found):
         notes.append(Note("each time in it is taken for that of the readings before it"))
-    if listing:
-        dated = all(row["time"] is not None for row in listing)
-        schema = ({"time": TIME} if dated else {}) | {"sensor": pl.String, "value": pl.Float64}
-        schema |= {"unit": pl.String, "status": pl.String}
-        power["sensors"] = pl.LazyFrame([{name: row[name] for name in schema} for row in listing], schema=schema)
+    columns = {"sensor": pl.String, "value": pl.Float64, "unit": pl.String, "status": pl.String}
+    sensors, more_notes = by_time("sensors", listing, columns)
+    power |= sensors
+    notes += more_notes
     every = (*text.notes, *counted(strange, "warning"), *counted(odd), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

@@ -31,6 +31,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.power.readings import facts, tables
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.formats.text import beginning, read_text
@@ -227,6 +228,12 @@ def _moment(text: str, order: str | None) -> Stamp | float | None:
     return None
 
 
+def _is_whole(cells: Sequence[str], header: Sequence[str]) -> bool:
+    """Whether a row has the cells of the header, but for empty ones at the end: else it is not known which is lost."""
+    least = max((at for at, name in enumerate(header, 1) if name), default=0)
+    return len(cells) >= least and not any(cells[len(header) :])
+
+
 def _readings(
     table: _Table, columns: Sequence[int], value: int, order: str | None, odd: dict[str, list[int]]
 ) -> Iterator[Reading]:
@@ -234,8 +241,8 @@ def _readings(
     factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
     sensors = [at for at, text in enumerate(table.header) if _SENSOR.search(text) and at not in {*columns, value}]
     for line, cells in table.rows:
-        if len(cells) <= max(*columns, value):
-            odd.setdefault("a line with too few cells is left out", []).append(line)
+        if not _is_whole(cells, table.header):
+            odd.setdefault("a line with another number of cells than the header is left out", []).append(line)
             continue
         text = " ".join(cells[at] for at in columns)
         moment = _moment(text, order)
@@ -282,12 +289,12 @@ def read(
     Raises:
         EsxparseError: The columns, or the dates, cannot be told without guessing.
     """
-    text = read_text(source)
+    text = without_cut_number(read_text(source))
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])
     value = _chosen(table.header, value_column, "watts", "value_column")
     pair = _day_and_time(table.header) if time_column is None else None
     columns = pair or (_chosen(table.header, time_column, "time", "time_column"),)
-    texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if len(cells) > max(columns)]
+    texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
     order = _date_order(texts, getattr(dates, "order", None))
     odd: dict[str, list[int]] = {}
     rows = list(_readings(table, columns, value, order, odd))

@@ -140,6 +140,23 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]
     return found, notes
 
 
+def by_time(
+    name: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]
+) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
+    """Table `name` with a column of time, or without where no row has one; the others of some in `name_undated`."""
+    dated = [row for row in rows if row["time"] is not None]
+    undated = [row for row in rows if row["time"] is None]
+    found = {}
+    if dated:
+        found[name] = pl.LazyFrame(dated, schema={"time": TIME, **columns})
+    if undated:
+        apart = f"{name}_undated" if dated else name
+        found[apart] = pl.LazyFrame([{column: row[column] for column in columns} for row in undated], schema=columns)
+    if dated and undated:
+        return found, [Note(f"{len(undated):,} lines of {name} have no time: they are in table {name}_undated")]
+    return found, []
+
+
 def facts(rows: Iterable[Reading]) -> dict[str, Any]:
     """The facts of `meta` that the times of readings give: start, end, samples, interval (of the usual sensor)."""
     times = [(row["time"], row.get("source"), row.get("sensor")) for row in rows if row.get("time") is not None]

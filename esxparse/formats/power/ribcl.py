@@ -16,7 +16,10 @@ power           one row per answer
     watts_cap       f64  W allowed, null where the cap is off
     interval_s      f64  always null: RIBCL does not say
 power_undated   the same, of answers without a time where others have one
-settings        time (where every answer has one), source, setting, value (as text): caps, alerts, power regulator
+settings        time, source, setting, value (as text): caps, alerts, power regulator
+settings_undated    the same without time, of answers without one where others have it
+
+A time holds for the answers below it, until there is the next, a new HTTP answer, or a second answer to a command.
 
 Source: HP "Integrated Lights-Out scripting and command line guide"; answers recorded for python-hpilo.
 """
@@ -34,10 +37,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
-from esxparse.formats.power.readings import cap, counted, facts, number, tables, watts
+from esxparse.formats.power.readings import by_time, cap, counted, facts, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.formats.text import beginning, read_text
-from esxparse.formats.window import TIME
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ _IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
 _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
 _BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<RIBCL\b", re.IGNORECASE)
 _CLOSE = re.compile(r"</RIBCL\s*>", re.IGNORECASE)
+_HTTP = re.compile(r"^\s*HTTP/\d", re.IGNORECASE | re.MULTILINE)
 _DATE = re.compile(r"Date:\s*(?P<date>.+)", re.IGNORECASE)
 _READINGS = {
     "PRESENT_POWER_READING": "watts",
@@ -61,6 +64,9 @@ _READINGS = {
     "MINIMUM_POWER_READING": "watts_minimum",
     "MAXIMUM_POWER_READING": "watts_maximum",
 }
+_SHOWN = 120
+"""Characters that are shown of what an iLO says."""
+_STATUS = 10
 _SETTINGS = ("GET_POWER_CAP", "GET_PWREG", "GET_HOST_POWER_SAVER_STATUS", "GET_HOST_POWER_STATUS")
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
 
@@ -72,6 +78,24 @@ class _Answer:
     xml: str
     line: int
     time: Stamp | None
+    renewed: bool
+    """Whether the time, or that there is none, is of this document and not of one before it."""
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """The time that holds at a place of the file."""
+
+    time: Stamp | None = None
+    of_header: bool = False
+
+    def after(self, between: str) -> _Clock:
+        """The time after lines that are no document: that in them; none where they begin an answer and have lost it."""
+        found = _time(between)
+        if found:
+            return found
+        # `date` may have been written once for several answers; the header of HTTP is of one answer.
+        return _Clock() if self.of_header and _HTTP.search(between) else self
 
 
 def recognise(head: bytes) -> bool:
@@ -97,7 +121,7 @@ def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
 def _answers(text: str, odd: dict[str, list[int]]) -> Iterator[_Answer]:
     """The documents of a text, each with the time that stood before it."""
     plain, places, removed = _without_chunks(text)
-    time = None
+    clock = _Clock()
     end = counted_to = newlines = 0
 
     def line_of(at: int) -> int:
@@ -108,26 +132,28 @@ def _answers(text: str, odd: dict[str, list[int]]) -> Iterator[_Answer]:
         if begin is None:
             continue
         start = begin.start()
+        before, clock = clock, clock.after(plain[end:start])
         opened = [match.start() for match in _IS_RIBCL.finditer(plain, start, close.end())]
         if len(opened) > 1 and "<!" not in plain[start : opened[-1]]:
             # What began before was cut; the last one that begins is the one that ends here.
             odd.setdefault("a document is cut, and left out", []).append(line_of(start))
+            clock = clock.after(plain[start : opened[-1]])
             start = opened[-1]
-        time = _time(plain[end:start]) or time
-        yield _Answer(plain[start : close.end()], line_of(start), time)
+        yield _Answer(plain[start : close.end()], line_of(start), clock.time, clock is not before)
         newlines += plain.count("\n", counted_to, start)
         counted_to, end = start, close.end()
     if cut := _IS_RIBCL.search(plain, end):
         odd.setdefault("a document is cut, and left out", []).append(line_of(cut.start()))
 
 
-def _time(between: str) -> Stamp | None:
+def _time(between: str) -> _Clock | None:
     """The time in the lines between two documents: an HTTP header, or a line of `date`."""
     found = None
     for line in between.split("\n"):
         text = line.strip()
         header = _DATE.match(text)
-        found = stamp(header["date"] if header else text) or found
+        if moment := stamp(header["date"] if header else text):
+            found = _Clock(moment, header is not None)
     return found
 
 
@@ -144,7 +170,9 @@ def _parsed(answer: _Answer, odd: dict[str, list[int]]) -> Element | None:
     for response in root.iter("RESPONSE"):
         status = response.get("STATUS", "0x0000")
         if not re.fullmatch(r"0x0*|0+", status):
-            message = f"the iLO answered with error {status}: {response.get('MESSAGE', 'no message')}"
+            said = response.get("MESSAGE", "no message")
+            shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+            message = f"the iLO answered with error {status[:_STATUS]}: {shown}"
             odd.setdefault(message, []).append(answer.line)
     return root
 
@@ -194,6 +222,31 @@ def _of_answer(root: Element, time: Any) -> tuple[list[Reading], list[dict[str, 
     return [row | {"time": time} for row in rows], settings
 
 
+class _Asked:
+    """Which commands were answered since a time: who asks again asks later."""
+
+    def __init__(self) -> None:
+        self._known = False
+        self._time: Stamp | None = None
+        self._commands: set[str] = set()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the last answer has no time, and one before it had."""
+        return self._known and self._time is None
+
+    def time_of(self, answer: _Answer, root: Element) -> Stamp | None:
+        """The time of an answer; None where the time above it is of an answer to the same command."""
+        if answer.renewed:
+            self._time, self._commands = answer.time, set()
+            self._known = self._known or answer.time is not None
+        commands = {element.tag for element in root} - {"RESPONSE"}
+        if commands & self._commands:
+            self._time = None
+        self._commands |= commands
+        return self._time
+
+
 def read(source: Source) -> Recording:
     """Reads the answers to one or many RIBCL commands."""
     text = read_text(source)
@@ -202,11 +255,12 @@ def read(source: Source) -> Recording:
     rows: list[Reading] = []
     settings: list[dict[str, Any]] = []
     release = None
+    clock = _Asked()
     for answer in _answers(text.text, bad):
         root = _parsed(answer, bad)
         if root is None:
             continue
-        moment = answer.time
+        moment = clock.time_of(answer, root)
         if moment and not moment.set:
             odd.setdefault("a time from a clock that was not set is left out", []).append(answer.line)
             moment = None
@@ -217,13 +271,17 @@ def read(source: Source) -> Recording:
             odd.setdefault("a command to an iLO, not its answer, is left out", []).append(answer.line)
             continue
         more, said = _of_answer(root, moment.time if moment else None)
+        if (more or said) and clock.lost:
+            why = "the time of an answer is lost: it is not that of the answer before it"
+            bad.setdefault(why, []).append(answer.line)
         rows += more
         settings += said
     power, notes = tables(rows)
-    if settings:
-        dated = all(row["time"] is not None for row in settings)
-        schema = ({"time": TIME} if dated else {}) | dict.fromkeys(("source", "setting", "value"), pl.String)
-        power["settings"] = pl.LazyFrame([{name: row[name] for name in schema} for row in settings], schema=schema)
+    said_of_settings, more_notes = by_time(
+        "settings", settings, dict.fromkeys(("source", "setting", "value"), pl.String)
+    )
+    power |= said_of_settings
+    notes += more_notes
     if not power:
         why = next(iter([*bad, *odd]), "none of its answers has one")
         msg = f"no power reading in it: {why}"

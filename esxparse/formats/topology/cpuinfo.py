@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.topology.facts import distinct, facts, known, nominal_mhz, size_bytes, whole
 from esxparse.recording import Note, Recording
@@ -74,7 +75,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is no processor in it.
     """
-    text = read_text(source)
+    text = without_cut_number(read_text(source))
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
         msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.facts import distinct, facts, known, whole
@@ -91,7 +92,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is nothing of a processor or of memory in it.
     """
-    text = read_text(source)
+    text = without_cut_number(read_text(source))
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text
     blocks, said, notes = forms.read_forms(before)

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.topology import processors as tables_of
 from esxparse.formats.topology.facts import facts, known, nominal_mhz, size_bytes, whole
@@ -96,7 +97,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is nothing of a processor in it.
     """
-    text = read_text(source)
+    text = without_cut_number(read_text(source))
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []

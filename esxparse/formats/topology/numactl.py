@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.text import beginning, read_text
 from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
@@ -80,7 +81,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is no node in it.
     """
-    whole_text = read_text(source)
+    whole_text = without_cut_number(read_text(source))
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
     if not nodes:
