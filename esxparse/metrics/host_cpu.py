@@ -17,6 +17,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from ._columns import names, renamed
+from ._samples import SAMPLE, placed
 
 _COUNTERS = {"used_pct": "pct_processor_time", "util_pct": "pct_util_time", "core_util_pct": "pct_core_util_time"}
 
@@ -46,7 +47,7 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
     """Say sample by sample how evenly the physical CPUs are loaded.
 
     Needs `time`, `pcpu` and the column `measure` (see `pcpu`, the function); the `_Total` row is left out.
-    Returns one row per sample that has values, in order of time, % of one PCPU in the chosen measure:
+    Returns one row per sample that has values, in order of time (several may have one), % of one PCPU in the measure:
 
     time
     pcpus         i64  number of PCPUs that have a value
@@ -66,8 +67,9 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
         raise EsxparseError(msg)
     value = pl.col(measure)
     return (
-        pcpu.filter(pl.col("pcpu").is_not_null() & value.is_not_null())
-        .group_by("time")
+        placed(pcpu, "pcpu")
+        .filter(pl.col("pcpu").is_not_null() & value.is_not_null())
+        .group_by(SAMPLE)
         .agg(
             value.len().cast(pl.Int64).alias("pcpus"),
             value.mean().alias("mean_pct"),
@@ -76,5 +78,6 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
             (value.max() - value.min()).alias("spread_pct"),
             pl.col("pcpu").filter(value == value.max()).min().alias("busiest_pcpu"),
         )
-        .sort("time")
+        .sort(SAMPLE)
+        .drop("_place")
     )

@@ -13,7 +13,7 @@ Specification, "Steady State". Outliers: B. Iglewicz and D. C. Hoaglin, "How to 
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -24,7 +24,6 @@ from ._columns import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
 DRIFT_PCT: Final = 10.0
 RANGE_PCT: Final = 20.0
@@ -55,8 +54,18 @@ def measured_span(
     '09:02:00 09:04:00'
     """
     _lengths(warmup_s, measure_s)
-    start = first + timedelta(seconds=warmup_s)
-    end = last if measure_s is None else start + timedelta(seconds=measure_s)
+    if first == last:
+        when = f"it begins and ends at {first:%H:%M:%S}"
+        msg = (
+            f"{when}: there is one sample (or one time), and an interval needs two: record longer, or widen the window"
+        )
+        raise EsxparseError(msg)
+    try:
+        start = first + timedelta(seconds=warmup_s)
+        end = last if measure_s is None else start + timedelta(seconds=measure_s)
+    except OverflowError:
+        # Further away than a date can be, so after the end of any recording.
+        start = end = datetime.max.replace(tzinfo=last.tzinfo)
     if start >= last or end > last:
         there = (last - first).total_seconds()
         wanted = f"{warmup_s:g} s of warm-up" + (f" and {measure_s:g} s measured" if measure_s is not None else "")

@@ -12,10 +12,11 @@ import polars as pl
 
 from esxparse.metrics import host_cpu, inventory, memory, network, power, scheduling, steady, storage, workload
 from esxparse.metrics._columns import names, weighted_mean
+from esxparse.metrics._samples import SAMPLE, placed
 from esxparse.metrics.units import mib_to_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     Tables = Mapping[str, pl.LazyFrame]
 
@@ -73,7 +74,8 @@ def _total(tables: Tables) -> pl.LazyFrame:
     total = pl.col("pcpu").is_null()
     if rows.select(total.any()).collect().item():
         return rows.filter(total)
-    return rows.group_by("time", maintain_order=True).agg(pl.col("used_pct", "util_pct", "core_util_pct").mean())
+    each = placed(rows, "pcpu").group_by(SAMPLE, maintain_order=True)
+    return each.agg(pl.col("used_pct", "util_pct", "core_util_pct").mean())
 
 
 def _cpu(tables: Tables) -> list[pl.LazyFrame]:
@@ -135,12 +137,17 @@ def devices(tables: Tables) -> list[pl.LazyFrame]:
     return [*found, *(tables[name] for name in (_VOLUMES,) if name in tables)]
 
 
+def _rates(levels: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
+    """Rates and latencies of all devices, each row with the sample of its time that it is of."""
+    return pl.concat([placed(storage.latency(level), "device") for level in levels])
+
+
 def _storage(tables: Tables) -> list[pl.LazyFrame]:
     levels = devices(tables)
     if not levels:
         return []
-    rows = pl.concat([storage.latency(level) for level in levels])
-    by_sample = rows.group_by("time").agg(pl.col("iops", "read_mbps", "write_mbps").sum())
+    rows = _rates(levels)
+    by_sample = rows.group_by(SAMPLE).agg(pl.col("iops", "read_mbps", "write_mbps").sum())
     iops = pl.col("iops")
     totals = by_sample.select(
         iops.mean().alias("host_iops"),
@@ -163,9 +170,16 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
         return []
     ports = network.ports(tables["network_port"])
     kind = pl.col("kind")
-    by_sample = ports.group_by("time").agg(
-        *(pl.col(name).filter(kind == "uplink").sum() for name in ("tx_mbits", "rx_mbits", "tx_packets", "rx_packets")),
-        pl.col("tx_dropped_per_s", "rx_dropped_per_s").filter(kind == "vm").sum(),
+    by_sample = (
+        placed(ports, "switch", "port_id", "client")
+        .group_by(SAMPLE)
+        .agg(
+            *(
+                pl.col(name).filter(kind == "uplink").sum()
+                for name in ("tx_mbits", "rx_mbits", "tx_packets", "rx_packets")
+            ),
+            pl.col("tx_dropped_per_s", "rx_dropped_per_s").filter(kind == "vm").sum(),
+        )
     )
     renamed = {
         "tx_mbit_per_s": "tx_mbits",
@@ -188,8 +202,8 @@ def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
     """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if levels := devices(tables):
-        rows = pl.concat([storage.latency(level).select("time", "iops") for level in levels])
-        series["host_iops"] = rows.group_by("time").agg(pl.col("iops").sum().alias("value")).sort("time")
+        by_sample = _rates(levels).group_by(SAMPLE).agg(pl.col("iops").sum().alias("value"))
+        series["host_iops"] = by_sample.sort(SAMPLE).select("time", "value")
     if "physical_cpu" in tables:
         series["host_util_pct"] = _total(tables).select("time", pl.col("util_pct").alias("value")).sort("time")
     return series

@@ -1,36 +1,71 @@
-"""A first manifest, written by looking at a directory of files: `esxparse study new`."""
+"""A first manifest, written by looking at a directory of files: `esxparse study new`.
+
+Files of one name (`static-1.csv.bz2`, `static-1.ilo.xml`) are of one run, and names of one shape make one `[[run]]`.
+A pattern is written only where it finds the files it was made of and no others; else the values of its labels are.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from itertools import product
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.registry import readers
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.studies.columns import COLUMNS
-from esxparse.studies.manifest import FILE_NAME
-from esxparse.studies.patterns import natural
+from esxparse.studies.expand import expand
+from esxparse.studies.manifest import FILE_NAME, parse
+from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural, shown
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
+
+    Roles = Mapping[str, Sequence[str]]
+    """File names by role."""
 
 _HEAD: Final = 1 << 18
 _MOST: Final = 5_000
 _TOKEN: Final = re.compile(r"\d+|[^\W\d_]+|[\W_]")
 _REPEATED: Final = frozenset({"r", "run", "rep", "repeat", "repetition", "iter", "iteration", "try"})
 _LOG: Final = re.compile(r"_(?:bw|lat|clat|slat|iops|clat_hist)(?:\.\d+)?\.log$")
-_COMMON: Final = frozenset({"hardware", "idle"})
+_ENDINGS: Final = re.compile(r"(?:\.(?:[^\W\d]+|bz2|7z|lz4))+$")
+_WILD: Final = re.compile(r"[*?]")
+_HOSTS: Final = frozenset({"hardware"})
+_SHARED: Final = _HOSTS | {"esxtop", "power", "vmx"}
+"""What one file can tell of several runs: of the host, or of all the time in which they were."""
+_FILE: Final = "file"
+_KEYS: Final = frozenset({*COLUMNS, *ROLES, _FILE, "window", "host", "values"})
+"""What no placeholder is called, for it would be no label, or another's column."""
 
 
 class Named(NamedTuple):
-    """A pattern of file names, and the values its placeholders have."""
+    """A pattern of file names, the values its placeholders have, and which they are in each name."""
 
     pattern: str
     values: dict[str, list[str]]
+    each: list[dict[str, str]]
+
+
+class Unit(NamedTuple):
+    """Files of one run: by role what stands before and after the name that they have in common."""
+
+    stem: str
+    files: dict[str, tuple[str, str]]
+
+
+class Series(NamedTuple):
+    """Runs whose files are called alike."""
+
+    files: dict[str, str]
+    """Pattern by role."""
+    named: Named
 
 
 def format_of(path: Path) -> str | None:
@@ -50,10 +85,13 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     """The files below a directory by the role each can have, and those that a study has no use for.
 
     Raises:
-        EsxparseError: It is no directory, or has too many files.
+        EsxparseError: It is no directory, has too many files, or its name is not UTF-8 text.
     """
     if not folder.is_dir():
         msg = f"{folder} is no directory: name the one that has the files of the runs"
+        raise EsxparseError(msg)
+    if shown(folder) != str(folder):
+        msg = f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it"
         raise EsxparseError(msg)
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != FILE_NAME]
     files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
@@ -64,9 +102,11 @@ def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     other = []
     for path in files:
         name = path.relative_to(folder).as_posix()
-        role = None if _LOG.search(name) else role_of(format_of(path) or "")
+        # No manifest, which is UTF-8, can name the first, and none can tell the second from a pattern.
+        nameless = shown(name) != name or _WILD.search(name)
+        role = None if nameless or _LOG.search(name) else role_of(format_of(path) or "")
         if role is None:
-            other.append(name)
+            other.append(shown(name))
         else:
             found.setdefault(role, []).append(name)
     return {role: sorted(names, key=natural) for role, names in found.items()}, other
@@ -77,8 +117,8 @@ def named(names: Sequence[str]) -> list[Named]:
 
     >>> named(["a-2vm.csv", "a-10vm.csv", "b-2vm.csv"])[0].pattern
     '{name}-{vm}vm.csv'
-    >>> named(["x/run1.csv", "x/run2.csv"])[0]
-    Named(pattern='x/run{repetition}.csv', values={'repetition': ['1', '2']})
+    >>> named(["x/run1.csv", "x/run2.csv"])[0].values
+    {'repetition': ['1', '2']}
     """
     shapes: dict[tuple[str, ...], list[list[str]]] = {}
     for name in names:
@@ -91,18 +131,21 @@ def named(names: Sequence[str]) -> list[Named]:
 def _pattern(group: Sequence[Sequence[str]]) -> Named:
     parts: list[str] = []
     values: dict[str, list[str]] = {}
+    each: list[dict[str, str]] = [{} for _ in group]
     first = group[0]
     for place, tokens in enumerate(zip(*group, strict=True)):
         different = sorted(dict.fromkeys(tokens), key=natural)
         if len(different) == 1:
-            parts.append(first[place].replace("{", "{{").replace("}", "}}"))
+            parts.append(literal(first[place]))
             continue
         name = _placeholder(first, place, numbers=all(token.isdecimal() for token in tokens))
         while name in values:
             name = f"{name}_2"
         values[name] = different
+        for known, token in zip(each, tokens, strict=True):
+            known[name] = token
         parts.append(f"{{{name}}}")
-    return Named("".join(parts), values)
+    return Named("".join(parts), values, each)
 
 
 def _placeholder(tokens: Sequence[str], place: int, *, numbers: bool) -> str:
@@ -114,7 +157,114 @@ def _placeholder(tokens: Sequence[str], place: int, *, numbers: bool) -> str:
     word = next((word for word in words if word.isascii()), "number")
     if word in _REPEATED:
         return "repetition"
-    return f"{word}_label" if word in COLUMNS or word in ROLES else word
+    return f"{word}_label" if word in _KEYS else word
+
+
+def _folder(name: str) -> str:
+    return name[: name.rfind("/") + 1]
+
+
+def _stem(name: str) -> str:
+    """A name without what tells its kind.
+
+    >>> _stem("a/static-1.csv.bz2"), _stem("a/6.5-1.ilo.xml")
+    ('a/static-1', 'a/6.5-1')
+    """
+    return _ENDINGS.sub("", name) or name
+
+
+def _units(roles: Roles) -> list[Unit]:
+    """Files that belong together: alone in a directory, or of one name in one, or in directories of one role each."""
+    left = {name: role for role, names in roles.items() for name in names}
+    inside: dict[str, set[str]] = {}
+    for name, role in left.items():
+        inside.setdefault(_folder(name), set()).add(role)
+
+    def alone(name: str) -> str | None:
+        return _folder(name)
+
+    def bare(name: str) -> str | None:
+        return PurePosixPath(_stem(name)).name if len(inside[_folder(name)]) == 1 else None
+
+    units = []
+    for key in (alone, _stem, bare):
+        for stem, names in _grouped(left, key).items():
+            # Files of a directory have it as their name, where they have no other in common.
+            named_so = key is not alone or len({_stem(name) for name in names}) > 1
+            if named_so and _are_one_run([left[name] for name in names]):
+                units.append(Unit(stem, {left[name]: _around(name, stem) for name in names}))
+                left = {name: role for name, role in left.items() if name not in names}
+    return units + [Unit(_stem(name), {role: _around(name, _stem(name))}) for name, role in left.items()]
+
+
+def _are_one_run(roles: Sequence[str]) -> bool:
+    """Whether there are several files, each for another purpose, and no two load generators."""
+    return len(roles) > 1 and len(set(roles)) == len(roles) and len(WORKLOADS & set(roles)) <= 1
+
+
+def _grouped(names: Iterable[str], key: Callable[[str], str | None]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        found = key(name)
+        if found is not None:
+            groups.setdefault(found, []).append(name)
+    return groups
+
+
+def _around(name: str, stem: str) -> tuple[str, str]:
+    at = name.rfind(stem) if not name.startswith(stem) else 0
+    return name[:at], name[at + len(stem) :]
+
+
+def _series(units: Iterable[Unit]) -> list[Series]:
+    """Units of one shape together, each as patterns."""
+    alike: dict[tuple[tuple[str, tuple[str, str]], ...], list[str]] = {}
+    for unit in units:
+        alike.setdefault(tuple(unit.files.items()), []).append(unit.stem)
+    return [
+        Series({role: literal(before) + one.pattern + literal(after) for role, (before, after) in files}, one)
+        for files, stems in alike.items()
+        for one in named(sorted(stems, key=natural))
+    ]
+
+
+def _is_exact(series: Series, folder: Path) -> bool:
+    """Whether its patterns find the files they were made of, read as they were, and no others."""
+    wanted = sorted(series.named.each, key=str)
+    return all(
+        sorted((known for known, _ in matches(pattern, folder)), key=str) == wanted for pattern in series.files.values()
+    )
+
+
+def _value(name: str, text: str, texts: Sequence[str]) -> str:
+    """A label as TOML."""
+    return str(int(text)) if name == "repetition" or are_numbers(texts) else _quoted(text)
+
+
+def _rows(series: Series, folder: Path) -> list[dict[str, str]]:
+    """The `[[run]]` tables of a series: one with patterns, one with lists of values, or one for each run."""
+    values, each = series.named.values, series.named.each
+    files = {role: _quoted(pattern) for role, pattern in series.files.items()}
+    if not values or _is_exact(series, folder):
+        return [files]
+    as_written = all(text == str(int(text)) for texts in values.values() if are_numbers(texts) for text in texts)
+    if as_written and len(each) == len(list(product(*values.values()))):
+        lists = {name: f"[{', '.join(_value(name, text, texts) for text in texts)}]" for name, texts in values.items()}
+        return [lists | files]
+    return [
+        {name: _value(name, text, values[name]) for name, text in known.items()}
+        | {role: _quoted(filled(pattern, known)) for role, pattern in series.files.items()}
+        for known in each
+    ]
+
+
+def _called(series: Sequence[Series]) -> list[str]:
+    """What tells the runs of one series from those of others: the name of their files."""
+    stems = [broad(one.named.pattern) for one in series]
+    if len(set(stems)) == len(stems) and not {"", "*"} & set(stems):
+        return stems
+    found = [broad(next(iter(one.files.values()))) for one in series]
+    return [name if found.count(name) == 1 else f"{name} ({at + 1})" for at, name in enumerate(found)]
 
 
 def draft(folder: Path) -> tuple[str, list[str]]:
@@ -127,44 +277,77 @@ def draft(folder: Path) -> tuple[str, list[str]]:
     if not roles:
         msg = f"{folder} has no file that a study is made of (captures, results of load generators, power readings)"
         raise EsxparseError(msg)
-    patterns = [(role, one) for role, names in roles.items() for one in named(names)]
-    blocks: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for text in (_by_name(folder, roles), _one_by_one(folder, roles)):
+        if _finds_each_once(text, folder, roles):
+            break
+    return text, other
+
+
+def _by_name(folder: Path, roles: Roles) -> str:
+    units = _units(roles)
+    single = [unit for unit in units if len(unit.files) == 1 and all(len(roles[role]) == 1 for role in unit.files)]
+    for kinds in (_SHARED, _HOSTS):
+        common = [unit for unit in single if kinds >= set(unit.files)]
+        series = _series(unit for unit in units if unit not in common)
+        if series and (kinds == _HOSTS or len(series) == 1):
+            break
+    else:
+        common, series = [], _series(units)
     values: dict[str, list[str]] = {}
-    varied = any(one.values for _, one in patterns)
-    common = {role: one.pattern for role, one in patterns if not one.values and (varied or role in _COMMON)}
-    common = {role: pattern for role, pattern in common.items() if len(roles[role]) == 1}
-    for role, one in patterns:
-        if role in common:
-            continue
-        group = blocks.setdefault(tuple(one.values), [{}])
-        if role in group[-1]:
-            group.append({})
-        group[-1][role] = one.pattern
-        for name, found in one.values.items():
+    for one in series:
+        for name, found in one.named.values.items():
             values[name] = sorted({*values.get(name, []), *found}, key=natural)
-    rows = [row for group in blocks.values() for row in group] or [{}]
-    return "\n".join(_lines(folder, rows, common, values)) + "\n", other
+    rows = []
+    for one, called in zip(series, _called(series), strict=True):
+        told = {_FILE: _quoted(called)} if len(series) > 1 else {}
+        rows += [told | row for row in _rows(one, folder)]
+    if len(series) > 1:
+        values[_FILE] = _called(series)
+    shared = {role: _quoted(pattern) for one in _series(common) for role, pattern in one.files.items()}
+    return _text(folder, rows, shared, values)
+
+
+def _one_by_one(folder: Path, roles: Roles) -> str:
+    """Each file a run of its own, where names are such that nothing can be made of them."""
+    files = [(role, name) for role, names in roles.items() for name in names]
+    rows = [{_FILE: _quoted(name), role: _quoted(literal(name))} for role, name in files]
+    return _text(folder, rows, {}, {_FILE: [name for _, name in files]})
+
+
+def _finds_each_once(text: str, folder: Path, roles: Roles) -> bool:
+    manifest, wrong = parse(text, folder / FILE_NAME)
+    runs = expand(manifest)
+    found = Counter((role, name) for run in runs for role, files in run.files.items() for name in files.names)
+    shared = {role for role, names in roles.items() if len(names) == 1}
+    return (
+        not wrong
+        and not any(run.problems for run in runs)
+        and set(found) == {(role, name) for role, names in roles.items() for name in names}
+        and all(count == 1 or role in shared for (role, _), count in found.items())
+    )
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    # TOML takes no DEL as it is, which JSON does.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _lines(
-    folder: Path, rows: Iterable[dict[str, str]], common: dict[str, str], values: dict[str, list[str]]
-) -> list[str]:
+def _text(
+    folder: Path, rows: Sequence[Mapping[str, str]], common: Mapping[str, str], values: Mapping[str, Sequence[str]]
+) -> str:
     labels = [name for name in values if name != "repetition"]
-    axis = [name for name in labels if all(value.isdecimal() for value in values[name])]
-    texts = [name for name in labels if name not in axis]
-    lines = [f"title = {_quoted(folder.resolve().name)}"]
+    texts = [name for name in labels if not are_numbers(values[name])]
+    # A run is divided by the baseline that is alike in all but the label that the baseline is told by.
+    axis = [name for name in labels if name not in texts] + texts[1:]
+    lines = [f"title = {_quoted(shown(folder.resolve().name))}"]
     lines += [f"axis = {json.dumps(axis, ensure_ascii=False)}"] if axis else ['# axis = ["vms"]   # what is swept']
     if texts:
-        lines.append(f"# which runs the others are compared with; {texts[0]} is one of: {', '.join(values[texts[0]])}")
+        choice = ", ".join(_quoted(value)[1:-1] for value in values[texts[0]])
+        lines.append(f"# which runs the others are compared with; {texts[0]} is one of: {choice}")
         lines.append(f"baseline = {{ {texts[0]} = {_quoted(values[texts[0]][0])} }}")
     else:
         lines.append('# baseline = { filter = "default" }   # which runs the others are compared with')
-    roles = {role for row in rows for role in row} | set(common)
-    generator = next(iter(sorted(WORKLOADS & roles)), "fio")
+    generator = next(iter(sorted(WORKLOADS & {key for row in rows for key in row})), "fio")
     lines += [
         "",
         "[window]   # the measured part of each run; all of it where nothing is said",
@@ -179,10 +362,10 @@ def _lines(
     ]
     if common:
         lines += ["", "[files]   # files that all runs share"]
-        lines += [f"{role} = {_quoted(pattern)}" for role, pattern in common.items()]
+        lines += [f"{role} = {pattern}" for role, pattern in common.items()]
     for row in rows:
-        lines += ["", "[[run]]", *(f"{role} = {_quoted(pattern)}" for role, pattern in row.items())]
-    return lines
+        lines += ["", "[[run]]", *(f"{key} = {value}" for key, value in row.items())]
+    return "\n".join(lines) + "\n"
 
 
 def write(folder: Path) -> tuple[Path, list[str]]:
@@ -197,7 +380,8 @@ def write(folder: Path) -> tuple[Path, list[str]]:
         raise EsxparseError(msg)
     text, other = draft(folder)
     try:
-        path.write_text(text, encoding="utf-8")
+        with whole_file(path) as file:
+            file.write(text.encode())
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror}"
         raise EsxparseError(msg) from None

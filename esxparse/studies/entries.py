@@ -12,6 +12,7 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.window import moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
+from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
 _FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib")
 _WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes")
 _TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
+_ORDERS: Final = ("mdy", "dmy", "ymd")
 _NEGATIVE = "-"
+_LONGEST_S: Final = 10 * 366 * 86400.0
+"""Ten years: no recording is longer, and what is added to its times is still a time."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,13 @@ def offset(text: Any) -> timedelta:
     Raises:
         EsxparseError: It is none.
     """
-    if isinstance(text, int | float) and not isinstance(text, bool) and math.isfinite(text):
+    if _is_number(text) and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
         msg = f"clock {text!r} is no length of time: write it as -2h, 90s or +30m"
         raise EsxparseError(msg)
     sign = -1 if text.startswith(_NEGATIVE) else 1
-    return sign * (period(text.lstrip("+-") or "?", "clock") or timedelta(0))
+    return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
 
 
 def _seconds(value: Any, name: str) -> float:
@@ -80,15 +84,37 @@ def _seconds(value: Any, name: str) -> float:
     Raises:
         EsxparseError: It is none.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+    if _is_number(value) and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
         msg = f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h"
         raise EsxparseError(msg)
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
-    length = period(value or "?", name)
-    return length.total_seconds() if length else 0.0
+    return _length(value, name)
+
+
+def _length(text: str, name: str) -> float:
+    """Seconds of a length of time that is written with its unit.
+
+    Raises:
+        EsxparseError: It is none, or longer than any recording.
+    """
+    try:
+        length = period(text or "?", name) or timedelta(0)
+    except OverflowError:
+        length = timedelta.max
+    if length.total_seconds() > _LONGEST_S:
+        msg = f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h"
+        raise EsxparseError(msg)
+    return length.total_seconds()
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number that a column holds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value in INT64 if isinstance(value, int) else math.isfinite(value)
 
 
 def _time(value: Any, name: str) -> datetime | None:
@@ -97,7 +123,11 @@ def _time(value: Any, name: str) -> datetime | None:
     if not isinstance(value, str | datetime):
         msg = f"{name} {value!r} is no time: write it as 2026-03-11T09:02 (UTC)"
         raise EsxparseError(msg)
-    return moment(value, name)
+    try:
+        return moment(value, name)
+    except OverflowError:
+        msg = f"{name} {value!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
+        raise EsxparseError(msg) from None
 
 
 def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *path: str | int) -> WindowSpec:
@@ -115,7 +145,7 @@ def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *p
         if key not in _WINDOW:
             wrong.add(f"unknown key {key!r}{nearest(key, _WINDOW)}", *path, key)
         elif key == "span":
-            if value not in WORKLOADS:
+            if not isinstance(value, str) or value not in WORKLOADS:
                 wrong.add(
                     f"span {value!r} is no load generator: choose from {', '.join(sorted(WORKLOADS))}", *path, key
                 )
@@ -160,7 +190,7 @@ def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> d
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return _is_number(value) and value > 0
 
 
 def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> dict[str, float]:
@@ -178,7 +208,9 @@ def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str |
             wrong.add(
                 f"{key!r} is a column of the results that is not measured: give the figure another name", *path, key
             )
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        elif not key[:1].isalpha():
+            wrong.add(f"{key!r} is no name of a figure: let it begin with a letter", *path, key)
+        elif not _is_number(value):
             wrong.add(f"{key} is {value!r}: figures are numbers", *path, key)
         else:
             figures[key] = float(value)
@@ -207,8 +239,9 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
         wrong.add(f"sensor is {sensor!r}: give its name", *path, "sensor")
     pcpus = options.get("pcpus", [])
     pcpus = pcpus if isinstance(pcpus, list) else [pcpus]
-    if not all(type(one) is int and one >= 0 for one in pcpus):
+    if not all(type(one) is int and one in INT64 and one >= 0 for one in pcpus):
         wrong.add(f"pcpus is {pcpus!r}: give the number of a PCPU, or a list of them", *path, "pcpus")
+    _opening(options, wrong, path)
     clock = timedelta(0)
     try:
         clock = offset(options.get("clock", 0))
@@ -218,3 +251,19 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
         return None
     opening = {key: options[key] for key in _OPENING if key in options}
     return FileSpec(tuple(patterns), several, opening, test, sensor, tuple(pcpus), clock, wrong.line(*path))
+
+
+def _opening(options: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> None:
+    """Complains of options of `esxparse.open` that it would not understand, or not look at."""
+    for key in _OPENING:
+        value = options.get(key)
+        if value is None:
+            continue
+        if key == "segment":
+            if type(value) is not int or value < 1:
+                wrong.add(f"segment is {value!r}: give its number, from 1", *path, key)
+        elif key == "date_order":
+            if value not in _ORDERS:
+                wrong.add(f"date_order is {value!r}: choose from {', '.join(_ORDERS)}", *path, key)
+        elif not isinstance(value, str) or not value:
+            wrong.add(f"{key} is {value!r}: give its name", *path, key)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import EsxparseError
 from esxparse.recording import Note
 from esxparse.studies import patterns
+from esxparse.studies.patterns import shown
+from esxparse.studies.roles import ONE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,6 +48,8 @@ class Run:
     host: Mapping[str, Any]
     values: Mapping[str, float]
     problems: tuple[Note, ...] = ()
+    unusable: bool = False
+    """Whether its entry in the manifest holds a mistake: nobody knows what it asks for, and nothing is computed."""
 
     def __str__(self) -> str:
         """What messages call it."""
@@ -76,12 +80,14 @@ def _of_spec(spec: RunSpec, folder: Path) -> Iterator[Run]:
         try:
             yield from _of_labels(spec, labels, folder)
         except EsxparseError as error:
-            yield _run(spec, labels, {}, (Note(str(error), spec.line, severity="warning"),))
+            run = _run(spec, labels, {}, (Note(str(error), spec.line, severity="warning"),))
+            yield replace(run, unusable=True)
 
 
 def _run(spec: RunSpec, labels: Mapping[str, Any], files: Mapping[str, RunFiles], problems: Iterable[Note]) -> Run:
     window, host, figures = spec.window, spec.host, spec.values
-    return Run(0, spec.line, labels, 1, files, window, host, figures, (*spec.problems, *problems))
+    told = (*spec.problems, *problems)
+    return Run(0, spec.line, labels, 1, files, window, host, figures, told, unusable=bool(spec.problems))
 
 
 def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterator[Run]:
@@ -97,8 +103,12 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterat
         for role, options in looked.items():
             entry = spec.files[role]
             paths = [path for known, path in options if all(found.get(name) == text for name, text in known.items())]
-            if not paths or (len(paths) > 1 and not entry.several):
+            if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
                 problems.append(_unclear(role, asked[role], paths, folder, entry))
+                continue
+            if odd := [path for path in paths if shown(path) != str(path)]:
+                message = f"{role}: the name of {shown(odd[0])} is not UTF-8 text: rename it"
+                problems.append(Note(message, entry.line, severity="warning"))
                 continue
             test = entry.test
             if isinstance(test, str):
@@ -111,7 +121,7 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterat
 
 def _name(path: str | Path, folder: Path) -> str:
     inside = isinstance(path, Path) and path.is_relative_to(folder)
-    return path.relative_to(folder).as_posix() if isinstance(path, Path) and inside else str(path)
+    return shown(path.relative_to(folder).as_posix() if isinstance(path, Path) and inside else path)
 
 
 def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[tuple[dict[str, str], str | Path]]:
@@ -129,7 +139,11 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
                 found.append(({}, path))
             continue
         for known, path in patterns.matches(pattern, folder):
-            kept = {name: text for name, text in known.items() if not (several and name.startswith(patterns.WILDCARD))}
+            kept = {
+                name: shown(text)
+                for name, text in known.items()
+                if not (several and name.startswith(patterns.WILDCARD))
+            }
             found.append((kept, path))
     return found
 
@@ -160,18 +174,21 @@ def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list
 def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> int | str:
     """A label found in file names: a whole number where all that were found are."""
     others = {known[name] for options in looked for known, _ in options if name in known}
-    return int(text) if all(other.isdecimal() and other.isascii() for other in others) else text
+    return int(text) if patterns.are_numbers(others) else text
 
 
 def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec) -> Note:
-    shown = ", ".join(asked)
+    wanted = ", ".join(asked)
     if paths:
-        message = (
-            f"{role} = {shown!r} finds {len(paths)} files for one run, {Path(paths[0]).name} the first; "
-            f'if all belong to the run, write {role} = ["{asked[0]}"]'
+        todo = (
+            f'a run has one of these; for a run of each, write {role} = "{asked[0]}", not a list'
+            if role in ONE_FILE
+            else f'if all belong to the run, write {role} = ["{asked[0]}"]'
         )
+        first = shown(Path(paths[0]).name)
+        message = f"{role} = {wanted!r} finds {len(paths)} files for one run, {first} the first; {todo}"
     elif any(patterns.unknown(pattern) for pattern in asked):
-        message = f"{role} = {shown!r} finds no file in {folder}: check the pattern"
+        message = f"{role} = {wanted!r} finds no file in {shown(folder)}: check the pattern"
     else:
-        message = f"{role}: there is no file {shown} in {folder}"
+        message = f"{role}: there is no file {wanted} in {shown(folder)}"
     return Note(message, entry.line, severity="warning")

@@ -88,12 +88,18 @@ def _fio_span(rec: Recording) -> tuple[datetime, datetime] | None:
     if "jobs" in rec:
         found = (
             rec["jobs"]
-            .select(pl.col("start").min(), pl.col("end").max(), pl.col("runtime_s").max().alias("length"))
+            .select(
+                pl.col("start").min(),
+                # Jobs of one group may begin at different times; `end` is when all groups were done.
+                (pl.col("start") + pl.duration(microseconds=pl.col("runtime_s") * 1e6)).max().alias("stop"),
+                pl.col("end").max(),
+                pl.col("runtime_s").max().alias("length"),
+            )
             .collect()
             .row(0, named=True)
         )
-        if found["start"] and found["length"]:
-            return found["start"], found["start"] + timedelta(seconds=found["length"])
+        if found["start"] and found["stop"] and found["length"]:
+            return found["start"], found["stop"]
         return _backwards(found["end"], found["length"])
     if "series" in rec and "time" in rec["series"].collect_schema():
         first, last = rec["series"].select(pl.col("time").min(), pl.col("time").max().alias("last")).collect().row(0)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,10 +19,11 @@ from esxparse.recording import Note
 from esxparse.studies import lines as toml_lines
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
+from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from esxparse.studies.lines import Path as Place
 
@@ -103,6 +105,10 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         "window": window_of(_table(data, "window", wrong), WindowSpec(), wrong, "window"),
         "host": facts_of(_table(data, "host", wrong), wrong, "host"),
     }
+    for name in shared["labels"]:
+        if name in ROLES or name in _RUN[:3]:
+            # In a [[run]] it is no label, and this one would be lost there.
+            wrong.add(f"{name!r} is no label but a key of [[run]]: give the label another name", "labels", name)
     for role in shared["files"]:
         if role not in ROLES:
             wrong.add(f"unknown kind of file {role!r}{nearest(role, ROLES)}", "files", role)
@@ -112,13 +118,16 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         rows = []
     elif not rows:
         wrong.add("the study has no runs: add a [[run]] with its labels and files")
-    runs = tuple(
-        _run(row, place, shared, {*axis, *baseline} - set(shared["labels"]), wrong.lines)
-        for place, row in enumerate(rows)
+    runs = _told_apart(
+        [
+            _run(row, place, shared, {*axis, *baseline} - set(shared["labels"]), wrong.lines)
+            for place, row in enumerate(rows)
+        ],
+        wrong.lines,
     )
     manifest = Manifest(
         path=path,
-        title=_text(data, "title", path.parent.name or path.stem, wrong),
+        title=_text(data, "title", shown(path.parent.name or path.stem), wrong),
         description=_text(data, "description", "", wrong),
         axis=axis,
         baseline=baseline,
@@ -161,11 +170,12 @@ def examine(where: str | Path) -> tuple[Manifest, Complaints]:
     return parse(text, path)
 
 
-def _table(data: Mapping[str, Any], key: str, wrong: Complaints) -> dict[str, Any]:
+def _table(data: Mapping[str, Any], key: str, wrong: Complaints, *above: str | int) -> dict[str, Any]:
     found = data.get(key, {})
     if isinstance(found, dict):
         return found
-    wrong.add(f"{key} is a table: write [{key}] above its keys, not {key} = {found!r}", key)
+    named = f"run.{key}" if above else key
+    wrong.add(f"{key} is a table: write [{named}] above its keys, not {key} = {found!r}", *above, key)
     return {}
 
 
@@ -195,6 +205,8 @@ def _baseline(found: Any, wrong: Complaints) -> dict[str, Any]:
 def _is_label(value: Any) -> bool:
     if isinstance(value, float) and not math.isfinite(value):
         return False
+    if isinstance(value, int) and value not in INT64:
+        return False
     return isinstance(value, str | int | float | bool) or (isinstance(value, date) and not isinstance(value, datetime))
 
 
@@ -216,19 +228,53 @@ def _run(
     for role, entry in (entries | {name: row[name] for name in row if name in ROLES}).items():
         place_of = (*top, role) if role in row else ("files", role)
         found = file_of(role, entry, shared["files"].get(role, {}), wrong, place_of)
-        files |= {role: found} if found else {}
-    values = figures_of(_table(row, "values", wrong), wrong, (*top, "values"))
+        if found and (taken := _taken(found, labels)):
+            wrong.add(
+                f"{role}: {{{taken}}} would be a label with the name of a column of the results: rename it",
+                *place_of,
+            )
+        else:
+            files |= {role: found} if found else {}
+    values = figures_of(_table(row, "values", wrong, *top), wrong, (*top, "values"))
     if not files and not values and not wrong:
         wrong.add("this run has no files and no [run.values]: there is nothing to compute", *top)
     return RunSpec(
         line=toml_lines.line_of(lines, *top),
         labels=labels,
         files=files,
-        window=window_of(_table(row, "window", wrong), shared["window"], wrong, *top, "window"),
-        host={**shared["host"], **facts_of(_table(row, "host", wrong), wrong, *top, "host")},
+        window=window_of(_table(row, "window", wrong, *top), shared["window"], wrong, *top, "window"),
+        host={**shared["host"], **facts_of(_table(row, "host", wrong, *top), wrong, *top, "host")},
         values=values,
         problems=tuple(wrong),
     )
+
+
+def _taken(entry: FileSpec, labels: Mapping[str, Any]) -> str | None:
+    """A label that file names would tell and that has the name of a column of the results."""
+    found = (name for name in _placeholders(entry) if name not in {_OUR_LABEL, *labels})
+    return next((name for name in found if name in COLUMNS), None)
+
+
+def _placeholders(entry: FileSpec) -> Iterator[str]:
+    for pattern in entry.patterns:
+        with suppress(EsxparseError):  # what is wrong with a pattern is said where it is filled
+            yield from unknown(pattern)
+
+
+def _told_apart(runs: Sequence[RunSpec], lines: Mapping[Place, int]) -> tuple[RunSpec, ...]:
+    """The runs without figures that are called as a label of any run is: they would be two columns of one name."""
+    labels = {name for run in runs for name in run.labels}
+    labels |= {name for run in runs for entry in run.files.values() for name in _placeholders(entry)}
+    apart = []
+    for place, run in enumerate(runs):
+        wrong = Complaints(lines)
+        for name in sorted(labels & set(run.values)):
+            wrong.add(
+                f"the figure {name!r} has the name of a label: give one of them another", "run", place, "values", name
+            )
+        left = {name: value for name, value in run.values.items() if name not in labels}
+        apart.append(replace(run, values=left, problems=(*run.problems, *wrong)))
+    return tuple(apart)
 
 
 def _names_file(entry: Any) -> bool:
@@ -239,10 +285,13 @@ def _names_file(entry: Any) -> bool:
 def _label(name: str, value: Any, wrong: Complaints, path: Sequence[str | int]) -> dict[str, tuple[Any, ...]]:
     """One label with its values; none where they are no label."""
     values = value if isinstance(value, list) else [value]
-    if name in COLUMNS and name != _OUR_LABEL:
-        wrong.add(f"the label {name!r} has the name of a column of the results: give it another", *path)
+    if not name or (name in COLUMNS and name != _OUR_LABEL):
+        what = "the name of a column of the results" if name else "no name"
+        wrong.add(f"the label {name!r} has {what}: give it another", *path)
     elif isinstance(value, dict):
         wrong.add(f"{name!r} is a table: labels are text, numbers or lists of them{nearest(name, _RUN)}", *path)
+    elif any(isinstance(one, int) and one not in INT64 for one in values):
+        wrong.add(f"the label {name!r} is {value!r}: no column holds whole numbers of so many digits", *path)
     elif not values or not all(_is_label(one) for one in values):
         wrong.add(f"the label {name!r} is {value!r}: write text, a number, or a list of them", *path)
     elif name == _OUR_LABEL and not all(type(one) is int for one in values):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -12,17 +12,21 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.registry import open_recording, opening_options
 from esxparse.formats.window import EVERYTHING
 from esxparse.studies import capture, facts, fio_logs, loads
+from esxparse.studies.entries import WindowSpec
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.window import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
 
     Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
     """By role the files that were opened last, with what was asked for, and their recordings."""
+
+CUT: Final = frozenset({"power", "packets"})
+"""Files beside the capture and the load generator that are cut to the measured span."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Opened:
     tables: Mapping[str, pl.LazyFrame] = field(default_factory=dict)
     """Those of the capture, cut to the measured span."""
     span: Span | None = None
+    left: WindowSpec | None = None
+    """The window of the run where `span` is not it: what is left to do for files that can be cut by themselves."""
+    lost: bool = False
+    """Whether the window could not be applied to what it is counted by: which part of other files counts is unknown."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
     """What the run lacks, and why."""
@@ -53,6 +61,8 @@ def collected(gaps: list[str]) -> Iterator[None]:
         yield
     except (EsxparseError, OSError) as error:
         gaps.append(str(error))
+    except OverflowError:
+        gaps.append("a length of time puts the measured span beyond the year 9999: change window or clock")
     except pl.exceptions.PolarsError as error:
         gaps.append(f"it could not be computed: {str(error).splitlines()[0]}")
 
@@ -68,6 +78,23 @@ def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
         kept.pop(role, None)
         kept[role] = asked, _recordings(role, files)
     return kept[role][1]
+
+
+def recording(role: str, files: RunFiles, kept: Kept) -> Recording:
+    """The recording of a role that has one file.
+
+    Raises:
+        EsxparseError: There are several files, or it cannot be read.
+    """
+    if len(files.paths) != 1:
+        msg = f"{role} takes one file for each run, and {len(files.paths):,} are given: keep one, or make a run of each"
+        raise EsxparseError(msg)
+    return recordings(role, files, kept)[0]
+
+
+def warned(recs: Iterable[Recording]) -> list[str]:
+    """What recordings say could not be used, each with its file."""
+    return [f"{rec.source}: {note}" for rec in recs for note in rec.notes if note.severity == "warning"]
 
 
 def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
@@ -92,6 +119,8 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
 def open_run(run: Run, kept: Kept) -> Opened:
     """Opens what the measured span and the host facts need, and finds both."""
     gaps = [str(problem) for problem in run.problems]
+    if run.unusable:
+        return Opened(run, {}, gaps=tuple(gaps), kept=kept)
     found: dict[str, tuple[Recording, ...]] = {}
     with collected(gaps):
         found |= _loads(run, kept)
@@ -101,34 +130,45 @@ def open_run(run: Run, kept: Kept) -> Opened:
             found["hardware"] = recordings("hardware", run.files["hardware"], kept)
             told += [("hardware", facts.of_hardware(rec)) for rec in found["hardware"]]
     tables: dict[str, pl.LazyFrame] = {}
+    own: Span | None = None
     span: Span | None = None
     with collected(gaps):
-        span = _own_span(run, found)
+        own = _own_span(run, found)
     if "esxtop" in run.files:
         with collected(gaps):
-            (rec,) = recordings("esxtop", run.files["esxtop"], kept)
-            own = facts.of_capture(rec)
+            rec = recording("esxtop", run.files["esxtop"], kept)
+            shown = facts.of_capture(rec)
             # What P-states tell of the frequency is an inference; what a file on the hardware says is not.
-            inferred = {name: own.pop(name) for name in ("mhz",) if name in own}
-            told = [("esxtop", own), *told, ("the P-states in esxtop", inferred)]
+            inferred = {name: shown.pop(name) for name in ("mhz",) if name in shown}
+            told = [("esxtop", shown), *told, ("the P-states in esxtop", inferred)]
             found["esxtop"] = (rec,)
             meta = rec.meta
             # Where the files that should tell the span are not right, that was said.
-            if not (run.window.span and span is None and gaps):
-                span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), span)
+            if not (run.window.span and own is None and gaps):
+                span = measured(run.window, meta["start"], meta["end"], meta.get("interval"), own)
                 tables = _cut(rec, span)
-    elif span is not None and any(map(fio_logs.has_logs, found.get("fio", ()))):
+    elif own is not None and _counts_from(run, found):
         with collected(gaps):
-            span = measured(run.window, span.start, span.end, None, span, of="the run of fio")
+            of = next(f"the run of {role}" for role in found if role in WORKLOADS)
+            span = measured(run.window, own.start, own.end, None, own, of=of)
+    left = run.window if span is None and run.window != WindowSpec() else None
+    lost = left is not None and ("esxtop" in run.files or (own is not None and _counts_from(run, found)))
+    if span is None and not lost:
+        span = own
     known, against = facts.together([*told, ("the manifest", run.host)])
-    notes = [
-        f"{rec.source}: {note}"
-        for group in found.values()
-        for rec in group
-        for note in rec.notes
-        if note.severity == "warning"
-    ]
-    return Opened(run, found, tables, span, known, tuple(gaps), tuple(against), tuple(notes), kept)
+    notes = warned(rec for group in found.values() for rec in group)
+    return Opened(run, found, tables, span, left, lost, known, tuple(gaps), tuple(against), tuple(notes), kept)
+
+
+def _counts_from(run: Run, found: Mapping[str, Sequence[Recording]]) -> bool:
+    """Whether, without a capture, the window is counted from the load generator's own run.
+
+    It is for logs of fio, and for the files beside its results unless the window says itself from when to when.
+    """
+    window = run.window
+    counted = window != WindowSpec() and not window.start and not window.end
+    beside = counted and not CUT.isdisjoint(run.files)
+    return beside or any(map(fio_logs.has_logs, found.get("fio", ())))
 
 
 def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
@@ -180,6 +220,8 @@ def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
 def try_others(run: Run, kept: Kept) -> list[str]:
     """What is wrong with the files that `open_run` leaves: power readings, events, benchmarks."""
     gaps: list[str] = []
+    if run.unusable:
+        return gaps
     for role, files in run.files.items():
         if role not in WORKLOADS | {"esxtop", "hardware"}:
             with collected(gaps):

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 _WILD: Final = re.compile(r"([*?])")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 WILDCARD: Final = "*"
 """What the names of wildcards begin with: `*1` is the first of a pattern."""
+INT64: Final = range(-(1 << 63), 1 << 63)
+"""The whole numbers that a column holds."""
 
 
 def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
@@ -47,7 +49,7 @@ def filled(pattern: str, labels: Mapping[str, Any]) -> str:
     """
     parts = []
     for text, name, spec in _pieces(pattern):
-        parts.append(text.replace("{", "{{").replace("}", "}}"))
+        parts.append(literal(text))
         if name is None:
             continue
         if name not in labels:
@@ -58,7 +60,7 @@ def filled(pattern: str, labels: Mapping[str, Any]) -> str:
         except (ValueError, TypeError) as error:
             msg = f"pattern {pattern!r}: {name} is {labels[name]!r}: {error}"
             raise EsxparseError(msg) from None
-        parts.append(value.replace("{", "{{").replace("}", "}}"))
+        parts.append(literal(value))
     return "".join(parts)
 
 
@@ -100,14 +102,27 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
+def literal(text: str) -> str:
+    """The pattern that stands for this text."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def broad(pattern: str) -> str:
+    """The pattern with a wildcard for each placeholder, or for several that touch.
+
+    >>> broad("{filter}-{vms:02d}vm-?.csv")
+    '*-*vm-?.csv'
+    """
+    return re.sub(r"\*+", "*", "".join(text + ("*" if name else "") for text, name, _ in _pieces(pattern)))
+
+
 def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
     """The files below `folder` that a pattern finds, with what its placeholders and wildcards stand for, in order.
 
     Where a name can be read in several ways, the first placeholder takes most: `a-b-2` by `{name}-{vms}` is `a-b`, `2`.
     """
     expression = _expression(pattern)
-    broad = "".join(text + ("*" if name else "") for text, name, _ in _pieces(pattern))
-    parts = re.split(r"(?<=/)", broad)
+    parts = re.split(r"(?<=/)", broad(pattern))
     fixed = 0
     while fixed < len(parts) - 1 and not _WILD.search(parts[fixed]):
         fixed += 1
@@ -121,6 +136,24 @@ def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
             named = {name.replace("_wild", WILDCARD): text for name, text in match.groupdict().items()}
             found.append((named, path))
     return found
+
+
+def shown(name: object) -> str:
+    r"""A file name as text: bytes that are no UTF-8 are written out, for no table, page or terminal takes them.
+
+    >>> shown("a-\udcff.csv")
+    'a-\\xff.csv'
+    """
+    return str(name).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def are_numbers(texts: Iterable[str]) -> bool:
+    """Whether all of them are whole numbers that a column holds.
+
+    >>> are_numbers(["2", "16"]), are_numbers(["4", "64k"]), are_numbers(["9" * 19])
+    (True, False, False)
+    """
+    return all(text.isdecimal() and text.isascii() and int(text) in INT64 for text in texts)
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:

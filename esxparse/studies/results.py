@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -9,43 +11,116 @@ import polars as pl
 from esxparse.counters.naming import column_name
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, hardware_events, io_profile, power_join
+from esxparse.studies import power_cut
+from esxparse.studies.window import Span, measured
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from datetime import timedelta
 
     from esxparse.recording import Recording
-    from esxparse.studies.window import Span
+    from esxparse.studies.entries import WindowSpec
+
+    Figures = dict[str, Any]
 
 _NAMED: Final = 5
 _UNITS: Final = {"1": "", "%": "pct", "usec/KB": "us/KB"}
 
 
-def meter(
-    rec: Recording, capture: Recording | None, span: Span | None, sensor: str | None, clock: timedelta
-) -> tuple[dict[str, Any], list[str]]:
-    """Mean power and energy over the span, by one sensor of a meter; and what is to be said of it.
+@dataclass(frozen=True)
+class Meter:
+    """The readings of a power meter, and how they are taken."""
+
+    rec: Recording
+    sensor: str | None = None
+    clock: timedelta = timedelta(0)
+    """What is added to its times to have the capture's."""
+
+
+def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[str]]:
+    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it.
 
     Raises:
         EsxparseError: No reading is in the span.
     """
-    if capture is None or span is None:
-        found, used = _readings(rec, span, sensor, clock)
-        told = []
-    else:
-        joined = power_join.join_power(capture, rec, sensor=sensor, offset=clock)
-        rows = joined.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
-        row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
-        if not row["interval_s"]:
-            msg = f"{rec.source} has no readings that cover an interval of the measured span"
+    rec = meter.rec
+    laid = power_join.join_power(capture, rec, sensor=meter.sensor, offset=meter.clock)
+    rows = laid.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
+    row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
+    if not row["interval_s"]:
+        msg = f"{rec.source} has no readings that cover an interval of the measured span"
+        raise EsxparseError(msg)
+    told = [str(note) for note in laid.notes if note.severity == "warning"]
+    found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
+    return found | {"watts_from": rec.format}, told + _choice(meter, laid.sensor)
+
+
+def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[Figures, list[str]]:
+    """Mean power and energy by the sensor with most readings, without a capture beside them.
+
+    Args:
+        meter: The readings.
+        span: What is measured, where another file tells it.
+        window: What is measured, counted by the readings; it goes before `span`.
+
+    Raises:
+        EsxparseError: There is no such sensor, no reading is in the span, or the window is not within the readings.
+    """
+    rec, table = meter.rec, _system(meter.rec)
+    there = table.collect_schema().names()
+    if meter.sensor is not None and "sensor" in there:
+        known = _sensors(rec)
+        if meter.sensor not in known:
+            shown = ", ".join(map(repr, known[:_NAMED]))
+            msg = f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}"
             raise EsxparseError(msg)
-        found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
-        used = joined.sensor
-        told = [str(note) for note in joined.notes if note.severity == "warning"]
-    if sensor is None:
-        others = [name for name in _sensors(rec) if name != used]
-        told += [f"power is that of {used!r}; sensor = ... beside its file chooses {', '.join(others)}"] * bool(others)
-    return found | {"watts_from": rec.format}, told
+        table = table.filter(pl.col("sensor") == meter.sensor)
+    table = table.filter(pl.col("watts").is_not_null())
+    if "time" not in there:
+        found, used = _timeless(rec, table, there)
+        told = [f"the window does not cut {rec.source}: its readings have no times"] * (window is not None)
+        return found | {"watts_from": rec.format}, told + _choice(meter, used)
+    table = table.filter(pl.col("time").is_not_null()).with_columns(pl.col("time") + meter.clock)
+    said: Figures = {"watts_from": rec.format}
+    if window is not None:
+        span = _windowed(rec, table, window, span)
+        said |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
+    each = energy.energy(table) if span is None else power_cut.energy_between(table, span.start, span.end)
+    rows = each.collect().sort("readings", descending=True, maintain_order=True)
+    row = rows.row(0, named=True) if rows.height else {"watts_mean": None}
+    watts = row["watts_mean"]
+    if watts is None and span is None:
+        # A single reading is power, and no energy.
+        watts = table.select(pl.col("watts").mean()).collect().item()
+    if watts is None:
+        msg = f"{rec.source} has no reading of the host in the measured span"
+        raise EsxparseError(msg)
+    return said | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
+
+
+def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tuple[Figures, str | None]:
+    """The first reading of a file that has no times."""
+    first = table.head(1).collect()
+    if not first.height:
+        msg = f"{rec.source} has no readings in watts"
+        raise EsxparseError(msg)
+    return {"watts": first["watts"][0]}, first["sensor"][0] if "sensor" in there else None
+
+
+def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span | None) -> Span:
+    """The measured part of power readings, by their own times; `own` is that of a load generator."""
+    time = pl.col("time")
+    step = time.unique().sort().diff().dt.total_microseconds().median() / 1e6
+    first, last, usual = table.select(time.min(), time.max().alias("last"), step.alias("step")).collect().row(0)
+    if first is None:
+        msg = f"{rec.source} has no readings of the host in watts"
+        raise EsxparseError(msg)
+    return measured(window, first, last, usual, own, of="the power readings")
+
+
+def _choice(meter: Meter, used: str | None) -> list[str]:
+    """What is said where a sensor was taken of several."""
+    others = [name for name in _sensors(meter.rec) if name != used] if meter.sensor is None else []
+    return [f"power is that of {used!r}; sensor = ... beside its file chooses {', '.join(others)}"] * bool(others)
 
 
 def _system(rec: Recording) -> pl.LazyFrame:
@@ -61,32 +136,6 @@ def _sensors(rec: Recording) -> list[str]:
     if "sensor" not in table.collect_schema().names():
         return []
     return table.select(pl.col("sensor").drop_nulls().unique(maintain_order=True)).collect()["sensor"].to_list()
-
-
-def _readings(
-    rec: Recording, span: Span | None, sensor: str | None, clock: timedelta
-) -> tuple[dict[str, Any], str | None]:
-    """Mean power and energy by the sensor with most readings, without a capture beside them."""
-    table = _system(rec)
-    there = table.collect_schema().names()
-    if sensor is not None and "sensor" in there:
-        table = table.filter(pl.col("sensor") == sensor)
-    if "time" not in there:
-        first = table.filter(pl.col("watts").is_not_null()).collect()
-        if not first.height:
-            msg = f"{rec.source} has no readings in watts"
-            raise EsxparseError(msg)
-        return {"watts": first["watts"][0]}, first["sensor"][0] if "sensor" in there else None
-    if span is not None:
-        table = table.with_columns(pl.col("time") + clock).filter(span.inside())
-    found = energy.energy(table).sort("readings", descending=True, maintain_order=True).collect()
-    if not found.height:
-        msg = f"{rec.source} has no reading of the host in the measured span"
-        raise EsxparseError(msg)
-    row = found.row(0, named=True)
-    if row["watts_mean"] is None:
-        return {"watts": table.select(pl.col("watts").mean()).collect().item()}, row.get("sensor")
-    return {"watts": row["watts_mean"], "energy_joules": row["energy_joules"]}, row.get("sensor")
 
 
 def events(rec: Recording, pcpus: Collection[int] = ()) -> dict[str, Any]:

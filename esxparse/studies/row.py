@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import isclose
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import Note
 from esxparse.studies import capture, fio_logs, loads, results, vms, wire
-from esxparse.studies.opened import collected, recordings
+from esxparse.studies.entries import WindowSpec
+from esxparse.studies.opened import CUT, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 from esxparse.studies.window import measured
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _READING_IDLE = Lock()
+_SAME: Final = 1e-9
+"""Relative difference up to which two figures are one."""
+_UNCUT: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
+"""Files whose figures are of all they were measured over."""
 
 
 def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame], list[Note]]:
@@ -35,10 +41,10 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
     Args:
         opened: The run, its files opened.
-        idle: CPU use of idle hosts that were read before, by their files.
+        idle: CPU use of idle hosts that were read before, by their files and how those were opened.
     """
     run = opened.run
-    gaps, notes = list(opened.gaps), list(opened.notes)
+    gaps, damaged, notes = list(opened.gaps), list(opened.notes), _uncut(opened)
     row: Row = dict(opened.facts)
     if opened.span:
         row |= {"start": opened.span.start, "end": opened.span.end, "measured_s": opened.span.seconds}
@@ -57,15 +63,19 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
             notes += _unsteady(row)
         if row.get("samples") == 0:
             gaps.append("no sample of the capture is in the measured span: it has a hole there")
-    figures = _others(opened, row, idle, gaps, notes)
-    _given(run, row, notes)
-    row |= _derived(run, row)
+    figures = []
+    if not run.unusable:
+        figures = _others(opened, row, idle, gaps, notes)
+        damaged += warned(rec for role in run.files for rec in _beside(opened, role))
+        _given(run, row, notes)
+        row |= _derived(run, row, notes)
     if row.get("iops") == 0 and row["throughput_from"] != "esxtop":
         gaps.append("zero throughput: no I/O was done, so it has no CPU cost and no power per I/O")
     row["files"] = ", ".join(f"{role}={path}" for role, files in run.files.items() for path in files.names) or None
     row |= {"_gaps": gaps, "_against": opened.against}
     told = [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
     told += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps[len(run.problems) :]]
+    told += [Note(f"{run}: {note}", run.line, severity="warning") for note in dict.fromkeys(damaged)]
     told += [Note(f"{run}: {note}", run.line) for note in dict.fromkeys(notes)]
     return row, figures, told
 
@@ -80,7 +90,8 @@ def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording
     outputs = [rec for rec in group if loads.has_results(rec)]
     begins = [fio_logs.begin(rec, outputs, clock) for rec in logs]
     span = opened.span
-    if span is None and not run.window.start and not run.window.end and "esxtop" not in run.files:
+    counted = not run.window.start and not run.window.end and "esxtop" not in run.files
+    if span is None and counted and not opened.lost:
         # Nothing has times of day: the window is counted from the begin of the jobs.
         zero = datetime(1970, 1, 1, tzinfo=UTC)
         begins = [zero] * len(logs)
@@ -92,25 +103,69 @@ def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording
     return fio_logs.load(lines, span, logs[0].source) | {"throughput_from": "fio logs"}
 
 
-def _derived(run: Run, row: Row) -> Row:
-    """What follows from the columns of a row: the capture's numbers where no other file tells, and ratios."""
-    found: Row = {}
-    if row.get("iops") is not None:
-        found["throughput_from"] = row.get("throughput_from", "the manifest")
-    elif not WORKLOADS & set(run.files) and row.get("host_iops") is not None:
-        moved = [row["host_read_mb_per_s"], row["host_write_mb_per_s"]]
-        found |= {
-            "iops": row["host_iops"],
-            "mb_per_s": sum(moved) if None not in moved else None,
-            "throughput_from": "esxtop",
-        }
-    watts = row.get("esxtop_watts")
-    if row.get("watts") is None and watts is not None:
-        found |= {"watts": watts, "watts_from": "esxtop", "energy_joules": watts * row["measured_s"]}
+def _derived(run: Run, row: Row, notes: list[str]) -> Row:
+    """What follows from the columns of a row: the capture's numbers where nothing else tells them, and ratios."""
+    found = _throughput(run, row, notes)
+    watts = row.get("watts")
+    if watts is None and row.get("esxtop_watts") is not None:
+        watts = row["esxtop_watts"]
+        found |= {"watts": watts, "watts_from": "esxtop"}
+    elif watts is not None and row.get("watts_from") is None:
+        found["watts_from"] = "manifest"
+        notes += _differs("watts", row.get("esxtop_watts"), watts)
+    if found.get("watts_from") and row.get("energy_joules") is None and row.get("measured_s"):
+        found["energy_joules"] = watts * row["measured_s"]
     for name, over in (("vcpus_per_cpu", "cpus"), ("vcpus_per_core", "cores")):
         if row.get("vcpus_running") and row.get(over):
             found[name] = row["vcpus_running"] / row[over]
     return found
+
+
+def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
+    """Throughput that no load generator told, of the manifest or else the capture; and whose it is.
+
+    One of I/Os and bytes may be the manifest's and the other the capture's, which `throughput_from` says.
+    """
+    if row.get("throughput_from") is not None:
+        return {}
+    shown: Row = {}
+    if not WORKLOADS & set(run.files) and row.get("host_iops") is not None:
+        moved = [row["host_read_mb_per_s"], row["host_write_mb_per_s"]]
+        shown = {"iops": row["host_iops"], "mb_per_s": sum(moved) if None not in moved else None}
+    given = [name for name in ("iops", "mb_per_s") if row.get(name) is not None]
+    for name in given:
+        notes += _differs(name, shown.get(name), row[name])
+    found = {name: value for name, value in shown.items() if name not in given and value is not None}
+    sources = ["the manifest"] * bool(given) + ["esxtop"] * bool(found)
+    return found | ({"throughput_from": " and ".join(sources)} if sources else {})
+
+
+def _differs(name: str, shown: float | None, given: float) -> list[str]:
+    """What is said where a capture shows another figure than the manifest gives."""
+    if shown is None or isclose(shown, given, rel_tol=_SAME):
+        return []
+    return [f"{name} is {shown:g} by esxtop and {given:g} by the manifest: {given:g} is used"]
+
+
+def _uncut(opened: Opened) -> list[str]:
+    """What is said of files that the window does not cut, where there is no capture that it cuts."""
+    run = opened.run
+    asked = replace(run.window, span=None) != WindowSpec()
+    whole = [
+        role
+        for role in run.files
+        if role in _UNCUT and not any(map(fio_logs.has_logs, opened.recordings.get(role, ())))
+    ]
+    if run.unusable or not asked or not whole or "esxtop" in run.files:
+        return []
+    return [f"the window does not cut {', '.join(whole)}: the figures are those of the whole file"]
+
+
+def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
+    """The recordings of files that `open_run` left; none where they could not be read."""
+    files = opened.run.files[role]
+    asked, recs = opened.kept.get(role, (None, ()))
+    return recs if role not in opened.recordings and asked == (files.paths, files.spec.opening) else ()
 
 
 def _unsteady(row: Row) -> list[str]:
@@ -123,54 +178,81 @@ def _unsteady(row: Row) -> list[str]:
 
 def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], notes: list[str]) -> list[pl.DataFrame]:
     """Files beside the capture and the load generator: power, events, disks, benchmarks, the idle host."""
-    run, figures = opened.run, []
-    whole = opened.recordings.get("esxtop", (None,))[0]
-    for role, files in run.files.items():
+    figures: list[pl.DataFrame] = []
+    for role, files in opened.run.files.items():
         with collected(gaps):
-            if role == "power":
-                (rec,) = recordings(role, files, opened.kept)
-                found, told = results.meter(rec, whole, opened.span, files.spec.sensor, files.spec.clock)
-                row |= found
-                notes += told
-            elif role in {"perf", "vmkperf"}:
-                (rec,) = recordings(role, files, opened.kept)
-                row |= results.events(rec, files.spec.pcpus)
-            elif role == "vscsistats":
-                (rec,) = recordings(role, files, opened.kept)
-                row |= results.disks(rec)
-            elif role == "packets":
-                recs = recordings(role, files, opened.kept)
-                row |= wire.metrics(recs, run.window, opened.span, files.spec.clock)
-            elif role == "vmx":
-                vmx = recordings(role, files, opened.kept)
-                found, told = vms.configured(vmx, opened.facts, opened.recordings.get("hardware", ()))
-                row |= found
-                notes += told
-            elif role == "idle":
+            if role == "idle":
                 row |= _idle(files, opened, idle)
             elif role in BENCHMARKS:
                 for rec in recordings(role, files, opened.kept):
                     rows = results.benchmark(rec, files.spec.test)
                     row |= results.benchmark_means(rows)
-                    labels = {**run.labels, "repetition": run.repetition}
-                    lits = (pl.lit(value).alias(name) for name, value in labels.items() if name not in rows.columns)
-                    figures.append(rows.select(pl.lit(run.number).alias("run"), *lits, pl.all()))
+                    figures.append(_labelled(rows, opened.run))
+            elif role in CUT:
+                row |= _cut(role, files, opened, notes)
+            else:
+                row |= _whole(role, files, opened, notes)
     return figures
+
+
+def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
+    """What files tell that are cut to the measured span: power readings and packets.
+
+    Raises:
+        EsxparseError: One cannot be read, or nothing tells which part of it is measured.
+    """
+    if opened.lost:
+        msg = f"{role}: nothing tells which part of it is measured, for the window could not be applied"
+        raise EsxparseError(msg)
+    if role == "packets":
+        # What is left of the window is counted by the traces' own packets.
+        span = None if opened.left else opened.span
+        recs = recordings(role, files, opened.kept)
+        return wire.metrics(recs, opened.run.window, span, files.spec.clock)
+    meter = results.Meter(recording(role, files, opened.kept), files.spec.sensor, files.spec.clock)
+    capture_there = opened.recordings.get("esxtop")
+    if capture_there and opened.span is not None:
+        found, told = results.joined(meter, capture_there[0], opened.span)
+    else:
+        found, told = results.alone(meter, opened.span, opened.left)
+    notes += told
+    return found
+
+
+def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
+    """What files tell that are of all they were measured over: hardware events, disks, configurations."""
+    if role in {"perf", "vmkperf"}:
+        return results.events(recording(role, files, opened.kept), files.spec.pcpus)
+    if role == "vscsistats":
+        return results.disks(recording(role, files, opened.kept))
+    if role != "vmx":
+        return {}
+    recs = recordings(role, files, opened.kept)
+    found, told = vms.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
+    notes += told
+    return found
+
+
+def _labelled(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """Figures of a benchmark with the labels of their run."""
+    labels = {**run.labels, "repetition": run.repetition}
+    lits = (pl.lit(value).alias(name) for name, value in labels.items() if name not in rows.columns)
+    return rows.select(pl.lit(run.number).alias("run"), *lits, pl.all())
 
 
 def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
     """CPU use of the host without load; the file of many runs is read once."""
-    path = files.paths[0]
+    key = repr((files.paths, sorted(files.spec.opening.items())))
     with _READING_IDLE:
-        if path not in idle:
-            (rec,) = recordings("idle", files, opened.kept)
+        if key not in idle:
+            rec = recording("idle", files, opened.kept)
             use = capture.host_use(rec.tables)
             if use is None:
                 msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
                 raise EsxparseError(msg)
             row = use.collect().row(0, named=True)
-            idle[path] = {"idle_used_pct": row["host_used_pct"], "idle_util_pct": row["host_util_pct"]}
-        return idle[path]
+            idle[key] = {"idle_used_pct": row["host_used_pct"], "idle_util_pct": row["host_util_pct"]}
+        return idle[key]
 
 
 def _given(run: Run, row: Row, notes: list[str]) -> None:
