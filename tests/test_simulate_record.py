@@ -13,7 +13,7 @@ import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.simulate.experiment import load_experiment, parse_experiment
 from esxparse.simulate.instruments import INSTRUMENTS
-from esxparse.simulate.record import record
+from esxparse.simulate.recorder import record
 
 HOST = """
 base = "busy-host"

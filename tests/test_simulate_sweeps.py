@@ -10,7 +10,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.simulate.experiment import parse_experiment
-from esxparse.simulate.record import record
+from esxparse.simulate.recorder import record
 
 SWEEP = """
 name = "sweep"

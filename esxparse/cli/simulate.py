@@ -26,7 +26,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", metavar="DIR", help="the directory to write into")
     parser.add_argument("--list", action="store_true", help="say which scenarios there are")
     parser.add_argument(
-        "--columns", type=int, metavar="N", help="instead of a scenario: a host whose capture of all counters has N"
+        "--columns",
+        type=int,
+        metavar="N",
+        help="instead of a scenario: a host whose capture of all counters has at least N (2000 or more)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the noise (default: the scenario's)")
     parser.add_argument("--samples", type=int, metavar="N", help="samples of each capture (default: the scenario's)")
@@ -64,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         _check(options)
         experiment = _experiment(options)
-        from esxparse.simulate.record import record  # noqa: PLC0415
+        from esxparse.simulate.recorder import record  # noqa: PLC0415
 
         written = record(experiment, options.output, capture=_capture(options), progress=progress)
     except EsxparseError as error:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.host import Scenario
     from esxparse.simulate.large import column_count, large_host
     from esxparse.simulate.model.engine import Capture, Snapshot, capture
-    from esxparse.simulate.record import record
+    from esxparse.simulate.recorder import record
     from esxparse.simulate.variables import ScenarioError
 
 __all__ = [
@@ -69,7 +69,7 @@ _WHERE = {
     "large_host": "large",
     "load_experiment": "experiment",
     "load_scenario": "experiment",
-    "record": "record",
+    "record": "recorder",
     "release_names": "esxtop.releases",
     "scenario_names": "experiment",
     "scenario_titles": "experiment",

@@ -43,6 +43,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esxparse.simulate.limits import check_number
 from esxparse.simulate.scenario import parse_scenario, utc
 from esxparse.simulate.variables import ScenarioError, filled, placed
 
@@ -169,6 +170,8 @@ def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Exper
             msg = f"scenario: {key} is missing. Add it."
             raise ScenarioError(msg)
     begin = utc(tree["start"])
+    if "every" in tree:
+        check_number("interval", tree["every"], "scenario: every")
     runs: list[Run] = []
     together = set(tree.get("together", ()))
     slots: dict[tuple[tuple[str, Any], ...], int] = {}
@@ -178,6 +181,9 @@ def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Exper
         like = tuple((name, value) for name, value in labels.items() if name not in together)
         slot = slots.setdefault(like, len(slots)) if together else number
         runs.append(_run(tree, labels, begin + timedelta(seconds=slot * float(every)), number, severity))
+    if not runs:
+        msg = "scenario: a label of [[run]] has no value, so there is no run. Give it one."
+        raise ScenarioError(msg)
     return Experiment(str(tree["name"]), str(tree["title"]), tuple(runs))
 
 
@@ -187,6 +193,9 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
         if all(_fits(labels.get(name), wanted) for name, wanted in change.get("when", {}).items()):
             for path, value in change.get("set", {}).items():
                 placed(mine, path, value)
+    if any("name" not in spec for spec in mine.get("file", ())):
+        msg = "scenario: a [[file]] has no name. Give it one."
+        raise ScenarioError(msg)
     # a file without a name in this run is none: what else it says need not fit the run's labels
     mine["file"] = [spec for spec in mine.get("file", ()) if filled(spec.get("name"), labels)]
     mine = filled(mine, labels, severity=severity)
@@ -211,6 +220,8 @@ def _lasts(tree: Mapping[str, Any]) -> float:
     if isinstance(samples, Mapping) or isinstance(interval, Mapping):
         msg = "scenario: samples or interval depends on the run, and every is missing. Say how far apart runs begin."
         raise ScenarioError(msg)
+    check_number("samples", samples, "scenario")
+    check_number("interval", interval, "scenario")
     return float(samples) * float(interval)
 
 

@@ -23,6 +23,7 @@ from esxparse.simulate.host import (
     VirtualDisk,
     Vm,
 )
+from esxparse.simulate.limits import check_number
 from esxparse.simulate.model.layout import layout_of
 
 if TYPE_CHECKING:
@@ -63,8 +64,10 @@ def large_host(columns: int = 100_000, *, seed: int = 1, samples: int = 60, inte
     """A host whose capture of all counters has about `columns` columns (at least those, at most one VM more).
 
     Raises:
-        EsxparseError: fewer columns than a host without VMs has.
+        EsxparseError: fewer columns than a host without VMs has; a seed, samples or an interval that cannot be.
     """
+    for name, value in (("seed", seed), ("samples", samples), ("interval", interval)):
+        check_number(name, value, "large host")
     if columns < _FEWEST_COLUMNS:
         message = f"{columns} columns are too few for a host. Ask for {_FEWEST_COLUMNS:,} or more."
         raise EsxparseError(message)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +26,7 @@ from esxparse.simulate.host import (
     Vm,
     VsanDatastore,
 )
+from esxparse.simulate.limits import check_number, check_row
 from esxparse.simulate.variables import ScenarioError
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     """
     tables = {"adapter", "clock_jump", "device", "host", "nfs", "switch", "vm", "vsan"}
     top = _known(data, "scenario", tables | _names(Scenario))
+    for name in ("samples", "interval", "seed"):
+        check_number(name, _get(top, name, "scenario"), "scenario")
     scenario = Scenario(
         name=_get(top, "name", "scenario"),
         title=_get(top, "title", "scenario"),
@@ -59,6 +63,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         switches=tuple(_switch(row) for row in top.get("switch", ())),
         vms=tuple(_vm(row) for row in top.get("vm", ())),
     )
+    _check_names(scenario)
     _check_references(scenario)
     return scenario
 
@@ -87,9 +92,19 @@ def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
     said = {key: value for key, value in row.items() if key != "why"}
     _known(said, f"{place} phase", _names(kind) | {"start", "end"})
     start, end = (_number(_get(row, key, place), f"{place} phase {key}") for key in ("start", "end"))
+    if start > end:
+        message = f"{place} phase: it starts at {start:g} s and ends at {end:g} s. Turn them round."
+        raise ScenarioError(message)
     changes = {
         key: _number(value, f"{place} phase {key}") for key, value in said.items() if key not in {"start", "end"}
     }
+    types = {field.name: str(field.type) for field in fields(kind)}
+    for key, value in changes.items():
+        if types[key] not in {"int", "float", "bool"}:
+            message = f"{place} phase: {key} cannot change with time. Leave it out."
+            raise ScenarioError(message)
+        if types[key] != "bool":
+            check_number(key, value, f"{place} phase")
     return Phase(start, end, changes)
 
 
@@ -100,7 +115,46 @@ def _number(value: Any, place: str) -> float:
     raise ScenarioError(message)
 
 
+def _check_names(scenario: Scenario) -> None:
+    """Refuses two things of one name, and names that no capture could hold.
+
+    Raises:
+        ScenarioError: There are.
+    """
+    named = {
+        "vm": [vm.name for vm in scenario.vms],
+        "device": [
+            *(device.name for device in scenario.devices),
+            *(volume.name for volume in scenario.nfs),
+            *(datastore.name for datastore in scenario.vsan),
+        ],
+        "adapter": [adapter.name for adapter in scenario.adapters],
+        "switch": [switch.name for switch in scenario.switches],
+        "uplink": [nic.name for switch in scenario.switches for nic in switch.uplinks],
+        **{f"vm {vm.name} disk": [disk.slot for disk in vm.disks] for vm in scenario.vms},
+    }
+    for what, names in named.items():
+        for name, count in Counter(names).items():
+            if count > 1:
+                message = (
+                    f"{what} {name}: the name is there {count} times. Give each its own (with count, {{n}} in it)."
+                )
+                raise ScenarioError(message)
+            if not name or any(sign in name for sign in '\n\r"\\'):
+                message = f"{what} {name!r}: it is empty, or has a quote, a backslash or a line end in it. Rename it."
+                raise ScenarioError(message)
+
+
 def _check_references(scenario: Scenario) -> None:
+    sockets, devices = scenario.host.sockets, {device.name for device in scenario.devices}
+    for vm in scenario.vms:
+        if not all(0 <= node < sockets for node in vm.nodes):
+            message = f"vm {vm.name}: nodes {list(vm.nodes)} of a host of {sockets}. Count them from 0."
+            raise ScenarioError(message)
+    for datastore in scenario.vsan:
+        if missing := [name for name in datastore.devices if name not in devices]:
+            message = f"vsan {datastore.name}: there is no device {missing[0]}. Add it or name one there is."
+            raise ScenarioError(message)
     bare = [device.name for device in scenario.devices if not device.paths]
     if bare:
         message = f"device {bare[0]}: it has no paths. Give it one, such as vmhba0:C0:T0:L0."
@@ -140,6 +194,7 @@ def _checked(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
             if types[key] == said and (not isinstance(value, allowed) or (isinstance(value, bool) and said != "bool")):
                 message = f"{place}: {key} = {value!r} is no {words}. Give one."
                 raise ScenarioError(message)
+    check_row(row, kind, place)
 
 
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {

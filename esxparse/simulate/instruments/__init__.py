@@ -1,7 +1,7 @@
 """Instruments: what a scenario's `[[file]]` may ask for, tool by tool.
 
 An instrument watches the host while it goes by, or needs no host; at the end it writes. The registry `INSTRUMENTS` is
-by the name that `tool` has in a scenario. esxtop is none of them: it writes as the host goes by (`record.py`).
+by the name that `tool` has in a scenario. esxtop is none of them: it writes as the host goes by (`recorder.py`).
 """
 
 from __future__ import annotations

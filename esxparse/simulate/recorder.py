@@ -63,6 +63,7 @@ def record(
     plans = [(run, tuple(_with(spec, capture or {}) for spec in specs)) for run, specs in plans if specs]
     for _, specs in plans:
         _check(specs)
+    _check_names(plans)
     total = sum(run.scenario.samples for run, _ in plans if run.scenario)
     done = 0
     entries: dict[str, list[tuple[FileSpec, Entry]]] = {}
@@ -78,8 +79,8 @@ def record(
                     progress(done, total, what)
 
             written += _one(run, specs, target, entries, step)
-        for name, mine in entries.items():
-            written += _write(name, mine, target)
+        for mine in entries.values():
+            written += _write(mine, target)
         truths = [line for run, specs in plans for line in _truths(run, specs)]
         if truths:
             path = target / TRUTH
@@ -119,6 +120,25 @@ def _check(specs: Iterable[FileSpec]) -> None:
         unknown = sorted(set(spec.options) - options)
         if unknown:
             msg = f"file {spec.name}: {spec.tool} has no {unknown[0]!r}. Known: {', '.join(sorted(options))}."
+            raise ScenarioError(msg)
+
+
+def _check_names(plans: Iterable[tuple[Run, Iterable[FileSpec]]]) -> None:
+    """Refuses files that would be written over each other; tools that put runs together share one on purpose.
+
+    Raises:
+        ScenarioError: There are.
+    """
+    writers: dict[str, list[str]] = {}
+    for run, specs in plans:
+        if run.truths:
+            writers[TRUTH] = ["truth"]
+        for spec in specs:
+            writers.setdefault(spec.name, []).append(spec.tool)
+    for name, tools in writers.items():
+        if len(tools) > 1 and (len(set(tools)) > 1 or tools[0] == _ESXTOP):
+            who = " and ".join(sorted(set(tools))) if len(set(tools)) > 1 else f"{len(tools)} captures"
+            msg = f"file {name}: {who} would be written to it. Give them names of their own, with the run's labels."
             raise ScenarioError(msg)
 
 
@@ -164,12 +184,8 @@ def _pass(made: Capture) -> None:
         pass
 
 
-def _write(name: str, mine: list[tuple[FileSpec, Entry]], target: Path) -> list[Written]:
-    tools = {spec.tool for spec, _ in mine}
-    if len(tools) > 1:
-        msg = f"file {name}: {' and '.join(sorted(tools))} would both write it. Give them names of their own."
-        raise ScenarioError(msg)
-    (tool,) = tools
+def _write(mine: list[tuple[FileSpec, Entry]], target: Path) -> list[Written]:
+    tool = mine[0][0].tool
     instrument: Instrument = INSTRUMENTS[tool]
     made = [(_below(target, path), parts) for path, parts in instrument.write([entry for _, entry in mine])]
     return [Written(path, put(path, parts), tool) for path, parts in made]
