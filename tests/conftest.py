@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 import browser
-import packing
+import needs
 import pytest
 from hypothesis import settings
 from sheet import Sheet
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
 settings.load_profile("ci")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*names): programs and Python packages, as tests/needs.py names them")
+    os.environ["PATH"] = needs.path_of(frozenset())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture: what the test needs is on its PATH, or it is skipped."""
+    said = [name for mark in item.iter_markers("needs") for name in mark.args]
+    fixtures = getattr(item, "fixturenames", ())
+    names = frozenset(said).union(*(needs.FIXTURES[name] for name in fixtures if name in needs.FIXTURES))
+    os.environ["PATH"] = needs.path_of(names)
+    needs.check(names)
 
 
 @pytest.fixture(scope="session")
@@ -51,12 +67,10 @@ def chromium() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(params=["isal", "zlib"])
+@pytest.fixture(params=[pytest.param("isal", marks=pytest.mark.needs("isal")), "zlib"])
 def deflate_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the fast library for gzip, and without."""
-    if request.param == "isal":
-        packing.needs("isal")
-    else:
+    if request.param == "zlib":
         monkeypatch.setitem(sys.modules, "isal", None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-import compose
 import polars as pl
 import pytest
 import strategies
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from polars.testing import assert_frame_equal
 
 import esxparse as ex
-from esxparse.formats.esxtop import body, lazy, scan, scan_twin
+from esxparse.formats.esxtop import body, lazy, scan_twin
 from esxparse.formats.esxtop.instances import PART_NAMES
 
 if TYPE_CHECKING:
@@ -137,10 +136,10 @@ PROPERTIES = {
 """What has to hold, and of which captures; `fuzz/reader.py` tries them for longer."""
 
 
-@pytest.mark.parametrize("name", PROPERTIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs("native")) if name == "twin" else name for name in PROPERTIES]
+)
 def test_what_is_read_stood_there_and_what_is_lost_is_said(file, name):
-    if name == "twin" and not scan.COMPILED:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     strategy, holds = PROPERTIES[name]
 
     @given(strategy)

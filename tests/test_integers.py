@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-import compose
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -47,9 +46,8 @@ def whole(module, data, width, room=None):
     return [row for place, row in enumerate(np.column_stack(outs)[: found[0]].tolist()) if place not in odd], found
 
 
+@pytest.mark.needs("native")
 def test_the_compiled_reader_is_used_where_it_was_built():
-    if _native is None:
-        compose.missing("the compiled reader (a Rust toolchain at install)")
     assert chosen.COMPILED
     assert chosen.read_integers is _native.read_integers
 
@@ -143,11 +141,10 @@ SPECIFICATIONS = st.lists(
 )
 
 
+@pytest.mark.needs("native")
 @given(DATA, SPECIFICATIONS, st.integers(0, 3))
 @settings(deadline=None, max_examples=1500)
 def test_compiled_and_twin_agree_on_anything(data, specifications, missing):
-    if _native is None:
-        compose.missing("the compiled reader (a Rust toolchain at install)")
     rows = integers_twin.number_of_lines(data)
     assert _native.number_of_lines(data) == rows
     rows = max(rows - missing, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,15 +17,11 @@ import esxparse as ex
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import packets
 
+pytestmark = pytest.mark.needs("tshark")
+
 SAMPLES = sorted((ex.datasets_dir() / "formats").glob("packets-*"))
 SLOW = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(autouse=True)
-def decoder():
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
 
 
 def survives(content, name="trace"):

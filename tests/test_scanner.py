@@ -6,7 +6,6 @@ import csv
 import math
 import struct
 
-import compose
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,9 +45,8 @@ def bits(rows):
     return [[struct.pack("=d", value) if not math.isnan(value) else "nan" for value in row] for row in rows]
 
 
+@pytest.mark.needs("native")
 def test_the_compiled_scanner_is_used_where_it_was_built():
-    if _native is None:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     assert chosen.COMPILED
     assert chosen.scan is _native.scan
 
@@ -180,6 +178,7 @@ fragments = st.sampled_from(
 )
 
 
+@pytest.mark.needs("native")
 @given(
     st.one_of(st.binary(max_size=80), st.lists(fragments, max_size=30).map(b"".join)),
     st.integers(0, 6),
@@ -189,8 +188,6 @@ fragments = st.sampled_from(
 )
 @settings(deadline=None, max_examples=1500)
 def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
-    if _native is None:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
     left, right = (
         scanned(_native, data, cells, wanted, least, count),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import compose
 import fio_runs
+import needs
 import polars as pl
 import pytest
 from fio_runs import side
@@ -145,7 +146,7 @@ def tool(name: str, folder: Path) -> list[str]:
     """A script of fio's documentation, ready to run."""
     packed = TOOLS / f"{name}.gz"
     if not packed.exists():
-        compose.missing(str(packed))
+        needs.missing(str(packed))
     script = compose.write(folder, gzip.decompress(packed.read_bytes()), name)
     return [sys.executable, str(script)]
 

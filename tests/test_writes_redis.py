@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -132,8 +131,6 @@ def test_five_runs_of_the_published_study(tmp_path):
 @pytest.fixture
 def server():
     """The port of a Redis server of our own."""
-    if not (shutil.which("redis-server") and shutil.which("redis-benchmark")):
-        compose.missing("redis-server and redis-benchmark")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -158,6 +155,7 @@ def shape(text):
     return [line for place, line in enumerate(lines) if not place or line != lines[place - 1]]
 
 
+@pytest.mark.needs("redis-server", "redis-benchmark")
 @pytest.mark.parametrize(("form", "options"), [("text", []), ("quiet", ["-q"]), ("csv", ["--csv"])])
 def test_lines_are_those_of_a_real_run(server, form, options):
     command = ["redis-benchmark", "-p", server, "-n", "5000", "-c", "20", "-t", "set,get", *options]

@@ -128,8 +128,9 @@ def test_the_guests_of_the_article_are_as_printed():
     assert physical == [b"0"] * 6 + [b"1"] * 6
 
 
+@pytest.mark.needs("numactl")
 def test_the_numactl_here_prints_the_same_byte_by_byte(tmp_path):
-    program = shutil.which("numactl") or compose.missing("numactl")
+    program = shutil.which("numactl")
     real = subprocess.run([program, "--hardware"], capture_output=True, text=True, check=True).stdout
     rec = ex.open(compose.write(tmp_path, real, "here.txt"))
     nodes = rec["nodes"].collect().to_dicts()
