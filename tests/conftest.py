@@ -9,6 +9,7 @@ import browser
 import needs
 import pytest
 from hypothesis import settings
+from search import examples
 from sheet import Sheet
 
 import esxparse as ex
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
-settings.load_profile("ci")
+settings.register_profile("same", settings.get_profile("ci"), max_examples=examples(100))
+settings.load_profile("same")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(*names): programs and Python packages, as tests/needs.py names them")
+def pytest_configure() -> None:
     os.environ["PATH"] = needs.path_of(frozenset())
 
 
@@ -48,6 +49,12 @@ def busy_host_file() -> Path:
 @pytest.fixture(scope="session")
 def busy_host(busy_host_file: Path) -> ex.Recording:
     return ex.open(busy_host_file)
+
+
+@pytest.fixture(scope="session")
+def busy_host_report(tmp_path_factory: pytest.TempPathFactory, busy_host_file: Path) -> Path:
+    """The page of `make report`."""
+    return ex.report(busy_host_file, output=tmp_path_factory.mktemp("busy-host") / "report.html").path
 
 
 @pytest.fixture(scope="session")

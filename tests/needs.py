@@ -47,7 +47,8 @@ PACKAGES = {
 }
 # Fixtures that start a program: who asks for one need not say it again.
 FIXTURES = {"chromium": ("chromium", "playwright")}
-PATH = os.environ.get("PATH", os.defpath)
+# The PATH of the machine, which the processes of pytest-xdist would not see otherwise.
+PATH = os.environ.setdefault("ESXPARSE_MACHINE_PATH", os.environ.get("PATH", os.defpath))
 
 
 def missing(what: str) -> None:

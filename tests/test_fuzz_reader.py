@@ -10,6 +10,7 @@ import pytest
 import strategies
 from hypothesis import HealthCheck, given, settings
 from polars.testing import assert_frame_equal
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.esxtop import body, lazy, scan_twin
@@ -18,7 +19,7 @@ from esxparse.formats.esxtop.instances import PART_NAMES
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,7 @@ PROPERTIES = {
 """What has to hold, and of which captures; `fuzz/reader.py` tries them for longer."""
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.needs("native")) if name == "twin" else name for name in PROPERTIES]
 )

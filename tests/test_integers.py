@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.formats.fio import integers as chosen
 from esxparse.formats.fio import integers_twin
@@ -143,7 +144,7 @@ SPECIFICATIONS = st.lists(
 
 @pytest.mark.needs("native")
 @given(DATA, SPECIFICATIONS, st.integers(0, 3))
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(1500))
 def test_compiled_and_twin_agree_on_anything(data, specifications, missing):
     rows = integers_twin.number_of_lines(data)
     assert _native.number_of_lines(data) == rows
@@ -170,7 +171,7 @@ def test_compiled_and_twin_agree_on_anything(data, specifications, missing):
     ),
     st.sampled_from(["\n", "\r\n"]),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_what_is_written_is_read(rows, line_end):
     data = "".join(", ".join(map(str, row)) + line_end for row in rows).encode()
     for param in READERS:

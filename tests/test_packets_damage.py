@@ -12,6 +12,7 @@ import pytest
 import wire
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import DamagedError, EsxparseError
@@ -20,8 +21,8 @@ from esxparse.formats import packets
 pytestmark = pytest.mark.needs("tshark")
 
 SAMPLES = sorted((ex.datasets_dir() / "formats").glob("packets-*"))
-SLOW = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def survives(content, name="trace"):

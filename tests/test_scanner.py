@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.formats.esxtop import scan as chosen
 from esxparse.formats.esxtop import scan_twin
@@ -145,7 +146,7 @@ plain_numbers = st.one_of(
 
 
 @given(st.lists(st.lists(plain_numbers, min_size=4, max_size=4), min_size=1, max_size=5), st.booleans())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_clean_input_is_read_as_csv_reader_and_float_read_it(rows, last_line_end):
     data = "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows) + ("\n" if last_line_end else "")
     expected = [[float(cell) for cell in row] for row in csv.reader(data.splitlines())]
@@ -186,7 +187,7 @@ fragments = st.sampled_from(
     st.booleans(),
     st.data(),
 )
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(1500))
 def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
     wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
     left, right = (

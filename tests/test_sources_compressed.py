@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packing import CAPTURE, COMPRESS, SMALL, TITLES, drain, put, refusal, zip_of, zstd_compress
+from search import examples
 
 from esxparse.formats.source import resolve
 
@@ -55,7 +56,7 @@ def test_an_empty_capture_in_gzip_is_empty_and_not_damaged(tmp_path):
 
 
 @pytest.mark.usefixtures("deflate_by")
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(cut=st.integers(0, len(SMALL)))
 def test_a_gzip_cut_anywhere_gives_what_is_there_and_says_so(tmp_path_factory, cut):
     path = put(tmp_path_factory.mktemp("cut"), "x.gz", SMALL[:cut])
@@ -115,6 +116,7 @@ def test_a_wrong_check_sum_is_told(tmp_path):
         (gzip.compress(b"Rar!\x1a\x07" + bytes(100)), "packed by RAR"),
         (gzip.compress(zip_of({"a.csv": CAPTURE})), "is a zip compressed by gzip: decompress it first"),
     ],
+    ids=["cut", "twice", "7-Zip", "RAR", "zip"],
 )
 def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path, data, says):
     assert says in refusal(put(tmp_path, "x.gz", data))

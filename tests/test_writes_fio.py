@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from fio_runs import VERSIONS, side
 from hypothesis import HealthCheck, given, settings
+from search import examples
 
 import esxparse as ex
 from esxparse.simulate.distribution import Distribution
@@ -23,7 +24,7 @@ from esxparse.simulate.writers import fio_json, fio_normal, fio_terse
 from esxparse.simulate.writers.fio_latency import bin_middle, bin_of
 from esxparse.simulate.writers.fio_run import Disk, FioRun
 
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIDDLES = {bin_middle(index) for index in range(29 * 64)}
 
 

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from fio_runs import side
 from hypothesis import HealthCheck, given, settings
+from search import examples
 
 import esxparse as ex
 from esxparse.simulate.writers import fio_json, fio_logs
@@ -23,7 +24,7 @@ from esxparse.simulate.writers import fio_json, fio_logs
 if TYPE_CHECKING:
     from esxparse.simulate.writers.fio_run import FioRun
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LATENCIES = ("lat", "clat", "slat")
 VERSIONS = ("fio-2.1.3", "fio-3.7", "fio-3.28", "fio-3.36")
 TOOLS = Path("/usr/share/doc/fio")

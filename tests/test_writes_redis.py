@@ -13,6 +13,7 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -22,7 +23,7 @@ from esxparse.simulate.writers import redis_benchmark
 from esxparse.simulate.writers.redis_benchmark import Test as Run
 from esxparse.simulate.writers.redis_counts import counted, old_counts
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 forms = [(version, form) for version in ("2.8", "7.0") for form in ("text", "quiet", "csv")]
 shapes = st.sampled_from(sorted(SHAPES))
 names = ["SET", "GET", "PING_INLINE", "MSET (10 keys)", "LPUSH (needed to benchmark LRANGE)"]

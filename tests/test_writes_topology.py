@@ -12,13 +12,14 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.simulate.writers import cpuinfo, numactl, vmx
 from esxparse.simulate.writers.topology import Topology
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SIGNS = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"])
 NAMES = st.text(SIGNS, min_size=1, max_size=30).filter(str.strip)
 
