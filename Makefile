@@ -3,15 +3,19 @@
 CAPTURE ?= datasets/busy-host/busy-host.csv
 OUTPUT  ?= reports/busy-host.html
 FUZZ_SECONDS ?= 600
+# Processes that share the tests. Each reads and imports for itself, so that more of them cost more in all.
+WORKERS ?= 2
 
 UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 SYNCED  := .venv/.synced
 RUN     := $(UV) run --no-sync
+# pytest rewrites the assertions of tests and of hypothesis, and keeps what it compiled: half of what a start costs.
+TEST    := PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(WORKERS)
 CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test lint format bench fuzz datasets notebook clean
+.PHONY: help setup report lab test search lint format bench fuzz datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,11 +40,14 @@ report: $(SYNCED) ## Bundled capture to HTML report (CAPTURE=file OUTPUT=file fo
 lab: $(SYNCED) ## Open the notebooks in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks
 
-test: $(SYNCED) ## All tests: Python, doctests, notebooks, and the Rust crate where cargo is there
-	$(RUN) pytest
-	$(RUN) pytest --nbval --nbval-current-env notebooks
+test: $(SYNCED) ## The tests: Python, doctests, notebooks, and the Rust crate where cargo is there
+	$(TEST) --dist loadfile
 	@if command -v cargo >/dev/null; then $(CARGO) test --manifest-path native/Cargo.toml; \
 	else echo "skipped: tests of the native crate (no cargo)"; fi
+
+search: $(SYNCED) ## What takes minutes: long searches for counter-examples, datasets made again, each notebook on its own
+	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests
+	$(TEST) --dist loadfile --nbval --nbval-current-env notebooks
 
 lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
 	$(RUN) ruff check

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import compose
 import pytest
 
 POWER = "/redfish/v1/Chassis/1/Power"
@@ -64,9 +62,7 @@ def wait_for(port):
 
 @contextmanager
 def static_server(folder, *options, port=None):
-    program = shutil.which("sushy-static") or Path(sys.executable).with_name("sushy-static")
-    if not Path(program).exists():
-        compose.missing("sushy-static")
+    program = Path(sys.executable).with_name("sushy-static")
     port = port or free_port()
     command = [str(program), "-i", "127.0.0.1", "-p", str(port), "-m", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
@@ -79,8 +75,6 @@ def static_server(folder, *options, port=None):
 
 @contextmanager
 def certificate(folder):
-    if not shutil.which("openssl"):
-        compose.missing("openssl")
     key, cert = folder / "key.pem", folder / "cert.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
                "-subj", "/CN=bmc.example", "-addext", "subjectAltName=IP:127.0.0.1"]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import needs
 import pytest
 
 STAMP = "(PDH-CSV 4.0) (UTC)(0)"
@@ -33,13 +34,6 @@ def write(folder: Path, content: str | bytes, name: str = "capture.csv") -> Path
     return file
 
 
-def missing(what: str) -> None:
-    """Skips the test that needs `what`; fails it where everything was promised to be there."""
-    if os.environ.get("ESXPARSE_REQUIRE_ALL") == "1":
-        pytest.fail(f"{what} is required here (ESXPARSE_REQUIRE_ALL=1)")
-    pytest.skip(f"needs {what}")
-
-
 def real_data(*parts: str) -> Path:
     """A real file kept outside the repository, below $ESXPARSE_REAL_DATA."""
     root = os.environ.get("ESXPARSE_REAL_DATA")
@@ -47,5 +41,5 @@ def real_data(*parts: str) -> Path:
         pytest.skip("needs real captures: set ESXPARSE_REAL_DATA to their directory")
     file = Path(root, *parts)
     if not file.exists():
-        missing(str(file))
+        needs.missing(str(file))
     return file

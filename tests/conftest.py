@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 import browser
-import packing
+import needs
 import pytest
 from hypothesis import settings
+from search import examples
 from sheet import Sheet
 
 import esxparse as ex
@@ -21,7 +23,22 @@ if TYPE_CHECKING:
 
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
-settings.load_profile("ci")
+settings.register_profile("same", settings.get_profile("ci"), max_examples=examples(100))
+settings.load_profile("same")
+
+
+def pytest_configure() -> None:
+    os.environ["PATH"] = needs.path_of(frozenset())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture: what the test needs is on its PATH, or it is skipped."""
+    said = [name for mark in item.iter_markers("needs") for name in mark.args]
+    fixtures = getattr(item, "fixturenames", ())
+    names = frozenset(said).union(*(needs.FIXTURES[name] for name in fixtures if name in needs.FIXTURES))
+    os.environ["PATH"] = needs.path_of(names)
+    needs.check(names)
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +49,12 @@ def busy_host_file() -> Path:
 @pytest.fixture(scope="session")
 def busy_host(busy_host_file: Path) -> ex.Recording:
     return ex.open(busy_host_file)
+
+
+@pytest.fixture(scope="session")
+def busy_host_report(tmp_path_factory: pytest.TempPathFactory, busy_host_file: Path) -> Path:
+    """The page of `make report`."""
+    return ex.report(busy_host_file, output=tmp_path_factory.mktemp("busy-host") / "report.html").path
 
 
 @pytest.fixture(scope="session")
@@ -51,12 +74,10 @@ def chromium() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(params=["isal", "zlib"])
+@pytest.fixture(params=[pytest.param("isal", marks=pytest.mark.needs("isal")), "zlib"])
 def deflate_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the fast library for gzip, and without."""
-    if request.param == "isal":
-        packing.needs("isal")
-    else:
+    if request.param == "zlib":
         monkeypatch.setitem(sys.modules, "isal", None)
 
 

@@ -6,6 +6,7 @@ import pytest
 from compose import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.benchmarks import iperf3, linpack, memtier, netperf, redis_benchmark, results, stream, sysbench
@@ -56,7 +57,7 @@ def damaged(content, draw):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_is_read_or_told(sample, data, tmp_path):
     content = damaged(sample.read_bytes(), data.draw)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import polars as pl
 import pytest
-from compose import missing, real_data, write
+from compose import real_data, write
 
 import esxparse as ex
 
@@ -117,8 +117,6 @@ def test_a_real_redis_benchmark_with_latencies():
 
 @contextmanager
 def redis_server(folder):
-    if not (shutil.which("redis-server") and shutil.which("redis-benchmark")):
-        missing("redis-server and redis-benchmark")
     port = str(free_port())
     command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -140,6 +138,7 @@ def redis_port(tmp_path_factory):
         yield port
 
 
+@pytest.mark.needs("redis-server", "redis-benchmark")
 def test_redis_benchmark_text(redis_port, tmp_path):
     content = run("redis-benchmark", "-p", redis_port, "-n", "2000", "-c", "10", "-t", "set,get")
     rec = ex.open(write(tmp_path, content, "text.txt"))
@@ -155,6 +154,7 @@ def test_redis_benchmark_text(redis_port, tmp_path):
     assert not rec.notes
 
 
+@pytest.mark.needs("redis-server", "redis-benchmark")
 def test_redis_benchmark_csv_and_quiet(redis_port, tmp_path):
     content = run("redis-benchmark", "-p", redis_port, "-n", "2000", "-t", "set,lpush", "--csv")
     rec = ex.open(write(tmp_path, content, "out.csv"))
@@ -168,7 +168,7 @@ def test_redis_benchmark_csv_and_quiet(redis_port, tmp_path):
 
 
 def iperf3(*options):
-    program = shutil.which("iperf3") or missing("iperf3")
+    program = shutil.which("iperf3")
     port = str(free_port())
     server = subprocess.Popen([program, "-s", "-1", "-p", port], stdout=subprocess.PIPE)
     try:
@@ -189,6 +189,7 @@ def iperf3(*options):
     raise AssertionError
 
 
+@pytest.mark.needs("iperf3")
 @pytest.mark.parametrize("options", [["-P", "2"], ["-R"], ["--bidir"], ["-u", "-b", "5M"]], ids=" ".join)
 def test_iperf3_json(options, tmp_path):
     content = iperf3("-J", *options)
@@ -211,6 +212,7 @@ def test_iperf3_json(options, tmp_path):
     assert not rec.notes
 
 
+@pytest.mark.needs("iperf3")
 def test_iperf3_text(tmp_path):
     content = iperf3("-P", "2", "-f", "m")
     rec = ex.open(write(tmp_path, content, "iperf3.txt"))
@@ -221,10 +223,9 @@ def test_iperf3_text(tmp_path):
     assert not rec.notes
 
 
+@pytest.mark.needs("sysbench")
 @pytest.mark.parametrize("test", ["cpu", "memory"])
 def test_sysbench(test, tmp_path):
-    if not shutil.which("sysbench"):
-        missing("sysbench")
     content = run("sysbench", test, "--time=1", "--threads=2", "run", cwd=tmp_path)
     rec = ex.open(write(tmp_path, content, "sysbench.txt"))
     text = content.decode()

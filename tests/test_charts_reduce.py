@@ -8,6 +8,7 @@ import polars as pl
 from chart_frames import START, times, waits, watts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.charts.reduce import (
     bucket_step,
@@ -53,7 +54,7 @@ def test_a_short_label_fits(name):
     assert label == name or "…" in label
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     values=st.lists(
         st.one_of(st.none(), st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False)), min_size=1, max_size=400

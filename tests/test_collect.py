@@ -67,6 +67,7 @@ def test_readings_that_change_are_polled_into_a_recording(tmp_path):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
+@pytest.mark.needs("openssl")
 def test_a_certificate_is_verified_unless_told_otherwise(tmp_path):
     write_mockup(tmp_path / "mock", documents())
     with certificate(tmp_path) as (key, cert), static_server(tmp_path / "mock", "-c", cert, "-k", key) as port:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from collections import Counter as Tally
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+import compose
 import polars as pl
 import pytest
 from hypothesis import example, given
@@ -19,19 +19,16 @@ from esxparse.counters.load import objects, placed_counters
 from esxparse.counters.model import BETTER, FAMILY_MARK, OVER_INSTANCES, OVER_TIME, RELEASES, VIEWS, Counter
 from esxparse.errors import EsxparseError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PLACED = [found for placed in placed_counters() for found in placed]
 HEADER_PATH = re.compile(r"^\\\\[^\\]+\\(?P<object>[^(\\]+)(?:\(.*\))?\\(?P<counter>[^\\]+)$")
 
 
 @pytest.fixture(scope="module")
 def real_esxtop() -> Path:
-    root = os.environ.get("ESXPARSE_REAL_DATA")
-    if root and (Path(root) / "esxtop").is_dir():
-        return Path(root) / "esxtop"
-    reason = "set ESXPARSE_REAL_DATA to the directory that holds esxtop/ with real captures"
-    if os.environ.get("ESXPARSE_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    return compose.real_data("esxtop")
 
 
 def header_names(cells: list[str]) -> set[tuple[str, str]]:

@@ -70,6 +70,7 @@ def test_they_are_small_enough_to_travel():
     assert max(sizes.values()) < 5e6
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_raw_files_are_made_again_to_the_byte(name, tmp_path):
     folder = ex.datasets.folder(name)

@@ -8,6 +8,7 @@ import pytest
 from compose import write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
@@ -386,7 +387,7 @@ def test_nothing_in_it_is_one_clear_error(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.floats(0.5, 1e4).map(lambda value: round(value, 2)),
     st.lists(st.integers(0, 10**9), min_size=1, max_size=4),
@@ -402,7 +403,7 @@ def test_numbers_written_are_read_back(tmp_path_factory, seconds, threads, size)
         assert rate == pytest.approx(sum(threads) / seconds, abs=0.006)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
     whole = data.draw(st.sampled_from([xml(xml_span(60, [600, 5])), text(), text(release="2.2")])).encode()

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.esxtop import body
@@ -63,7 +64,7 @@ def open_or_error(file):
 
 
 @given(st.integers(0, len(WHOLE)))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_cut_at_any_byte_no_number_is_wrong(tmp_path_factory, length):
     file = compose.write(tmp_path_factory.mktemp("cut"), WHOLE[:length])
     rec, error = open_or_error(file)

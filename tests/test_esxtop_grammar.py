@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 
@@ -344,7 +345,7 @@ values = st.one_of(st.just("0.00"), st.integers(-1, 10**6).map(str), st.decimals
     st.integers(1, 4),
     st.data(),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_any_names_any_counters_any_values(tmp_path_factory, groups, samples, draw):
     columns = [(f"Group Cpu({gid}:{name})", c) for gid, (name, cs) in enumerate(groups.items()) for c in cs]
     columns = draw.draw(st.permutations(columns))

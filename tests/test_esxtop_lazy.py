@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.esxtop import lazy
@@ -177,7 +178,7 @@ def test_windows_that_cannot_be(busy_host_file, bounds, says):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_any_selection_of_columns_samples_and_instances(tmp_path_factory, data):
     file = compose.write(tmp_path_factory.mktemp("any"), compose.text(COLUMNS, ROWS))
     held, left = both(file)

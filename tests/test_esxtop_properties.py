@@ -11,13 +11,16 @@ import resaves
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from search import examples
 
 import esxparse as ex
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+pytestmark = pytest.mark.hypothesis
+
+SETTINGS = settings(deadline=None, max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")

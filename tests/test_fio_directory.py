@@ -14,14 +14,14 @@ import pytest
 import esxparse as ex
 from esxparse.formats.fio import histogram
 
+pytestmark = pytest.mark.needs("fio")
+
 SHARED = ["--size=1m", "--ioengine=sync", "--runtime=1", "--time_based", "--rate_iops=400"]
 JOBS = {"alpha": ["--rw=randrw", "--bs=4k"], "beta": ["--rw=write", "--bs=16k"]}
 LOGS = [*(f"--write_{kind}_log={{name}}" for kind in ("bw", "iops", "lat", "hist")), "--log_hist_msec=100"]
 
 
 def fio(folder, options, jobs=None, form="json+", output="out.json"):
-    if not shutil.which("fio"):
-        compose.missing("fio")
     words = ["fio", f"--directory={folder}", f"--output-format={form}", f"--output={folder / output}"]
     for name, own in (jobs or JOBS).items():
         words += [f"--name={name}", *own, *SHARED, *(option.format(name=name) for option in options)]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.fio import log_lines, logs
@@ -323,7 +324,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_what_is_written_is_read(tmp_path, rows):
     found = series(log(tmp_path, [", ".join(map(str, row)) for row in rows], "x_iops.1.log"))
@@ -336,7 +337,7 @@ WHOLE = b"".join(b"%d, %d, %d, 4096, %d, 0\n" % (n * 10, 90_000 + n, n % 2, n * 
 HISTOGRAM = b"".join(b"%d, 0, 4096" % (n * 500) + b", 1" * 116 + b"\n" for n in range(6))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.sampled_from([WHOLE, HISTOGRAM]),
     start=st.floats(0, 1),

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.fio import integers_twin, log_lines, log_numbers
@@ -70,7 +71,7 @@ DAMAGE = [
 
 
 @pytest.mark.usefixtures("reader")
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.sampled_from([CLEAN, CHANGING]),
     damage=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), st.sampled_from(DAMAGE)), max_size=4),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 
 import compose
@@ -250,8 +249,6 @@ unified_rw_reporting=1
 @pytest.fixture(scope="module", params=["", "--group_reporting"], ids=["each", "grouped"])
 def run(request, tmp_path_factory):
     """One run of fio, its output in three parts, a file each."""
-    if not shutil.which("fio"):
-        compose.missing("fio")
     folder = tmp_path_factory.mktemp("fio")
     compose.write(folder, JOBS, "jobs.fio")
     logs = [f"--write_{name}_log=run" for name in ("bw", "iops", "lat")]
@@ -286,6 +283,7 @@ def agree(left, right, columns, *, rel=0.0, abs_=0.0):
         assert right[column].drop_nulls().to_list() == pytest.approx(expected, rel=rel, abs=abs_), column
 
 
+@pytest.mark.needs("fio")
 def test_normal_and_json_of_one_run_agree(run):
     (_, exact), (rec, rounded) = told(run, "out.json"), told(run, "out.txt")
     assert rounded.select(KEYS).rows() == exact.select(KEYS).rows()
@@ -310,6 +308,7 @@ def test_normal_and_json_of_one_run_agree(run):
     agree(shares[1], shares[0], ["share_pct"], abs_=0.0051)
 
 
+@pytest.mark.needs("fio")
 def test_terse_and_json_of_one_run_agree(run):
     (_, exact), (_, rounded) = told(run, "out.json"), told(run, "out.terse")
     exact = exact.filter(pl.col("direction") != "sync")
@@ -325,6 +324,7 @@ def test_terse_and_json_of_one_run_agree(run):
     agree(exact, rounded, SAMPLED, abs_=1e-2)
 
 
+@pytest.mark.needs("fio")
 def test_the_bins_of_a_run_have_every_io_and_its_percentiles(run):
     rec, jobs = told(run, "out.json")
     bins = rec["latency_bins"].filter(pl.col("source") == "bins", pl.col("latency") == "clat").collect()
@@ -336,12 +336,14 @@ def test_the_bins_of_a_run_have_every_io_and_its_percentiles(run):
         assert below >= row["ios"] * 0.99
 
 
+@pytest.mark.needs("fio")
 def test_workers_of_a_run_are_its_numjobs(run):
     for name in ("out.json", "out.txt"):
         found = told(run, name)[1].select("job", "workers").unique().sort("job").rows()
         assert found == [("oltp", 2), ("stream", 1), ("unified", 1)]
 
 
+@pytest.mark.needs("fio")
 def test_one_file_with_all_three_has_each_job_once(run):
     rec, jobs = told(run, "all.txt")
     assert set(jobs["output"]) == {"json"}

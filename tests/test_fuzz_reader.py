@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-import compose
 import polars as pl
 import pytest
 import strategies
 from hypothesis import HealthCheck, given, settings
 from polars.testing import assert_frame_equal
+from search import examples
 
 import esxparse as ex
-from esxparse.formats.esxtop import body, lazy, scan, scan_twin
+from esxparse.formats.esxtop import body, lazy, scan_twin
 from esxparse.formats.esxtop.instances import PART_NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +137,11 @@ PROPERTIES = {
 """What has to hold, and of which captures; `fuzz/reader.py` tries them for longer."""
 
 
-@pytest.mark.parametrize("name", PROPERTIES)
+@pytest.mark.hypothesis
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs("native")) if name == "twin" else name for name in PROPERTIES]
+)
 def test_what_is_read_stood_there_and_what_is_lost_is_said(file, name):
-    if name == "twin" and not scan.COMPILED:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     strategy, holds = PROPERTIES[name]
 
     @given(strategy)

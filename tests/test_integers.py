@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 
-import compose
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.formats.fio import integers as chosen
 from esxparse.formats.fio import integers_twin
@@ -47,9 +47,8 @@ def whole(module, data, width, room=None):
     return [row for place, row in enumerate(np.column_stack(outs)[: found[0]].tolist()) if place not in odd], found
 
 
+@pytest.mark.needs("native")
 def test_the_compiled_reader_is_used_where_it_was_built():
-    if _native is None:
-        compose.missing("the compiled reader (a Rust toolchain at install)")
     assert chosen.COMPILED
     assert chosen.read_integers is _native.read_integers
 
@@ -143,11 +142,10 @@ SPECIFICATIONS = st.lists(
 )
 
 
+@pytest.mark.needs("native")
 @given(DATA, SPECIFICATIONS, st.integers(0, 3))
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(1500))
 def test_compiled_and_twin_agree_on_anything(data, specifications, missing):
-    if _native is None:
-        compose.missing("the compiled reader (a Rust toolchain at install)")
     rows = integers_twin.number_of_lines(data)
     assert _native.number_of_lines(data) == rows
     rows = max(rows - missing, 0)
@@ -173,7 +171,7 @@ def test_compiled_and_twin_agree_on_anything(data, specifications, missing):
     ),
     st.sampled_from(["\n", "\r\n"]),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_what_is_written_is_read(rows, line_end):
     data = "".join(", ".join(map(str, row)) + line_end for row in rows).encode()
     for param in READERS:

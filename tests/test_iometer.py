@@ -8,6 +8,7 @@ import pytest
 from compose import real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
@@ -410,7 +411,7 @@ def test_a_configuration_is_no_result_file(tmp_path):
         opened(tmp_path, icf + "'Access specification name,default assignment\n\t4K,NONE\n")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(RELEASES),
     st.lists(st.floats(0, 1e7).map(lambda value: round(value, 6)), min_size=3, max_size=3),
@@ -425,7 +426,7 @@ def test_numbers_written_are_read_back(tmp_path_factory, release, numbers, count
     assert got == (*(pytest.approx(number, abs=1e-6) for number in numbers), count)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
     release = data.draw(st.sampled_from(RELEASES))

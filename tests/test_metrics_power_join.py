@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.metrics.energy import energy, watts_per_unit
@@ -85,7 +86,7 @@ def test_nothing_is_made_up_outside_the_readings_or_in_their_gaps():
     assert any("7 of 8 intervals" in note.message for note in joined.notes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(st.floats(1, 20), st.floats(0, 2000)), min_size=2, max_size=60),
     st.lists(st.floats(0.5, 40), min_size=1, max_size=60),

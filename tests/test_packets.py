@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 
@@ -18,14 +17,10 @@ from esxparse.formats import packets
 from esxparse.formats.packets import tshark
 from esxparse.metrics import alignment
 
+pytestmark = pytest.mark.needs("tshark")
+
 FILE = b"handle-of-the-vmdk!!"
 OTHER = b"handle-of-another-1."
-
-
-@pytest.fixture(autouse=True)
-def decoder():
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
 
 
 def opened(folder, *connections, name="trace.pcap", frames=(), **options):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,20 +12,17 @@ import pytest
 import wire
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import packets
 
+pytestmark = pytest.mark.needs("tshark")
+
 SAMPLES = sorted((ex.datasets_dir() / "formats").glob("packets-*"))
-SLOW = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(autouse=True)
-def decoder():
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
+SLOW = settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def survives(content, name="trace"):

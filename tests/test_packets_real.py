@@ -7,23 +7,21 @@ bytes. `packets-iscsi-queue` ends in the middle of a test that keeps many comman
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections import Counter
 
-import compose
 import polars as pl
 import pytest
 from defusedxml.ElementTree import fromstring
 
 import esxparse as ex
 
+pytestmark = pytest.mark.needs("tshark")
+
 CAPTURES = ("packets-nfs", "packets-iscsi", "packets-iscsi-queue")
 
 
 def path(name):
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
     return ex.datasets_dir() / "formats" / f"{name}.pcapng"
 
 

@@ -8,13 +8,14 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 from esxparse.errors import DamagedError
 from esxparse.formats import perf_stat as reader
 
-MANY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 TEXT = """
  Performance counter stats for './work --all' (5 runs):

@@ -166,8 +166,6 @@ def test_a_log_of_another_program_is_not_taken_for_perf_stat():
 def run_perf(folder, *options, seconds="0.02"):
     """perf stat of a short sleep, as a file."""
     perf = shutil.which("perf")
-    if perf is None:
-        compose.missing("perf")
     path = folder / "perf.out"
     command = [perf, "stat", "-o", str(path), "-e", EVENTS, *options, "sleep", seconds]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
@@ -176,6 +174,7 @@ def run_perf(folder, *options, seconds="0.02"):
     return path
 
 
+@pytest.mark.needs("perf")
 @pytest.mark.parametrize(
     "options", [(), ("-x,",), ("-x;",), ("-j",), ("-r", "3"), ("-r", "3", "-x,"), ("-r", "3", "-j")]
 )
@@ -197,6 +196,7 @@ def test_perf_of_this_machine_says_the_same_in_every_form(tmp_path, options):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
+@pytest.mark.needs("perf")
 @pytest.mark.parametrize("form", [(), ("-x,",), ("-x ",), ("-j",)])
 def test_intervals_of_this_machine(tmp_path, form):
     path = run_perf(tmp_path, "-I", "20", *form, seconds="0.1")
@@ -210,6 +210,7 @@ def test_intervals_of_this_machine(tmp_path, form):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
+@pytest.mark.needs("perf")
 @pytest.mark.parametrize("form", [(), ("-x,",), ("-j",)])
 @pytest.mark.parametrize(
     ("by", "pattern"),

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 
@@ -334,7 +335,7 @@ def test_deep_nesting_is_an_error_and_no_crash(tmp_path):
         opened(tmp_path, '{"@odata.type": "#Power", "PowerControl": ' + "[" * 100_000)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 10_000)), min_size=1, unique_by=lambda pair: pair[0]))
 def test_numbers_written_are_numbers_read(tmp_path_factory, pairs):
     folder = tmp_path_factory.mktemp("redfish")
@@ -355,7 +356,7 @@ def read_or_refused(file, form):
 SAMPLES = sorted(path.name for path in (ex.datasets_dir() / "formats").glob("redfish-*"))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.sampled_from(SAMPLES), st.data())
 def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data):
     content = (ex.datasets_dir() / "formats" / name).read_bytes()

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.formats.power.stamps import stamp
@@ -333,7 +334,7 @@ SAMPLES = sorted(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(SAMPLES), st.data())
 def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data):
     content = (ex.datasets_dir() / "formats" / name).read_bytes()

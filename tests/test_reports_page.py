@@ -7,16 +7,9 @@ import re
 import browser
 import pytest
 
-from esxparse.reports import report
 
-
-@pytest.fixture(scope="module")
-def bundled(tmp_path_factory, busy_host_file):
-    return report(busy_host_file, output=tmp_path_factory.mktemp("bundled") / "report.html")
-
-
-def test_pointing_at_a_line_tells_name_time_and_value(bundled, chromium):
-    with browser.opened(chromium, bundled) as seen:
+def test_pointing_at_a_line_tells_name_time_and_value(busy_host_report, chromium):
+    with browser.opened(chromium, busy_host_report) as seen:
         dots = seen.page.query_selector_all(
             "figure:has(h3:text-is('Ready per vCPU over time')) svg .mark-symbol.role-mark path"
         )
@@ -35,8 +28,8 @@ def test_pointing_at_a_line_tells_name_time_and_value(bundled, chromium):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(bundled, chromium, width, scheme):
-    with browser.opened(chromium, bundled, width, scheme=scheme) as seen:
+def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(busy_host_report, chromium, width, scheme):
+    with browser.opened(chromium, busy_host_report, width, scheme=scheme) as seen:
         sizes = seen.charts()
         assert len(sizes) >= 15
         assert all(0 < chart_width <= width and chart_height > 20 for chart_width, chart_height in sizes)
@@ -46,10 +39,10 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(bundled, chro
         assert len(seen.requests) == 1
 
 
-def test_light_and_dark_differ_and_keep_text_readable(bundled, chromium):
+def test_light_and_dark_differ_and_keep_text_readable(busy_host_report, chromium):
     pairs = {}
     for scheme in ("light", "dark"):
-        with browser.opened(chromium, bundled, scheme=scheme) as seen:
+        with browser.opened(chromium, busy_host_report, scheme=scheme) as seen:
             pairs[scheme] = seen.page.evaluate(
                 "[getComputedStyle(document.body).backgroundColor,"
                 " getComputedStyle(document.querySelector('figure svg .role-axis-label text')).fill]"
@@ -59,8 +52,8 @@ def test_light_and_dark_differ_and_keep_text_readable(bundled, chromium):
     assert pairs["dark"][1] != pairs["light"][1]
 
 
-def test_charts_follow_the_window(bundled, chromium):
-    with browser.opened(chromium, bundled, 1440) as seen:
+def test_charts_follow_the_window(busy_host_report, chromium):
+    with browser.opened(chromium, busy_host_report, 1440) as seen:
         before = seen.charts()[0][0]
         seen.page.set_viewport_size({"width": 390, "height": 900})
         seen.page.wait_for_timeout(800)
@@ -69,24 +62,24 @@ def test_charts_follow_the_window(bundled, chromium):
         assert seen.hidden_words() == []
 
 
-def test_times_are_utc_for_a_reader_in_tokyo(bundled, chromium, busy_host):
+def test_times_are_utc_for_a_reader_in_tokyo(busy_host_report, chromium, busy_host):
     first = f"{busy_host.meta['start']:%H:%M}"
-    with browser.opened(chromium, bundled, zone="Asia/Tokyo") as seen:
+    with browser.opened(chromium, busy_host_report, zone="Asia/Tokyo") as seen:
         labels = seen.page.eval_on_selector_all(
             "figure svg .role-axis-label text", "all => all.map(one => one.textContent)"
         )
         assert first in labels
 
 
-def test_it_prints(bundled, chromium, tmp_path):
-    with browser.opened(chromium, bundled, scheme="dark") as seen:
+def test_it_prints(busy_host_report, chromium, tmp_path):
+    with browser.opened(chromium, busy_host_report, scheme="dark") as seen:
         printed = seen.page.pdf(path=tmp_path / "report.pdf", format="A4", print_background=True)
     assert printed.startswith(b"%PDF")
     assert 5 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 30
 
 
-def test_sections_are_linked_and_the_figures_named(bundled, chromium):
-    with browser.opened(chromium, bundled) as seen:
+def test_sections_are_linked_and_the_figures_named(busy_host_report, chromium):
+    with browser.opened(chromium, busy_host_report) as seen:
         targets = seen.page.eval_on_selector_all("nav a", "all => all.map(a => a.getAttribute('href').slice(1))")
         assert {"cpu", "memory", "disk", "network", "power"} <= set(targets)
         assert all(seen.page.query_selector(f"#{target}") for target in targets)

@@ -69,10 +69,15 @@ def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
 
 def test_it_runs_where_an_event_loop_runs_already_as_in_a_notebook(tmp_path, busy_host_file):
     out = tmp_path / "report.html"
+    cells = [
+        nbformat.v4.new_code_cell('capture: str = ""  # path', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("1 + 1"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "sum.ipynb")
     ran = run_report(
         "import asyncio",
         "async def inside():",
-        f"    report({str(busy_host_file)!r}, output={str(out)!r})",
+        f"    report({str(busy_host_file)!r}, template={str(tmp_path / 'sum.ipynb')!r}, output={str(out)!r})",
         "asyncio.run(inside())",
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

@@ -6,11 +6,11 @@ import csv
 import math
 import struct
 
-import compose
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.formats.esxtop import scan as chosen
 from esxparse.formats.esxtop import scan_twin
@@ -46,9 +46,8 @@ def bits(rows):
     return [[struct.pack("=d", value) if not math.isnan(value) else "nan" for value in row] for row in rows]
 
 
+@pytest.mark.needs("native")
 def test_the_compiled_scanner_is_used_where_it_was_built():
-    if _native is None:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     assert chosen.COMPILED
     assert chosen.scan is _native.scan
 
@@ -147,7 +146,7 @@ plain_numbers = st.one_of(
 
 
 @given(st.lists(st.lists(plain_numbers, min_size=4, max_size=4), min_size=1, max_size=5), st.booleans())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_clean_input_is_read_as_csv_reader_and_float_read_it(rows, last_line_end):
     data = "\n".join(",".join(f'"{cell}"' for cell in row) for row in rows) + ("\n" if last_line_end else "")
     expected = [[float(cell) for cell in row] for row in csv.reader(data.splitlines())]
@@ -180,6 +179,7 @@ fragments = st.sampled_from(
 )
 
 
+@pytest.mark.needs("native")
 @given(
     st.one_of(st.binary(max_size=80), st.lists(fragments, max_size=30).map(b"".join)),
     st.integers(0, 6),
@@ -187,10 +187,8 @@ fragments = st.sampled_from(
     st.booleans(),
     st.data(),
 )
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=examples(1500))
 def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
-    if _native is None:
-        compose.missing("the compiled scanner (a Rust toolchain at install)")
     wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
     left, right = (
         scanned(_native, data, cells, wanted, least, count),

@@ -17,6 +17,7 @@ import compute_host
 import numpy as np
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from search import examples
 from test_simulate_network import hosts as network_hosts
 from test_simulate_storage import hosts as storage_hosts
 
@@ -289,7 +290,7 @@ def memory_adds_up(of: Sheet) -> None:
 drawn = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 
-@settings(drawn, max_examples=60)
+@settings(drawn, max_examples=examples(60))
 @given(
     name=st.sampled_from(NAMES),
     severity=st.floats(0.0, 1.0),
@@ -305,7 +306,7 @@ def test_every_fault_of_any_severity_keeps_the_laws(
     keeps_the_laws(sheet(scenario, release, 8, interval, seed), scenario)
 
 
-@settings(drawn, max_examples=40)
+@settings(drawn, max_examples=examples(40))
 @given(
     scenario=st.one_of(compute_host.hosts(), storage_hosts(), network_hosts()),
     seed=st.integers(0, 2**32),

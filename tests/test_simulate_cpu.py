@@ -10,6 +10,7 @@ import pytest
 from compute_host import guest, hosts, last, machine, samples, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 from esxparse.simulate.host import Adapter, Nic, Switch
 from esxparse.simulate.model.noise import Noise
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.host import Scenario
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(of=hosts(), seed=st.integers(0, 2**32))
 def test_the_laws_hold_for_any_host(of: Scenario, seed: int) -> None:
     assert len(samples(of, 4, seed=seed)) == 4
@@ -49,7 +50,7 @@ def test_a_turn_always_adds_up_and_nobody_runs_on_what_there_is_not(
     assert (np.bincount(node, turns.run) <= 100.0 * pcpus + 1e-6).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_noise_of_a_label_does_not_depend_on_its_company(data: st.DataObject) -> None:
     alone, together = Noise(5), Noise(5)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from fault_hosts import FAULTS, INTERVAL, SAMPLES, STANDARD, experiment, judged, mean, said, seen, shown, truths
+from search import SEARCHING
 
 NAMES = tuple(name for name in FAULTS if name != "clock-jump")
-SEVERITIES = (0.0, 0.5, 1.0)
+# Half of it is as much work again: `make search` looks there too.
+SEVERITIES = (0.0, 0.5, 1.0) if SEARCHING else (0.0, 1.0)
 
 # What of the standard profile a trouble may cross, of the thing it names; of anything, when it is among `also`.
 CROSSES = {
@@ -89,20 +91,22 @@ def reference(name: str, where: str, counter: str, start: float, end: float) -> 
     return mean(before, 0.0, start) if start > 0.0 else None
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("name", NAMES)
 def test_what_shows_is_there_and_grows_with_severity(name: str) -> None:
     for truth in truths(name):
         where, start, end = truth["where"], truth["start"], truth["end"]
         for place, counter in enumerate(truth["shows"]):
-            mild, half, severe = (mean(shown(name, severity, where, counter), start, end) for severity in SEVERITIES)
+            values = [mean(shown(name, severity, where, counter), start, end) for severity in SEVERITIES]
+            severe = values[-1]
             was = reference(name, where, counter, start, end)
-            base = mild if was is None else was
+            base = values[0] if was is None else was
             assert abs(severe - base) > 0.08 * abs(base) + 0.01, (where, counter, base, severe)
             if place == 0 and truth is truths(name)[0]:
-                moved = [abs(value - base) for value in (mild, half, severe)]
-                assert moved == sorted(moved), (counter, base, mild, half, severe)
-                assert was is None or moved[0] > 0.05 * abs(base), (counter, base, mild)
-                assert moved[2] > moved[0]
+                moved = [abs(value - base) for value in values]
+                assert moved == sorted(moved), (counter, base, values)
+                assert was is None or moved[0] > 0.05 * abs(base), (counter, base, values)
+                assert moved[-1] > moved[0]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from io_host import guest, host, sample, volume
+from search import examples
 
 from esxparse.simulate.host import Nic, Switch
 from esxparse.simulate.model.links import links_of, on_the_wire
@@ -51,7 +52,7 @@ def hosts(draw: st.DrawFn) -> Scenario:
     return host(vms, switches=switches, nfs=(volume(),))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(scenario=hosts(), ready=st.floats(0.0, 100.0))
 def test_uplinks_carry_their_ports_and_no_more_than_their_line(scenario: Scenario, ready: float) -> None:
     now = sample(scenario, ready=ready)

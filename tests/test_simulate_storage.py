@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from io_host import device, guest, host, response, sample, volume
+from search import examples
 
 from esxparse.simulate.host import Adapter, Nic, Phase, Switch, VsanDatastore
 from esxparse.simulate.model.noise import Noise
@@ -83,7 +84,7 @@ def hosts(draw: st.DrawFn) -> Scenario:
     return host(vms, devices=devices, nfs=nfs, vsan=(vsan,), switches=switches, adapters=adapters)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(scenario=hosts(), seed=st.integers(0, 2**32))
 def test_the_laws_of_disks_hold_in_any_trouble(scenario: Scenario, seed: int) -> None:
     now = sample(scenario, noise=Noise(seed))

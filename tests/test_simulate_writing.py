@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from sheet import Sheet, written
 
 from esxparse import simulate
@@ -156,7 +157,7 @@ def cells_of(counter: Counter, values: list[float]) -> list[str]:
     return [line.decode().removeprefix('"t",').strip() for line in lines([counter], rows, b"\n")]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(NUMBERS, max_size=8))
 def test_numbers_are_printed_as_c_prints_them(values: list[float]) -> None:
     """The same to the last digit, whatever stood in the cell before; only what rounds to zero loses its sign."""

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from slices import COLUMNS, ROWS, assert_same, sliced
 
 import esxparse as ex
@@ -226,7 +227,7 @@ values = st.sampled_from(["0.00", "-1", "12.34", "", "-nan", "100", "1,5"])
 
 
 @given(st.lists(names, min_size=1, max_size=4), st.integers(1, 4), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_opening_a_slice_is_selecting_from_the_opened_capture(tmp_path_factory, groups, samples, data):
     columns = [("Memory", "Free MBytes"), ("Power(1)", "P-State MHZ")]
     for gid, name in enumerate(groups):

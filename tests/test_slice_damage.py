@@ -9,6 +9,7 @@ import compose
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from slices import COLUMNS, ROWS, WHOLE, assert_same, sliced
 
 import esxparse as ex
@@ -132,7 +133,7 @@ def test_a_row_torn_by_nul_bytes_is_left_out_whichever_columns_are_kept(tmp_path
 
 
 @given(st.integers(len(WHOLE.splitlines()[0]) + 1, len(WHOLE)))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_cut_at_any_byte(tmp_path_factory, length):
     folder = tmp_path_factory.mktemp("cut")
     file = compose.write(folder, WHOLE[:length])
@@ -157,7 +158,7 @@ pieces = st.lists(st.sampled_from([b'"', b",", b" ", b"-", b"1", b"2.5", b"x", b
 
 
 @given(pieces)
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=examples(1000))
 def test_cells_are_those_of_the_scanner(parts):
     line = b"".join(parts)
     if line:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packing import CAPTURE, OTHER, PLAIN, drain, put, refusal, tar_of, zip_of
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -124,7 +125,7 @@ def test_a_tar_that_is_cut_gives_what_is_there(tmp_path, mode):
     assert "cut" in why
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_damaged_bundles_end_in_content_or_in_an_error_of_ours(tmp_path_factory, data):
     whole = data.draw(st.sampled_from([tar_of(PLAIN), tar_of(PLAIN, "w:gz"), zip_of(PLAIN)]))

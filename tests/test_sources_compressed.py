@@ -10,7 +10,8 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packing import CAPTURE, COMPRESS, SMALL, drain, put, refusal, zip_of, zstd_compress
+from packing import CAPTURE, COMPRESS, SMALL, TITLES, drain, put, refusal, zip_of, zstd_compress
+from search import examples
 
 from esxparse.formats.source import resolve
 
@@ -29,7 +30,7 @@ def test_a_plain_file_is_read_as_it_lies_there(tmp_path):
 
 
 @pytest.mark.usefixtures("deflate_by")
-@pytest.mark.parametrize("title", COMPRESS)
+@pytest.mark.parametrize("title", TITLES)
 @pytest.mark.parametrize("parts", [1, 2, 7])
 def test_compressed_files_are_told_by_their_content(tmp_path, title, parts):
     size = len(CAPTURE) // parts + 1
@@ -41,7 +42,7 @@ def test_compressed_files_are_told_by_their_content(tmp_path, title, parts):
     assert drain(pickle.loads(pickle.dumps(source))) == (CAPTURE, None)  # noqa: S301  our own bytes
 
 
-@pytest.mark.parametrize("title", COMPRESS)
+@pytest.mark.parametrize("title", TITLES)
 def test_padding_is_passed_over_and_other_bytes_after_the_data_are_told(tmp_path, title):
     data = COMPRESS[title](CAPTURE)
     assert drain(resolve(put(tmp_path, "x", data + bytes(512)))) == (CAPTURE, None)
@@ -55,7 +56,7 @@ def test_an_empty_capture_in_gzip_is_empty_and_not_damaged(tmp_path):
 
 
 @pytest.mark.usefixtures("deflate_by")
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(cut=st.integers(0, len(SMALL)))
 def test_a_gzip_cut_anywhere_gives_what_is_there_and_says_so(tmp_path_factory, cut):
     path = put(tmp_path_factory.mktemp("cut"), "x.gz", SMALL[:cut])
@@ -76,7 +77,7 @@ def test_a_gzip_cut_anywhere_gives_what_is_there_and_says_so(tmp_path_factory, c
 
 
 @pytest.mark.usefixtures("deflate_by")
-@pytest.mark.parametrize("title", COMPRESS)
+@pytest.mark.parametrize("title", TITLES)
 def test_a_large_file_cut_in_the_middle_gives_about_half(tmp_path, title):
     data = COMPRESS[title](VARIED)
     content, why = drain(resolve(put(tmp_path, "x", data[: len(data) // 2])))
@@ -86,7 +87,7 @@ def test_a_large_file_cut_in_the_middle_gives_about_half(tmp_path, title):
 
 
 @pytest.mark.usefixtures("deflate_by")
-@pytest.mark.parametrize("title", COMPRESS)
+@pytest.mark.parametrize("title", TITLES)
 def test_damage_in_the_middle_ends_the_content_and_is_told(tmp_path, title):
     data = bytearray(b"".join(COMPRESS[title](CAPTURE) for _ in range(8)))
     middle = len(data) // 2 + 5000
@@ -115,6 +116,7 @@ def test_a_wrong_check_sum_is_told(tmp_path):
         (gzip.compress(b"Rar!\x1a\x07" + bytes(100)), "packed by RAR"),
         (gzip.compress(zip_of({"a.csv": CAPTURE})), "is a zip compressed by gzip: decompress it first"),
     ],
+    ids=["cut", "twice", "7-Zip", "RAR", "zip"],
 )
 def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path, data, says):
     assert says in refusal(put(tmp_path, "x.gz", data))
@@ -129,6 +131,7 @@ def test_a_path_with_a_nul(tmp_path):
     assert "cannot be read" in refusal(f"{tmp_path}/a\0b")
 
 
+@pytest.mark.needs("zstd")
 def test_zstd_without_its_library_names_what_to_install(tmp_path, monkeypatch):
     data = zstd_compress(CAPTURE)
     for name in ("backports", "backports.zstd", "compression", "compression.zstd"):

@@ -7,16 +7,15 @@ import importlib
 import sys
 
 import pytest
-from packing import CAPTURE, PLAIN, drain, needs, refusal, tar_of, zip_of
+from packing import CAPTURE, PLAIN, drain, refusal, tar_of, zip_of
 
 from esxparse.formats.source import members, resolve
 
-pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+pytestmark = [pytest.mark.usefixtures("no_thread_is_left"), pytest.mark.needs("fsspec")]
 
 
 @pytest.fixture
 def fsspec():
-    needs("fsspec")
     return importlib.import_module("fsspec")
 
 

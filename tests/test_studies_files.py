@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime, timedelta
 
 import compose
@@ -117,8 +116,6 @@ def test_logs_that_count_from_the_begin_of_the_job_need_no_more_where_the_window
 
 def trace(folder, *, shift=63 * 512, name="trace.pcap"):
     """Ten reads and ten writes, a second apart, from a minute after BEGIN on; writes take 10 ms longer each."""
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
     tcp = wire.Tcp(2049)
     begin = BEGIN.timestamp() + 60
     tcp.shake(begin)
@@ -132,6 +129,7 @@ def trace(folder, *, shift=63 * 512, name="trace.pcap"):
     compose.write(folder, wire.pcap(sorted(tcp.frames, key=lambda pair: pair[0])), name)
 
 
+@pytest.mark.needs("tshark")
 def test_a_packet_trace_tells_response_times_and_alignment_in_the_window(tmp_path):
     trace(tmp_path)
     row = one(tmp_path, '[[run]]\npackets = "trace.pcap"\n')
@@ -146,6 +144,7 @@ def test_a_packet_trace_tells_response_times_and_alignment_in_the_window(tmp_pat
     assert one(tmp_path, '[[run]]\npackets = "aligned.pcap"\n')["wire_write_misaligned_pct"] == 0
 
 
+@pytest.mark.needs("tshark")
 def test_a_packet_trace_is_cut_by_the_window_of_the_capture(tmp_path):
     trace(tmp_path)
     studies.write_capture(tmp_path / "c.csv", samples=31, interval=10)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 
-import compose
 import polars as pl
 import pytest
 
@@ -138,9 +136,8 @@ def test_a_recording_of_another_kind_is_refused_in_one_line(busy_host_file, tmp_
     assert not output.exists()
 
 
+@pytest.mark.needs("fio")
 def test_the_report_on_the_directory_of_a_real_run(tmp_path):
-    if not shutil.which("fio"):
-        compose.missing("fio")
     run = tmp_path / "run"
     run.mkdir()
     shared = ["--ioengine=psync", "--size=1m", f"--filename={tmp_path / 'file'}", "--bs=4k", "--stonewall"]

@@ -10,15 +10,17 @@ import subprocess
 from pathlib import Path
 
 import compose
+import needs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 from esxparse.errors import DamagedError
 
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SAMPLES = {path.name: path.read_text() for path in (ex.datasets_dir() / "formats").glob("*-*") if path.suffix == ".txt"}
 
 
@@ -210,15 +212,14 @@ def test_json_of_lscpu_that_was_cut_is_one_clear_error(tmp_path):
 
 def output(folder, name, *command):
     program = shutil.which(command[0])
-    if program is None:
-        compose.missing(command[0])
     done = subprocess.run([program, *command[1:]], capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
     return ex.open(compose.write(folder, done.stdout, name))
 
 
+@pytest.mark.needs("lscpu", "numactl")
 def test_numactl_lscpu_and_cpuinfo_of_this_machine_agree(tmp_path):
     if not Path("/proc/cpuinfo").exists():
-        compose.missing("/proc/cpuinfo")
+        needs.missing("/proc/cpuinfo")
     recordings = {
         "cpuinfo": ex.open(compose.write(tmp_path, Path("/proc/cpuinfo").read_bytes(), "cpuinfo")),
         "numactl": output(tmp_path, "numactl", "numactl", "--hardware"),

@@ -10,12 +10,13 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 from esxparse.errors import DamagedError
 
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FORMATS = ex.datasets_dir() / "formats"
 
 

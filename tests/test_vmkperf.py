@@ -6,13 +6,14 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 from esxparse.errors import DamagedError
 from esxparse.formats import vmkperf as reader
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def block(event, polls, *, title="{} per second per cpu", command=""):

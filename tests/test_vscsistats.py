@@ -6,6 +6,7 @@ import pytest
 from compose import real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 from strategies_of_text import reads_or_refuses, spliced
 
 import esxparse as ex
@@ -172,7 +173,7 @@ def test_nothing_collected_is_one_clear_error(tmp_path):
 NUMBERS = st.lists(st.integers(0, 10**12), min_size=3, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(NUMBERS, st.sampled_from(list(TITLES.items())), st.integers(1, 10**9), st.sampled_from([csv, printed]))
 def test_numbers_written_are_read_back(tmp_path_factory, counts, title, world, form):
     limits = [-(2**place) for place in range(len(counts) // 2, 0, -1)]
@@ -187,7 +188,7 @@ def test_numbers_written_are_read_back(tmp_path_factory, counts, title, world, f
     assert got.select("world_group_id", "histogram", "direction").unique().rows() == [(world, *title[0])]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
     form = data.draw(st.sampled_from([csv, printed]))

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from fio_runs import VERSIONS, side
 from hypothesis import HealthCheck, given, settings
+from search import examples
 
 import esxparse as ex
 from esxparse.simulate.distribution import Distribution
@@ -23,7 +24,7 @@ from esxparse.simulate.writers import fio_json, fio_normal, fio_terse
 from esxparse.simulate.writers.fio_latency import bin_middle, bin_of
 from esxparse.simulate.writers.fio_run import Disk, FioRun
 
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIDDLES = {bin_middle(index) for index in range(29 * 64)}
 
 
@@ -218,10 +219,9 @@ def test_the_same_run_is_the_same_bytes_and_a_seed_changes_rates_alone(version):
     assert document(one)["jobs"][0]["write"]["runtime"] == document(other)["jobs"][0]["write"]["runtime"]
 
 
+@pytest.mark.needs("fio_jsonplus_clat2csv")
 def test_fios_own_converter_of_bins_gives_the_counts(tmp_path):
     tool = shutil.which("fio_jsonplus_clat2csv")
-    if tool is None:
-        compose.missing("fio_jsonplus_clat2csv")
     run = fio_runs.run(version="fio-3.33", group_reporting=True)
     source = compose.write(tmp_path, fio_json.text(run, plus=True), "run.json")
     subprocess.run([tool, str(source), str(tmp_path / "run.csv")], check=True, capture_output=True)
@@ -241,8 +241,6 @@ def test_fios_own_converter_of_bins_gives_the_counts(tmp_path):
 def real(tmp_path_factory):
     """What fio itself prints of one second of mixed I/O: JSON+, terse version 5, normal."""
     tool = shutil.which("fio")
-    if tool is None:
-        compose.missing("fio")
     folder = tmp_path_factory.mktemp("real")
     version = subprocess.run([tool, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     if version != "fio-3.33":
@@ -276,6 +274,7 @@ def keys(value, name=""):
     return [keys(value[0], name)] if isinstance(value, list) and value else []
 
 
+@pytest.mark.needs("fio")
 def test_json_has_the_keys_of_fio_in_its_order(real):
     told = json.loads(real["json"])
     mine = document(ours())
@@ -301,10 +300,12 @@ def written(text: str) -> list[str]:
     return [shape(line).strip(",") for line in re.sub(r'("time" : )".*"', r"\1", text).split("\n") if line.strip(" ,")]
 
 
+@pytest.mark.needs("fio")
 def test_json_is_spelt_as_fio_spells_it(real):
     assert written(fio_json.text(ours(), plus=True)) == written(real["json"])
 
 
+@pytest.mark.needs("fio")
 def test_terse_lines_have_the_fields_of_fio(real):
     told, mine = real["terse"].splitlines(), fio_terse.text(ours(), terse_version=5).splitlines()
     assert len(told) == len(mine) == 2
@@ -324,5 +325,6 @@ def lines(text: str) -> list[str]:
     return [line for place, line in enumerate(found) if place == 0 or line != found[place - 1] or not line]
 
 
+@pytest.mark.needs("fio")
 def test_normal_output_has_the_lines_of_fio(real):
     assert lines(fio_normal.text(ours())) == lines(real["normal"])

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import compose
 import fio_runs
+import needs
 import polars as pl
 import pytest
 from fio_runs import side
 from hypothesis import HealthCheck, given, settings
+from search import examples
 
 import esxparse as ex
 from esxparse.simulate.writers import fio_json, fio_logs
@@ -22,7 +24,7 @@ from esxparse.simulate.writers import fio_json, fio_logs
 if TYPE_CHECKING:
     from esxparse.simulate.writers.fio_run import FioRun
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LATENCIES = ("lat", "clat", "slat")
 VERSIONS = ("fio-2.1.3", "fio-3.7", "fio-3.28", "fio-3.36")
 TOOLS = Path("/usr/share/doc/fio")
@@ -145,7 +147,7 @@ def tool(name: str, folder: Path) -> list[str]:
     """A script of fio's documentation, ready to run."""
     packed = TOOLS / f"{name}.gz"
     if not packed.exists():
-        compose.missing(str(packed))
+        needs.missing(str(packed))
     script = compose.write(folder, gzip.decompress(packed.read_bytes()), name)
     return [sys.executable, str(script)]
 

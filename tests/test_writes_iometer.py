@@ -12,6 +12,7 @@ import pytest
 from compose import real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.metrics.workers import median_read_latency
@@ -89,7 +90,7 @@ def sweeps(draw):
     return tests
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(sweeps(), st.sampled_from(VERSIONS), st.integers(1, 3), st.integers(-720, 840))
 def test_what_was_measured_is_read_back(tmp_path_factory, tests, version, processors, offset):
     folder = tmp_path_factory.mktemp("iometer")
@@ -138,7 +139,7 @@ SUMS = [
 ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(sweeps(), st.sampled_from(VERSIONS), st.integers(1, 4))
 def test_rows_above_are_the_sums_of_those_below(tmp_path_factory, tests, version, processors):
     rec = opened(tmp_path_factory.mktemp("iometer"), tests, version, processors=processors)
@@ -186,7 +187,7 @@ OWN_LIMITS = {15.0: 1000 / 67, 30.0: 1000 / 33, 4700.0: 4000.0}
 """Where the program's limits are not what its columns are called, ms."""
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(sweeps())
 def test_latency_bins_hold_each_io_once(tmp_path_factory, tests):
     rec = opened(tmp_path_factory.mktemp("iometer"), tests)

@@ -9,6 +9,7 @@ import pytest
 from compose import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -52,7 +53,7 @@ datagrams = st.builds(
 )
 every = st.lists(streams | transactions | datagrams, min_size=1, max_size=4)
 forms = st.sampled_from([("2.4", "classic"), ("2.6", "classic"), ("2.6", "csv"), ("2.6", "keyval")])
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def opened(folder, content):

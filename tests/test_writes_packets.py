@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +9,7 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -19,8 +19,8 @@ from esxparse.simulate.writers.packets import Request, Trace, frames
 
 START = datetime(2008, 3, 2, 8, tzinfo=UTC)
 EVERY = (*tshark_fields._PACKETS, *sorted(tshark_fields._MESSAGES))
-few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
@@ -45,12 +45,6 @@ def traces(draw):
     return Trace(protocol, START, tuple(requests), rtt_ms=draw(st.integers(50, 900)) / 1000, segment_bytes=size)
 
 
-@pytest.fixture
-def decoder():
-    if shutil.which("tshark") is None:
-        compose.missing("tshark")
-
-
 def compare(rec, trace):
     """The table of a recording with the requests that were written."""
     found = rec[trace.protocol].collect()
@@ -68,7 +62,7 @@ def compare(rec, trace):
     assert not [note for note in rec.notes if note.severity == "warning"]
 
 
-@pytest.mark.usefixtures("decoder")
+@pytest.mark.needs("tshark")
 @few
 @given(trace=traces(), container=st.sampled_from(["pcap", "pcap-ns", "pcapng"]))
 def test_captures_give_back_what_was_written(tmp_path, trace, container):
@@ -76,7 +70,7 @@ def test_captures_give_back_what_was_written(tmp_path, trace, container):
     compare(ex.open(file), trace)
 
 
-@pytest.mark.usefixtures("decoder")
+@pytest.mark.needs("tshark")
 @few
 @given(trace=traces())
 def test_text_is_what_tshark_prints_for_the_capture(tmp_path, trace):
@@ -87,7 +81,7 @@ def test_text_is_what_tshark_prints_for_the_capture(tmp_path, trace):
     assert b"".join(tshark_fields.lines(trace, EVERY)) == printed
 
 
-@pytest.mark.usefixtures("decoder")
+@pytest.mark.needs("tshark")
 def test_quoted_and_separated_as_tshark_does(tmp_path):
     trace = Trace("iscsi", START, (Request(0.5, False, 8192, 4096, 12.0), Request(0.6, True, 0, 512, 10.0)))
     file = compose.write(tmp_path, b"".join(pcap.lines(trace)), "trace.pcap")
@@ -98,7 +92,7 @@ def test_quoted_and_separated_as_tshark_does(tmp_path):
     assert b"".join(tshark_fields.lines(trace, separator=",", quote=True)) == printed
 
 
-@pytest.mark.usefixtures("decoder")
+@pytest.mark.needs("tshark")
 def test_tshark_finds_nothing_wrong_with_the_packets(tmp_path):
     """Checksums of IP and TCP are right, and no packet is malformed."""
     trace = Trace("nfs", START, tuple(Request(0.1 * n, n % 2 == 0, 4096 * n, 70_001, 15.0) for n in range(1, 9)))

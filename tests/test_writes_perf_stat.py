@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,15 +11,17 @@ from datetime import datetime
 from math import floor
 
 import compose
+import needs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.simulate.writers.perf_stat import Event, Interval, Run, csv, interval_lines, json_lines, text
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VERSIONS = {"text": ("2.6.32", "3.6", "5.4", "6.1", "6.8"), "csv": ("5.4", "6.1", "6.8"), "json": ("6.1", "6.8")}
 FORMS = [(form, version) for form, versions in VERSIONS.items() for version in versions]
 NAMES = (
@@ -202,7 +205,7 @@ def test_json_lines_pass_the_rules_of_perfs_own_test(run, version, interval):
 
 
 def perf(*options):
-    program = shutil.which("perf") or compose.missing("perf")
+    program = shutil.which("perf")
     command = [
         program,
         "stat",
@@ -213,9 +216,9 @@ def perf(*options):
         "sleep",
         "0.15",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"LC_ALL": "C", "PATH": "/bin"})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     if done.returncode:
-        compose.missing(f"a perf that may count ({done.stderr.strip()[:60]})")
+        needs.missing(f"a perf that may count ({done.stderr.strip()[:60]})")
     if not re.match(
         r"perf version 6\.[01]\b",
         subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout,
@@ -233,6 +236,7 @@ def squeezed(content):
     return [re.sub(r"[KM]?/sec", "/sec", re.sub(r"\d+(\.\d+)?", "0", line)) for line in content.splitlines()]
 
 
+@pytest.mark.needs("perf")
 @pytest.mark.parametrize("options", [(), ("-r", "2"), ("-r", "2", "--table"), ("-I", "100")])
 @pytest.mark.parametrize("form", ["text", "csv", "json"])
 def test_the_perf_here_prints_the_same(form, options, tmp_path):

@@ -13,6 +13,7 @@ import sushy.auth
 from bmc import static_server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 from sushy.resources.chassis.constants import ChassisType
 
 import esxparse as ex
@@ -23,7 +24,7 @@ from esxparse.simulate.writers.power_series import Reading, Series, history, ser
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FLAVOURS = ("ilo4", "ilo5", "ilo6", "idrac9")
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def readings(count=200, step=10.0, watts=lambda number: 180.0 + number % 50):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -14,6 +13,7 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -23,7 +23,7 @@ from esxparse.simulate.writers import redis_benchmark
 from esxparse.simulate.writers.redis_benchmark import Test as Run
 from esxparse.simulate.writers.redis_counts import counted, old_counts
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 forms = [(version, form) for version in ("2.8", "7.0") for form in ("text", "quiet", "csv")]
 shapes = st.sampled_from(sorted(SHAPES))
 names = ["SET", "GET", "PING_INLINE", "MSET (10 keys)", "LPUSH (needed to benchmark LRANGE)"]
@@ -132,8 +132,6 @@ def test_five_runs_of_the_published_study(tmp_path):
 @pytest.fixture
 def server():
     """The port of a Redis server of our own."""
-    if not (shutil.which("redis-server") and shutil.which("redis-benchmark")):
-        compose.missing("redis-server and redis-benchmark")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -158,6 +156,7 @@ def shape(text):
     return [line for place, line in enumerate(lines) if not place or line != lines[place - 1]]
 
 
+@pytest.mark.needs("redis-server", "redis-benchmark")
 @pytest.mark.parametrize(("form", "options"), [("text", []), ("quiet", ["-q"]), ("csv", ["--csv"])])
 def test_lines_are_those_of_a_real_run(server, form, options):
     command = ["redis-benchmark", "-p", server, "-n", "5000", "-c", "20", "-t", "set,get", *options]

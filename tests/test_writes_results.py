@@ -9,6 +9,7 @@ import pytest
 from compose import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -19,7 +20,7 @@ from esxparse.simulate.writers.repetitions import repeated
 from esxparse.simulate.writers.results_csv import Activity, Metric, Results, Row
 
 START = datetime(2013, 5, 6, 20, tzinfo=UTC)
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 words = st.text("abcdefghij klmno-.#=", min_size=1, max_size=12).map(lambda text: f"x{text.strip()}y")
 numbers = st.floats(-1e12, 1e12) | st.integers(0, 10**9).map(float)
 forms = st.sampled_from([(",", False), (";", False), (";", True), ("\t", False), ("\t", True), ("|", False)])

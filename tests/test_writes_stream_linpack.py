@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
@@ -21,7 +22,7 @@ from esxparse.simulate.writers.repetitions import repeated
 from esxparse.simulate.writers.stream import KERNELS, Machine, Rates
 
 START = datetime(2014, 9, 1, 8, tzinfo=UTC)
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 rates = st.builds(Rates, *[st.floats(1.0, 1e6)] * 4)
 machines = st.builds(
     Machine,

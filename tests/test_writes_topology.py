@@ -12,13 +12,14 @@ import compose
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.simulate.writers import cpuinfo, numactl, vmx
 from esxparse.simulate.writers.topology import Topology
 
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SIGNS = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"])
 NAMES = st.text(SIGNS, min_size=1, max_size=30).filter(str.strip)
 
@@ -128,8 +129,9 @@ def test_the_guests_of_the_article_are_as_printed():
     assert physical == [b"0"] * 6 + [b"1"] * 6
 
 
+@pytest.mark.needs("numactl")
 def test_the_numactl_here_prints_the_same_byte_by_byte(tmp_path):
-    program = shutil.which("numactl") or compose.missing("numactl")
+    program = shutil.which("numactl")
     real = subprocess.run([program, "--hardware"], capture_output=True, text=True, check=True).stdout
     rec = ex.open(compose.write(tmp_path, real, "here.txt"))
     nodes = rec["nodes"].collect().to_dicts()

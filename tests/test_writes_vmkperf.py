@@ -7,12 +7,13 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.simulate.writers.vmkperf import Poll, poll_lines, rates, read_text, start_text
 
-MANY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def opened(folder, content):

@@ -12,6 +12,7 @@ import pytest
 from compose import real_data, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from search import examples
 
 import esxparse as ex
 from esxparse.metrics import io_profile
@@ -69,7 +70,7 @@ DISKS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(DISKS, st.sampled_from(FORMS))
 def test_what_was_written_is_read_back(tmp_path_factory, disk, form):
     rec = opened(tmp_path_factory.mktemp("vscsi"), listing([disk]), lines([disk], form))
@@ -97,7 +98,7 @@ def test_what_was_written_is_read_back(tmp_path_factory, disk, form):
         assert summary(rec, "outstanding")["mean"] == pytest.approx(disk.outstanding, abs=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(DISKS)
 def test_every_histogram_agrees_with_itself(tmp_path_factory, disk):
     rec = opened(tmp_path_factory.mktemp("vscsi"), lines([disk]))
@@ -124,7 +125,7 @@ def test_every_histogram_agrees_with_itself(tmp_path_factory, disk):
         assert (whole["mean"] - (whole["mean"] <= 0)) * count <= high
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(DISKS)
 def test_sizes_and_latencies_of_all_are_those_of_reads_and_writes(tmp_path_factory, disk):
     rec = opened(tmp_path_factory.mktemp("vscsi"), lines([disk]))

@@ -1,0 +1,77 @@
+"""The notebooks run from top to bottom, without any optional program, and give the outputs that are stored in them.
+
+One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are not
+compared. `make search` runs each in a kernel of its own, with nbval, and draws.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+from jupyter_client.manager import start_new_kernel
+from search import SEARCHING
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
+VARIES = "nbval-ignore-output"
+# Their studies take longest: tests/test_dataset_*.py hold the numbers, and `make search` the notebooks.
+LONG = {"case-readahead", "dense", "protocols", "vaio", "vsan"}
+# Pictures differ with the fonts of a machine.
+PICTURES = {"image/png", "image/svg+xml"}
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    manager, client = start_new_kernel(kernel_name="python3")
+    client.stop_channels()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+START = """\
+%reset -f
+import os
+import altair, polars
+polars.Config.restore_defaults()
+altair.theme.enable("default")
+altair.renderers.register("png", lambda spec, **_: {{"image/png": ""}})
+altair.renderers.enable("default")
+os.chdir({folder!r})
+del altair, os, polars
+"""
+
+
+def executed(path, kernel):
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(START.format(folder=str(path.parent))))
+    nbclient.NotebookClient(notebook, km=kernel, timeout=300).execute()
+    return notebook.cells[1:]
+
+
+def shown(cell):
+    """What a cell shows: its printed text by stream, and its results by kind."""
+    printed, results = {}, []
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            printed[output.name] = printed.get(output.name, "") + output.text
+        else:
+            results.append({kind: data for kind, data in output.data.items() if kind not in PICTURES})
+    return printed, results
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.stem) for path in NOTEBOOKS if SEARCHING or path.stem not in LONG]
+)
+def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path, kernel):
+    stored = nbformat.read(path, as_version=4).cells
+    for before, after in zip(stored, executed(path, kernel), strict=True):
+        if VARIES not in before.metadata.get("tags", []):
+            assert shown(after) == shown(before), before.source
+
+
+def test_what_is_left_out_without_a_program_is_said(kernel):
+    cells = executed(FOLDER / "02-storage-and-power.ipynb", kernel)
+    assert any("Left out: " in text and "tshark" in text for cell in cells for text in shown(cell)[0].values())
