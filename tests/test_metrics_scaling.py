@@ -129,7 +129,9 @@ def test_a_point_leaves_the_line_only_where_no_rounding_explains_it():
     assert rows["efficiency"].to_list() == [1.0, 0.9]
     assert rows["efficiency_low"][1] == pytest.approx(1.75 / 2.1)
     assert rows["efficiency_high"][1] == pytest.approx(1.85 / 1.9)
-    left = {value: scaling.leaves_linear(sweep(units=[1, 2], value=[1.0, value]), "units", "value") for value in (1.8, 1.7)}
+    left = {
+        value: scaling.leaves_linear(sweep(units=[1, 2], value=[1.0, value]), "units", "value") for value in (1.8, 1.7)
+    }
     assert [one.collect()["leaves_at"].item() for one in left.values()] == [None, 2]
     # With two decimals printed the same point is below the line.
     fine = sweep(units=[1, 2, 4], value=[1.0, 1.8, 3.99])

@@ -156,9 +156,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     for name, rule in rules.items():
         _check_rule(records, name, rule)
     level = pl.col(load)
-    met = {
-        name: rule.all(ignore_nulls=False).alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)
-    }
+    met = {name: rule.all(ignore_nulls=False).alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)}
     passed = pl.all_horizontal(f"_rule_{place}" for place in range(len(rules)))
     failed = pl.concat_list(
         pl.when(~pl.col(f"_rule_{place}")).then(pl.lit(name)) for place, (name, _) in _numbered(rules)
