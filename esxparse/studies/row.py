@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.metrics import steady
 from esxparse.recording import Note
 from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
 from esxparse.studies.entries import WindowSpec
@@ -172,7 +173,7 @@ def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
 
 def _unsteady(row: Row) -> list[str]:
     verdict = row.get("steady")
-    if verdict in {None, "steady"}:
+    if verdict in {None, "steady", steady.TOO_FEW}:
         return []
     drift = f" ({row['drift_pct']:+.1f} % over the span)" if row.get("drift_pct") is not None else ""
     return [f"not shown to be steady: {row['steady_of']}: {verdict}{drift}"]

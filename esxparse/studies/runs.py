@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import cpu_cost, energy, units
+from esxparse.metrics import cpu_cost, energy, steady, units
 from esxparse.recording import Note, printable
 from esxparse.studies import baseline, repeated
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
@@ -100,6 +100,7 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
     frame = frame.with_columns(last).select(
         *first, *SPAN, *FACTS, *(name for name in METRICS if name in frame.columns), *extra, *LAST
     )
+    notes += _too_short(rows)
     notes += disagreements((run, row["_against"]) for run, row in zip(runs, rows, strict=True))
     notes += baseline.complaints(manifest, runs)
     return frame, [*notes, *_mixed_units(frame)]
@@ -177,6 +178,15 @@ def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
     done = costed.collect()
     why = done["used_cost_gap"].to_list()
     return done.select(there), why
+
+
+def _too_short(rows: Sequence[Row]) -> list[Note]:
+    """One note for all runs that are too short to tell whether they drifted."""
+    short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
+    told = (
+        f"{short} of {len(rows)} runs have too few samples to tell whether they drifted (column steady): measure longer"
+    )
+    return [Note(told)] if short else []
 
 
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:
