@@ -140,4 +140,10 @@ def test_dense_mode_comes_and_goes_with_the_load():
     busy = found["pcpu_util_pct"]
     assert busy[on - 1] < 50 <= busy[on]
     assert busy[off] < 50 <= busy[off - 1]
-    assert consolidation.dense_mode_summary(found.lazy()).collect().row(0) == (30, off - on, 2, 100 * (off - on) / 30)
+    assert consolidation.dense_mode_summary(found.lazy()).collect().row(0) == (
+        30,
+        0,
+        off - on,
+        2,
+        100 * (off - on) / 30,
+    )

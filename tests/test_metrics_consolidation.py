@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, inventory
+from esxparse.metrics._resolution import half_unit
 
 START = datetime(2015, 11, 2, 9, 0, tzinfo=UTC)
 
@@ -91,8 +93,9 @@ def test_on_a_rising_curve_the_answer_lies_between_its_neighbours(levels, limit)
     row = consolidation.largest_loads(frame, "vms", {"p95_ms": limit}).collect().row(0, named=True)
     if row["status"] == "interpolated":
         assert row["last_within"] <= row["largest_load"] <= row["first_beyond"]
-    assert (row["status"] == "beyond from the start") == (limit < values[0])
-    assert (row["first_beyond"] is None) == (limit >= values[-1])
+    half = half_unit(np.array(values))
+    assert (row["status"] == "beyond from the start") == (limit + half < values[0])
+    assert (row["first_beyond"] is None) == (limit + half >= values[-1])
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,41 @@ def test_a_check_every_60_s_takes_it_back_when_any_threshold_fails():
     assert got["enough_vms"].to_list() == [True, True, False, True, True]
     assert got["busy_enough"].to_list() == [True, True, True, True, False]
     summary = consolidation.dense_mode_summary(got.lazy()).collect().row(0)
-    assert summary == (5, 3, 4, pytest.approx(60.0))
+    assert summary == (5, 0, 3, 4, pytest.approx(60.0))
+
+
+def test_a_check_of_which_nothing_is_known_changes_nothing():
+    """After it the state before counts: no second "on", and no "off" that goes missing."""
+    util = [60.0, 60.0, None, 60.0, math.nan, 20.0]
+    got = consolidation.dense_mode(host(range(0, 301, 60), util=util)).collect()
+    assert got["eligible"].to_list() == [True, None, True, None, False]
+    assert got["busy_enough"].to_list() == [True, None, True, None, False]
+    assert got["switched"].to_list() == ["on", None, None, None, "off"]
+    assert consolidation.dense_mode_summary(got.lazy()).collect().row(0) == (5, 2, 2, 2, pytest.approx(200 / 3))
+
+
+def test_values_that_rounding_may_have_put_either_side_of_the_limit_lie_on_it():
+    frame = pl.LazyFrame({"vms": [1, 2, 3], "p95_ms": [80.0, 99.9, 120.0]})
+    on, below, above = (
+        consolidation.largest_loads(frame, "vms", {"p95_ms": limit}).collect().row(0, named=True)
+        for limit in (99.94, 99.96, 99.84)
+    )
+    assert (on["status"], on["largest_load"], on["last_within"]) == ("measured", 2.0, 2.0)
+    assert (below["status"], below["last_within"]) == ("interpolated", 2.0)
+    assert (above["status"], above["first_beyond"]) == ("interpolated", 2.0)
+    # The same where the limit lies just below what was printed.
+    low = consolidation.largest_loads(frame, "vms", {"p95_ms": 99.86}).collect().row(0, named=True)
+    assert (low["status"], low["largest_load"], low["first_beyond"]) == ("measured", 2.0, 3.0)
+    # And where each `by` has decimals of its own.
+    two = pl.concat([frame.with_columns(a=pl.lit("x")), frame.with_columns(pl.col("p95_ms") + 0.001, a=pl.lit("y"))])
+    found = consolidation.largest_loads(two, "vms", {"p95_ms": 99.94}, ["a"]).collect()
+    assert dict(found.select("a", "status").iter_rows()) == {"x": "measured", "y": "interpolated"}
+
+
+def test_loads_without_a_value_are_counted():
+    row = at_100_ms(curve([10.0, None, 50.0, math.nan])).row(0, named=True)
+    assert (row["status"], row["largest_load"], row["unknown_loads"]) == ("not reached", 300.0, 2)
+    assert at_100_ms(curve([10.0, None, 20.0], vms=(1, 1, 2)))["unknown_loads"].item() == 0
 
 
 def test_between_checks_nothing_changes():
@@ -193,5 +230,11 @@ def test_the_load_of_a_host_from_its_capture():
             "pct_util_time": [80.0, 40.0, 60.0, 10.0, 20.0, 15.0],
         }
     )
-    got = consolidation.host_load(group_cpu, inventory.vms(worlds), physical).collect()
+    vms = inventory.vms(worlds)
+    got = consolidation.host_load(group_cpu, vms, physical).collect()
     assert got.rows() == [(times[0], 2, 3, 2, 60.0), (times[1], 0, 0, 2, 15.0)]
+    # A sample that lacks the groups has no VMs that are known, which is not none.
+    torn = consolidation.host_load(group_cpu.filter(pl.col("time") == times[0]), vms, physical).collect()
+    assert torn.rows() == [(times[0], 2, 3, 2, 60.0), (times[1], None, None, 2, 15.0)]
+    hidden = vms.with_columns(vcpus=pl.when(pl.col("vm") == "db").then("vcpus"))
+    assert consolidation.host_load(group_cpu, hidden, physical).collect()["vcpus"].to_list() == [None, 0]

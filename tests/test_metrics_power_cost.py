@@ -96,10 +96,24 @@ def test_turned_around_the_saving_is_a_cost():
 
 
 @pytest.mark.parametrize(
-    ("ready", "costop", "meets"), [(3.0, 0.0, True), (3.1, 0.0, False), (1.0, 0.2, False), (None, 0.0, None)]
+    ("ready", "costop", "meets"),
+    [
+        (3.0, 0.0, True),
+        (3.1, 0.0, False),
+        (1.0, 0.2, False),
+        (None, 0.0, None),
+        (1.0, None, None),
+        (1.0, math.nan, None),
+        (math.nan, 0.0, None),
+        (3.1, None, False),
+        (None, 0.2, False),
+        (None, None, None),
+    ],
 )
 def test_targets_are_3_percent_ready_and_no_costop(ready, costop, meets):
-    table = policies(ready_pct=[ready, 1.0], costop_pct=[costop, 0.0])
+    table = policies(
+        ready_pct=pl.Series([ready, 1.0], dtype=pl.Float64), costop_pct=pl.Series([costop, 0.0], dtype=pl.Float64)
+    )
     got = power_cost.compare_policies(table, baseline="static high").collect()
     assert got["meets_targets"][0] is meets
 
@@ -109,6 +123,12 @@ def test_power_alone_compares_without_ready():
     got = power_cost.compare_policies(table, baseline="static high").collect()
     assert got["saved_cost_per_year"].to_list() == [3942, 0]
     assert got["ready_penalty_ms"].to_list() == [None, None]
+    assert got["meets_targets"].to_list() == [None, None]
+
+
+def test_a_capture_without_costop_does_not_meet_the_target_of_none():
+    got = power_cost.compare_policies(policies().drop("costop_pct"), baseline="static high").collect()
+    assert got["meets_targets"].to_list() == [None, None]
 
 
 @pytest.mark.parametrize(("names", "rows"), [(["dynamic", "dynamic"], 0), (["static high", "static high"], 2)])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import interval, ratio
+from esxparse.metrics import _resolution, interval, ratio
 
 NATIVE = [100.0, 101.0, 99.0, 100.5, 99.5]
 VM = [98.0, 99.0, 97.0, 98.5, 97.5]
@@ -152,9 +152,92 @@ def test_intervals_refuse_too_little(find):
         find(NATIVE, [1.0, math.nan])
 
 
-def test_repetitions_that_are_all_the_same_have_an_interval_of_no_width():
-    found = interval.fieller([9.4, 9.4, 9.4], [9.4, 9.4, 9.4])
-    assert (found.low, found.high, found.verdict) == (1.0, 1.0, "no difference shown")
+@pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
+def test_what_was_printed_is_known_to_half_a_unit_of_its_last_digit(find):
+    """9.39 may have been 9.395 and 9.40 the same; 9.38 may not."""
+    near, far = find([9.39] * 3, [9.40] * 3), find([9.38] * 3, [9.40] * 3)
+    assert (near.low, near.high) == (pytest.approx(9.385 / 9.405), pytest.approx(9.395 / 9.395))
+    assert (far.low, far.high) == (pytest.approx(9.375 / 9.405), pytest.approx(9.385 / 9.395))
+    assert (near.verdict, far.verdict) == ("no difference shown", "lower")
+    assert find([9.41] * 3, [9.40] * 3).verdict == "no difference shown"
+    assert find([9.42] * 3, [9.40] * 3).verdict == "higher"
+
+
+@pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
+def test_the_resolution_can_be_said(find):
+    """9.30 and 9.40 look like one decimal; a program that printed two knows more."""
+    assert find([9.3] * 3, [9.4] * 3).verdict == "no difference shown"
+    fine = find([9.3] * 3, [9.4] * 3, resolution=0.01)
+    assert (fine.low, fine.high) == (pytest.approx(9.295 / 9.405), pytest.approx(9.305 / 9.395))
+    exact = find([9.3] * 3, [9.4] * 3, resolution=0.0)
+    assert (exact.low, exact.high) == (pytest.approx(9.3 / 9.4),) * 2
+    for wrong in (-0.01, math.nan, math.inf):
+        with pytest.raises(EsxparseError, match="resolution is the unit of the last digit"):
+            find([9.3] * 3, [9.4] * 3, resolution=wrong)
+
+
+@pytest.mark.parametrize("find", [interval.fieller, interval.bootstrap])
+def test_a_baseline_that_rounding_can_make_zero_has_no_interval(find):
+    assert find([0.05] * 3, [0.02] * 3).verdict == "higher"
+    with pytest.raises(EsxparseError, match="cannot be told from 0"):
+        find([0.05] * 3, [0.02] * 3, resolution=0.05)
+    with pytest.raises(EsxparseError, match="cannot be told from 0"):
+        find([5.0] * 3, [1.0] * 3, resolution=2.0)
+
+
+def test_the_half_unit_is_added_to_what_repetitions_scatter():
+    values, baseline = [98.0, 99.0, 97.0], [100.0, 101.0, 99.0]
+    printed, exact = interval.fieller(values, baseline), interval.fieller(values, baseline, resolution=0)
+    assert (printed.low, printed.high) == (
+        pytest.approx(interval.fieller([97.5, 98.5, 96.5], [100.5, 101.5, 99.5], resolution=0).low),
+        pytest.approx(interval.fieller([98.5, 99.5, 97.5], [99.5, 100.5, 98.5], resolution=0).high),
+    )
+    assert printed.low < exact.low < exact.high < printed.high
+
+
+def test_below_zero_the_interval_widens_too():
+    found = interval.fieller([-9.39] * 3, [9.40] * 3)
+    assert (found.low, found.high) == (pytest.approx(-9.395 / 9.395), pytest.approx(-9.385 / 9.405))
+
+
+@pytest.mark.parametrize(
+    ("values", "half"),
+    [
+        ([9.4, 9.39], 0.005),
+        ([9.4, None, math.nan, math.inf], 0.05),
+        ([9400.0, 12.0], 0.5),
+        ([0.1 + 0.2, 0.3], 0.05),
+        ([sum([9.4] * 5) / 5], 0.05),
+        ([1 / 3, 2.0], 0.0),
+        ([1234567.25], 0.005),
+        ([-0.001], 0.0005),
+        ([0.0], 0.5),
+        ([1e-10], 5e-11),
+        ([1e-11], 0.0),
+    ],
+)
+def test_decimals_tell_how_values_were_printed(values, half):
+    numbers = np.array(values, dtype=float)
+    assert _resolution.half_unit(numbers) == half
+    assert pl.DataFrame({"a": numbers}).select(_resolution.half_unit_of(pl.col("a"))).item() == half
+
+
+def test_each_configuration_is_as_fine_as_its_values_or_as_a_column_says():
+    rows = {"new": 9.39, "newer": 9.3899, "old": 9.40}
+    frame = pl.LazyFrame([{"kind": kind, "gbps": value} for kind, value in rows.items() for _ in range(3)])
+
+    def verdicts(table, **options):
+        found = ratio.ratios(table, "gbps", ["kind"], {"kind": "old"}, **options).collect()
+        return dict(found.select("kind", "verdict").iter_rows())
+
+    assert verdicts(frame) == {"new": "no difference shown", "newer": "lower", "old": None}
+    assert verdicts(frame, method="bootstrap") == verdicts(frame)
+    said = frame.with_columns(
+        unit=pl.when(pl.col("kind") == "new").then(0.001).when(pl.col("kind") == "old").then(0.001)
+    )
+    assert verdicts(said, resolution="unit") == {"new": "lower", "newer": "lower", "old": None}
+    with pytest.raises(EsxparseError, match="no column 'units'"):
+        ratio.ratios(frame, "gbps", ["kind"], {"kind": "old"}, resolution="units")
 
 
 @pytest.mark.parametrize("value", [9.4, 0.1, 1 / 3, 7.7])
@@ -184,7 +267,9 @@ def test_fieller_holds_the_ratio_and_turns_over_with_it(values, baseline):
 @given(values=SAMPLE, baseline=SAMPLE, scale=st.floats(min_value=1e-6, max_value=1e6))
 def test_a_change_of_unit_changes_no_ratio(values, baseline, scale):
     one = interval.fieller(values, baseline)
-    other = interval.fieller([value * scale for value in values], [value * scale for value in baseline])
+    unit = 2 * _resolution.half_unit(np.array([*values, *baseline]))
+    scaled = ([value * scale for value in side] for side in (values, baseline))
+    other = interval.fieller(*scaled, resolution=unit * scale)
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)
 
 
@@ -262,6 +347,17 @@ def test_lower_is_better_is_turned_over():
         1.0,
         "no difference shown",
     )
+
+
+def test_a_tie_in_the_last_digit_printed_is_neither_better_nor_worse():
+    rows = [{"platform": place, "value": value} for place, value in (("native", 9.40), ("vm", 9.39)) for _ in range(3)]
+    facts = {"benchmark": "netperf", "test": "TCP_STREAM", "configuration": "", "metric": "throughput"}
+    table = pl.LazyFrame(rows).with_columns(
+        *(pl.lit(value).alias(name) for name, value in facts.items()), unit=pl.lit("Gbit/s"), higher_is_better=True
+    )
+    assert ratio.virtual_to_native(table).collect()["verdict"].to_list() == [None, "no difference shown"]
+    fine = ratio.virtual_to_native(table.with_columns(resolution=0.001)).collect()
+    assert fine["verdict"].to_list() == [None, "worse"]
 
 
 def test_what_is_neither_better_nor_worse_has_a_ratio_only():

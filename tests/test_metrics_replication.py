@@ -23,9 +23,31 @@ def planned(evenly=False, **columns):
 def test_what_fits_has_headroom_and_the_rate_it_needs(change, rate, rpo):
     fit = replication.rpo_fit(change, rate, rpo)
     assert fit.fits == (fit.headroom_min >= 0)
-    assert fit.needed_min + fit.headroom_min == pytest.approx(rpo, abs=1e-6 * fit.needed_min + 1e-9)
+    assert fit.needed_min + fit.headroom_min == pytest.approx(rpo / 2, abs=1e-6 * fit.needed_min + 1e-9)
     if fit.needed_mb_per_s > 0:
-        assert replication.transfer_s(change, fit.needed_mb_per_s) / 60 == pytest.approx(rpo)
+        assert replication.transfer_s(change, fit.needed_mb_per_s) / 60 == pytest.approx(rpo / 2)
+
+
+def test_a_transfer_may_take_half_the_rpo():
+    """Started at 12:00 and there at 12:10, a copy is too old at 12:15, five minutes before the next one is there."""
+    assert replication.rpo_fit(7.5 * 60, 1, 15).fits
+    assert not replication.rpo_fit(7.5 * 60 + 1, 1, 15).fits
+    inside = replication.rpo_fit(76_800, 112.625, 15)
+    assert (inside.allowed_min, inside.fits) == (7.5, False)
+    assert inside.headroom_min == pytest.approx(7.5 - 76_800 / 112.625 / 60)
+    assert inside.headroom_pct == pytest.approx(100 * (1 - 76_800 / 112.625 / 450))
+    assert inside.needed_mb_per_s == pytest.approx(76_800 / 450)
+    just = planned(vm_size_mb=[102_400.0], rate_mb_per_s=[76_800 / 450])
+    assert (just["allowed_min"], just["fits_rpo"]) == (7.5, True)
+    assert (just["headroom_min"], just["headroom_pct"]) == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
+    assert just["needed_mbit_per_s"] == pytest.approx(8 * 76_800 / 450)
+
+
+@pytest.mark.parametrize("rpo", [0.0, -15.0, None])
+def test_an_rpo_that_cannot_be_has_no_verdict(rpo):
+    row = planned(vm_size_mb=[1.0], rate_mb_per_s=[1.0], rpo_min=pl.Series([rpo], dtype=pl.Float64))
+    told = ("allowed_min", "fits_rpo", "headroom_min", "headroom_pct", "needed_mbit_per_s")
+    assert [row[name] for name in told] == [None] * 5
 
 
 @settings(deadline=None)
@@ -63,7 +85,7 @@ def test_a_run_without_throughput_leaves_a_gap_and_the_others_stand():
     got = replication.plan(table).collect()
     assert got["fits_rpo"].to_list() == [None, None, True]
     assert got["initial_sync_h"].to_list() == [None, None, pytest.approx(150 / 3600)]
-    assert got["needed_mbit_per_s"].to_list() == [pytest.approx(75 * 8 / 900)] * 3
+    assert got["needed_mbit_per_s"].to_list() == [pytest.approx(75 * 8 / 450)] * 3
 
 
 @pytest.mark.parametrize(

@@ -99,23 +99,49 @@ RULES = {
 
 def test_peak_load_meets_every_rule_for_every_operation():
     got = scaling.peak_load(qos(), "users", RULES).collect()
-    # At 300 one operation has no measurement, which meets no rule.
-    assert got.rows() == [(4, 200, 300, "p99", 0)]
+    # At 300 one operation has no measurement: whether it would have passed nobody knows.
+    assert got.rows() == [(4, 200, 400, "p99, mix of operations", 0, 1)]
     later = scaling.peak_load(qos().filter(pl.col("users") != 300), "users", RULES).collect()
-    assert later.row(0) == (3, 200, 400, "p99, mix of operations", 0)
+    assert later.row(0) == (3, 200, 400, "p99, mix of operations", 0, 0)
     assert scaling.peak_load(qos().filter(pl.col("users") < 300), "users", RULES).collect().row(0) == (
         2,
         200,
         None,
         None,
         0,
+        0,
     )
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_a_load_of_which_nothing_is_known_neither_passes_nor_fails(nothing):
+    frame = pl.LazyFrame({"users": [1, 2, 3, 4], "busy": [60.0, 70.0, nothing, 40.0]})
+    rules = {"busy": pl.col("busy") >= 50}
+    # NaN is above every number to polars, and would have met the rule.
+    assert scaling.peak_load(frame, "users", rules).collect().rows() == [(4, 2, 4, "busy", 0, 1)]
+    both = rules | {"few": pl.col("users") < 3}
+    assert scaling.peak_load(frame, "users", both).collect().rows() == [(4, 2, 3, "few", 0, 0)]
+
+
+def test_a_point_leaves_the_line_only_where_no_rounding_explains_it():
+    """1.0 may have been 0.95, and twice that is 1.9."""
+    rows = scaling.efficiency(sweep(units=[1, 2], value=[1.0, 1.8]), "units", "value").collect()
+    assert rows["efficiency"].to_list() == [1.0, 0.9]
+    assert rows["efficiency_low"][1] == pytest.approx(1.75 / 2.1)
+    assert rows["efficiency_high"][1] == pytest.approx(1.85 / 1.9)
+    left = {
+        value: scaling.leaves_linear(sweep(units=[1, 2], value=[1.0, value]), "units", "value") for value in (1.8, 1.7)
+    }
+    assert [one.collect()["leaves_at"].item() for one in left.values()] == [None, 2]
+    # With two decimals printed the same point is below the line.
+    fine = sweep(units=[1, 2, 4], value=[1.0, 1.8, 3.99])
+    assert scaling.leaves_linear(fine, "units", "value").collect()["leaves_at"].item() == 2
 
 
 def test_peak_load_per_configuration_with_doubts_said():
     frame = sweep(servers=[1, 1, 1, 2, 2], users=[100, 200, 300, 100, 200], p95_ms=[50.0, 150.0, 90.0, 101.0, 500.0])
     got = scaling.peak_load(frame, "users", {"p95": pl.col("p95_ms") <= 100}, ["servers"]).collect()
-    assert got.rows() == [(1, 3, 300, None, None, 1), (2, 2, None, 100, "p95", 0)]
+    assert got.rows() == [(1, 3, 300, None, None, 1, 0), (2, 2, None, 100, "p95", 0, 0)]
     with pytest.raises(EsxparseError, match="needs a rule"):
         scaling.peak_load(frame, "users", {})
 

@@ -124,12 +124,12 @@ def test_linerate_lro_makes_a_third_as_many_packets():
     assert line_rate.aggregated(4896) == pytest.approx(800 / 240, rel=0.01)
 
 
-@pytest.mark.parametrize(("rate", "fits", "headroom_min"), [(901, True, 3.6), (440, False, -8.3)])
-def test_replication_one_option_meets_the_rpo_and_one_is_late(rate, fits, headroom_min):
+@pytest.mark.parametrize(("rate", "fits", "headroom_min"), [(901, False, -3.9), (440, False, -15.8)])
+def test_replication_neither_option_gets_a_day_across_in_half_the_rpo(rate, fits, headroom_min):
     row = {"vms": [VMS], "vm_size_mb": [VM_MB], "change_pct_per_day": [CHANGE_PCT], "rpo_min": [RPO_MIN]}
     got = replication.plan(pl.LazyFrame(row | {"rate_mbit_per_s": [rate]})).collect().row(0, named=True)
     assert (got["fits_rpo"], round(got["headroom_min"], 1)) == (fits, headroom_min)
-    assert round(got["needed_mbit_per_s"], 1) == 682.7
+    assert round(got["needed_mbit_per_s"], 1) == 1365.3
 
 
 @pytest.mark.parametrize(("rate", "hours"), [(FAST, 3.79), (SLOW, 7.76)])
@@ -139,12 +139,11 @@ def test_replication_first_copies(rate, hours):
 
 
 @pytest.mark.parametrize(("rate", "minutes"), [(901, 11.9), (440, 24.4)])
-def test_replication_in_one_kind_of_megabyte_takes_longer_and_says_the_same(rate, minutes):
+def test_replication_in_one_kind_of_megabyte_takes_longer(rate, minutes):
     """The study's 102,400 MB are 2**20 bytes each and its MB/s 10**6: in one unit it is 11.9 and 24.4 minutes."""
     row = {"vms": [VMS], "vm_size_mib": [VM_MB], "change_pct_per_day": [CHANGE_PCT], "rpo_min": [RPO_MIN]}
     got = replication.plan(pl.LazyFrame(row | {"rate_mbit_per_s": [rate]})).collect().row(0, named=True)
     assert round(got["replication_min"], 1) == minutes
-    assert got["fits_rpo"] == (rate == 901)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import interval
+from ._resolution import half_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 OUTPUT: Final[dict[str, Any]] = {
     "quantity": pl.String,
@@ -52,6 +53,7 @@ def configurations(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         number.max().alias("max"),
         number.var().alias("_var"),
         number.alias("_values"),
+        pl.col("_resolution").max(),
     )
 
 
@@ -85,7 +87,8 @@ def beside_baseline(
         which = f"name which in the baseline, or compare within {differ[0]}"
         msg = f"the baseline {text(baseline)} is not unique: {told}; {which}"
         raise EsxparseError(msg)
-    facts = {"runs": "baseline_runs", "mean": "baseline_mean", "_var": "_base_var", "_values": "_base_values"}
+    facts = {"runs": "baseline_runs", "mean": "baseline_mean"}
+    facts |= {name: f"_base{name}" for name in ("_var", "_values", "_resolution")}
     right = base.select(*shared, *(pl.col(old).alias(new) for old, new in facts.items()))
     if not shared:
         return marked.join(right, how="cross", maintain_order="left")
@@ -151,12 +154,23 @@ def _over_baseline(table: pl.DataFrame, name: str) -> pl.Series:
     return pl.Series(name, values / base, dtype=pl.Float64).fill_nan(None)
 
 
+def _resolutions(table: pl.DataFrame) -> Iterator[tuple[float, float]]:
+    """Units of the last digit, of each configuration and of its baseline: as said, else as the values of both tell."""
+    names = ("_resolution", "_base_resolution", "_values", "_base_values")
+    for own, base, values, others in table.select(names).iter_rows():
+        inferred = 0.0
+        if own is None or base is None:
+            inferred = 2 * half_unit(np.array([*values, *(others or [])], dtype=np.float64))
+        yield (inferred if own is None else own), (inferred if base is None else base)
+
+
 def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
     """Bounds of all rows; NaN where there are none."""
 
     def numbers(name: str) -> interval.Numbers:
         return table[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
 
+    units = np.array(list(_resolutions(table)), dtype=np.float64).reshape(-1, 2)
     return interval.fieller_bounds(
         numbers("mean"),
         numbers("_var"),
@@ -165,16 +179,17 @@ def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
         numbers("_base_var"),
         numbers("baseline_runs"),
         confidence=confidence,
+        halves=(units[:, 0] / 2, units[:, 1] / 2),
     )
 
 
 def _bootstrap(table: pl.DataFrame, confidence: float, seed: int) -> tuple[Any, Any]:
     """Bounds of all rows; NaN where there are none."""
     low, high = np.full(table.height, np.nan), np.full(table.height, np.nan)
-    for place, row in enumerate(table.select("_values", "_base_values", "baseline_mean").iter_rows()):
-        values, base, mean = row
+    rows = table.select("_values", "_base_values", "baseline_mean").iter_rows()
+    for place, ((values, base, mean), units) in enumerate(zip(rows, _resolutions(table), strict=True)):
         if base is not None and mean and min(len(values), len(base)) >= interval.FEWEST:
             with suppress(EsxparseError):
-                found = interval.bootstrap(values, base, confidence, seed=seed)
+                found = interval.bootstrap(values, base, confidence, seed=seed, resolution=max(units))
                 low[place], high[place] = found.low, found.high
     return low, high

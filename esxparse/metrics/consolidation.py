@@ -17,6 +17,7 @@ from esxparse.errors import EsxparseError
 
 from . import host_cpu
 from ._columns import names
+from ._resolution import half_unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ _RESULTS: Final = (
     "last_within",
     "first_beyond",
     "within_again",
+    "unknown_loads",
 )
 
 
@@ -48,6 +50,7 @@ def largest_loads(
 
     Needs `load` (VMs), the columns that `limits` names (p95_ms at 100 and host_cpu_pct at 90 unless said otherwise) and
     the columns `by`. Rows of the same load are repetitions and count by their mean; rows without a value are left out.
+    A value that is as near to its limit as half a unit of the last decimal printed lies on it.
     Returns one row per `by` and tolerance, in the order of the limits:
 
     *by
@@ -57,6 +60,7 @@ def largest_loads(
                                   measured is within: the true one is larger); beyond from the start; no values
     last_within, first_beyond     f64   the measured loads on either side, L0 and L1
     within_again       i64        loads above that are within once more: with any, the curve is no clean one
+    unknown_loads      i64        loads without a value: whether they are within is not known
 
     Raises:
         EsxparseError: A column is missing, there are no limits, or one is no number.
@@ -97,40 +101,45 @@ def _limit(value: str, limit: object) -> float:
 
 def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: list[str]) -> pl.LazyFrame:
     """One tolerance."""
-    level, v = pl.col("_load"), pl.col("_value")
+    level, v, half = pl.col("_load"), pl.col("_value"), pl.col("_half")
     points = (
         curve.select(*by, pl.col(load).cast(pl.Float64).alias("_load"), pl.col(value).cast(pl.Float64).alias("_value"))
         .with_columns(pl.lit(0).alias("_all"))
+        .with_columns(half_unit_of(v).over(*by, "_all").alias("_half"))
         .group_by(*by, "_all", "_load")
-        .agg(v.filter(v.is_finite()).mean())
+        .agg(v.filter(v.is_finite()).mean(), half.first())
         .sort(*by, "_load")
     )
     measured = v.is_not_null() & level.is_not_null()
-    beyond = level.filter(measured & (v > limit)).min()
+    beyond = level.filter(measured & (v > limit + half)).min()
     before = measured & ((level < beyond) | beyond.is_null())
     within = level.filter(before).max()
     value_within, value_beyond = v.filter(before).last(), v.filter(level == beyond).first()
-    again = (measured & (level > beyond) & (v <= limit)).sum().cast(pl.Int64)
+    again = (measured & (level > beyond) & (v <= limit + half)).sum().cast(pl.Int64)
+    unknown = (v.is_null() & level.is_not_null()).sum().cast(pl.Int64)
     found = points.group_by(*by, "_all", maintain_order=True).agg(
         within.alias("last_within"),
         beyond.alias("first_beyond"),
         value_within.alias("_within"),
         value_beyond.alias("_beyond"),
         again.alias("within_again"),
+        unknown.alias("unknown_loads"),
+        half.first(),
     )
     low, high = pl.col("last_within"), pl.col("first_beyond")
-    share = (limit - pl.col("_within")) / (pl.col("_beyond") - pl.col("_within"))
+    share = ((limit - pl.col("_within")) / (pl.col("_beyond") - pl.col("_within"))).clip(lower_bound=0.0)
+    on_limit = (pl.col("_within") - limit).abs() <= half
     return found.select(
         *by,
         pl.lit(value).alias("tolerance"),
         pl.lit(limit).alias("limit"),
-        pl.when(low.is_not_null()).then(pl.when(high.is_null()).then(low).otherwise(low + share * (high - low)))
+        pl.when(low.is_not_null()).then(pl.when(high.is_null() | on_limit).then(low).otherwise(low + share * (high - low)))
         .alias("largest_load"),
         pl.when(low.is_null() & high.is_null())
         .then(pl.lit("no values"))
         .when(low.is_null())
         .then(pl.lit("beyond from the start"))
-        .when(pl.col("_within") == limit)
+        .when(on_limit)
         .then(pl.lit("measured"))
         .when(high.is_null())
         .then(pl.lit("not reached"))
@@ -139,6 +148,7 @@ def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: 
         "last_within",
         "first_beyond",
         "within_again",
+        "unknown_loads",
     )  # fmt: skip
 
 
@@ -174,7 +184,8 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
     `pct_util_time` in `physical_cpu`. Returns, in order of time:
 
     time
-    vms, vcpus, pcpus  i64  VMs that run, their vCPUs, PCPUs (hyper-threads where there are any)
+    vms, vcpus, pcpus  i64  VMs that run, their vCPUs, PCPUs (hyper-threads where there are any); VMs and vCPUs are null
+                            in a sample without groups, vCPUs where those of a VM are not known
     pcpu_util_pct      f64  % of time, mean over the PCPUs: util, not used
 
     >>> group_cpu = pl.LazyFrame({"time": [0, 0, 0], "group_id": [1, 7, 9]})
@@ -183,11 +194,16 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
     >>> host_load(group_cpu, found, physical).collect().row(0)
     (0, 2, 6, 2, 60.0)
     """
+    is_vm, vcpus = pl.col("_vm").is_not_null(), pl.col("vcpus")
+    known = vms.select("group_id", "vcpus", pl.lit(value=True).alias("_vm"))
     running = (
         group_cpu.select("time", "group_id")
-        .join(vms.select("group_id", "vcpus"), on="group_id", how="inner")
+        .join(known, on="group_id", how="left")
         .group_by("time")
-        .agg(pl.len().cast(pl.Int64).alias("vms"), pl.col("vcpus").sum().cast(pl.Int64))
+        .agg(
+            is_vm.sum().cast(pl.Int64).alias("vms"),
+            pl.when(vcpus.filter(is_vm).is_not_null().all()).then(vcpus.sum().cast(pl.Int64)).alias("vcpus"),
+        )
     )
     number, util = pl.col("pcpu"), pl.col("util_pct")
     return (
@@ -198,7 +214,7 @@ def host_load(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, physical_cpu: pl.LazyF
             util.filter(number.is_not_null()).mean().alias("pcpu_util_pct"),
         )
         .join(running, on="time", how="left")
-        .select("time", pl.col("vms", "vcpus").fill_null(0), "pcpus", "pcpu_util_pct")
+        .select("time", "vms", "vcpus", "pcpus", "pcpu_util_pct")
         .sort("time")
     )
 
@@ -220,7 +236,8 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     pcpu_util_pct      f64  mean over them (assumed: the study does not say over what time the host looks)
     enough_vms, enough_vcpus, busy_enough  bool  the three thresholds
     eligible           bool all three; null where a number is missing and nothing else decides
-    switched           str  on or off, where this check changes it; before the first it is off
+    switched           str  on or off, where this check changes it; before the first it is off, and a check of which
+                            nothing is known leaves it as it was
 
     Raises:
         EsxparseError: The time between checks is not positive.
@@ -240,7 +257,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     step = round(check_every_s * 1e6)
     number = ((time - time.min()).dt.total_microseconds() / step).ceil().cast(pl.Int64).clip(lower_bound=1)
     check = time.min() + pl.duration(microseconds=number * step)
-    before = eligible.shift(1).fill_null(value=False)
+    before = eligible.forward_fill().shift(1).fill_null(value=False)
     return (
         load.filter(time.is_not_null())
         .sort("time")
@@ -250,7 +267,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
         .agg(
             pl.len().cast(pl.Int64).alias("samples"),
             pl.col("vms", "vcpus", "pcpus").last(),
-            pl.col("pcpu_util_pct").mean(),
+            pl.col("pcpu_util_pct").cast(pl.Float64).fill_nan(None).mean(),
         )
         .rename({"_check": "time"})
         .with_columns(
@@ -272,16 +289,18 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
 def dense_mode_summary(checks: pl.LazyFrame) -> pl.LazyFrame:
     """Sum up the checks of `dense_mode`.
 
-    Returns one row: checks, eligible_checks, switches (i64; how often it went on or off) and eligible_pct, the share of
-    checks at which dense mode would be in effect, %.
+    Returns one row: checks, unknown_checks (of which a number is missing that decides), eligible_checks, switches (i64;
+    how often it went on or off) and eligible_pct, the share of the other checks at which dense mode would be in effect,
+    %; null where there is no other.
 
     >>> checks = pl.LazyFrame({"eligible": [True, False, True, True], "switched": ["on", "off", "on", None]})
     >>> dense_mode_summary(checks).collect().row(0)
-    (4, 3, 3, 75.0)
+    (4, 0, 3, 3, 75.0)
     """
     eligible = pl.col("eligible")
     return checks.select(
         pl.len().cast(pl.Int64).alias("checks"),
+        eligible.is_null().sum().cast(pl.Int64).alias("unknown_checks"),
         eligible.sum().cast(pl.Int64).alias("eligible_checks"),
         pl.col("switched").count().cast(pl.Int64).alias("switches"),
         (eligible.mean() * 100).alias("eligible_pct"),

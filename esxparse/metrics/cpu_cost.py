@@ -107,12 +107,13 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
     Needs `host_used_pct` (or `host_util_pct`, by `measure`; mean over the PCPUs, 0 to 100 and above), `cpus`, `mhz`,
     and any of `iops` and the column `throughput`, whose name ends in its unit, `mb_per_s` (10**6) or `mib_per_s`
-    (2**20).
+    (2**20). `load_hosts`, where there is such a column, is how many hosts alike share that load, of which `pct` is one's;
+    without it the load must be that of the host.
     `idle_used_pct` (`idle_util_pct`), the same host without load, gives the idle-subtracted columns. Adds, with
     MHz = pct / 100 x cpus x mhz, here for `used` and MB (`util`: `util_...`, "pcpu" for "core"; MiB: `mhz_per_mibps`):
 
     used_mhz                    MHz of the host
-    used_mhz_per_mbps           MHz / MBps
+    used_mhz_per_mbps           MHz / MBps, here and below those of one host: divided by `load_hosts`
     used_mhz_per_iops           MHz / IOPS
     used_cycles_per_io          MHz x 10**6 / IOPS
     used_cycles_per_byte        MHz x 10**6 / (bytes per second)
@@ -157,7 +158,8 @@ def _costs(
 ) -> Sequence[pl.Expr]:
     """The six columns of one kind of CPU use."""
     cpus, mhz = _above_zero(column(there, "cpus")), _above_zero(column(there, "mhz"))
-    iops, rate = _above_zero(column(there, "iops")), _above_zero(column(there, throughput))
+    hosts = _above_zero(pl.col("load_hosts")) if "load_hosts" in there else pl.lit(1)
+    iops, rate = (_above_zero(column(there, name)) / hosts for name in ("iops", throughput))
     busy = pct / 100 * cpus * mhz
     return [
         busy.alias(f"{prefix}_mhz"),
@@ -176,6 +178,10 @@ def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
         "the host's number of CPUs is not known: column cpus": _above_zero(column(there, "cpus")).is_null(),
         "the host's CPU frequency is not known: column mhz": _above_zero(column(there, "mhz")).is_null(),
     }
+    if "load_hosts" in there:
+        reasons["nothing tells how many hosts share the load: column load_hosts"] = _above_zero(
+            pl.col("load_hosts")
+        ).is_null()
     work = [name for name in ("iops", throughput) if name in there]
     for name in work:
         reasons[f"no I/O to divide by: {name} is not above 0"] = _above_zero(column(there, name)).is_null()

@@ -120,7 +120,8 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
     ready_ms                f64  ms of ready time in an interval of `interval_s` (20 s: vCenter's real-time charts)
     ready_penalty_pct       f64  points of percent more than the baseline
     ready_penalty_ms        f64  ms more in each interval
-    meets_targets           bool  ready at most 3 % and no co-stop; null where ready is not known
+    meets_targets           bool  ready at most 3 % and no co-stop; false where one of the two is known to be more, null
+                                  where one is not known and the other meets its target
 
     Nothing here says whether a difference is more than chance: that takes repetitions.
 
@@ -150,7 +151,7 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
     known = (
         yearly(runs)
         .map_batches(checked, validate_output_schema=False)
-        .with_columns(column(there, "ready_pct"), column(there, "costop_pct"))
+        .with_columns(column(there, name).cast(pl.Float64).fill_nan(None) for name in ("ready_pct", "costop_pct"))
         .with_columns(pct_to_ms(ready, interval_s).alias("ready_ms"))
     )
     base = known.filter(pl.col("policy") == baseline).select(
@@ -171,5 +172,5 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
         "ready_ms",
         (ready - pl.col("_ready_pct")).alias("ready_penalty_pct"),
         (pl.col("ready_ms") - pl.col("_ready_ms")).alias("ready_penalty_ms"),
-        ((ready <= READY_TARGET_PCT) & (costop.fill_null(0.0) <= COSTOP_TARGET_PCT)).alias("meets_targets"),
+        ((ready <= READY_TARGET_PCT) & (costop <= COSTOP_TARGET_PCT)).alias("meets_targets"),
     )

@@ -93,13 +93,17 @@ def ratios(
     method: interval.Method = "fieller",
     confidence: float = 0.95,
     seed: int = 0,
+    resolution: str | None = None,
 ) -> pl.LazyFrame:
     """Divide each configuration by its baseline.
 
     Needs one row per run: the columns `labels`, which tell configurations apart (rows with the same labels are
     repetitions), and `value`. `baseline` names the configuration to divide by, `{"filter": "default"}`; each other one
     is divided by the baseline that shares its labels in `within`, which are all labels that `baseline` does not name
-    unless said otherwise. `seed` is the bootstrap's. Returns one row per configuration, in the order of the runs:
+    unless said otherwise. `seed` is the bootstrap's. `resolution` names a column with the unit of the last digit that
+    each value was printed with; without it, or where it is null, the unit is that of the last decimal which the values
+    of a configuration and its baseline have (see `interval`). Returns one row per configuration, in the order of the
+    runs:
 
     *labels
     quantity, baseline str   name of the value; the baseline as text, `filter=default`
@@ -123,11 +127,11 @@ def ratios(
     ... })
     >>> found = ratios(runs, "ops", ["platform"], {"platform": "native"}).collect().row(1, named=True)
     >>> found["ratio"], round(found["ratio_low"], 3), round(found["ratio_high"], 3), found["verdict"]
-    (0.96, 0.94, 0.98, 'lower')
+    (0.96, 0.94, 0.981, 'lower')
     """
     there = names(runs)
     keys = list(labels)
-    for name in [*keys, *baseline, value]:
+    for name in [*keys, *baseline, value, *([resolution] if resolution else [])]:
         if name not in there:
             msg = f"no column {name!r} to compare by: the table has {', '.join(sorted(there))}"
             raise EsxparseError(msg)
@@ -152,7 +156,10 @@ def ratios(
     if not set(shared) <= set(others):
         msg = f"`within` must be of the labels that the baseline does not name: {', '.join(others) or 'there are none'}"
         raise EsxparseError(msg)
-    chosen = runs.select(*keys, pl.col(value).cast(pl.Float64).alias("_value"))
+    units = pl.col(resolution) if resolution else pl.lit(None)
+    chosen = runs.select(
+        *keys, pl.col(value).cast(pl.Float64).alias("_value"), units.cast(pl.Float64).alias("_resolution")
+    )
     schema = chosen.collect_schema()
 
     def compare(frame: pl.DataFrame) -> pl.DataFrame:
@@ -176,7 +183,8 @@ def virtual_to_native(
 
     Works on the table `benchmark_results` of several recordings, one under the other, with a column `label` that says
     what each row ran on. Needs `benchmark`, `test`, `configuration`, `metric`, `value`, `unit`, `higher_is_better`;
-    runs whose `valid` is false are left out and counted. Returns one row per figure and platform:
+    runs whose `valid` is false are left out and counted. `resolution`, where there is such a column, is the unit of the
+    last digit printed of each value (see `ratios`). Returns one row per figure and platform:
 
     benchmark, test, configuration, metric, `label`
     unit, higher_is_better
@@ -215,6 +223,7 @@ def virtual_to_native(
         method=method,
         confidence=confidence,
         seed=seed,
+        resolution="resolution" if "resolution" in names(results) else None,
     )
     mixed = pl.col("_units").list.len() > 1
     numbers = [name for name in OUTPUT if name.startswith("ratio") or name == "change_pct"]

@@ -16,10 +16,12 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+from polars import selectors
 
 from esxparse.errors import EsxparseError
 
 from ._columns import names
+from ._resolution import half_unit_of
 from .ratio import ratios
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
 
     linear          mean value at the smallest units / smallest units x units
     efficiency      value / linear: 1 is linear scaling
+    efficiency_low, efficiency_high   its bounds, with half a unit of the last decimal printed either way
     speedup         value / mean value at the smallest units
     per_unit        value / units
 
@@ -47,16 +50,20 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
-    _check(curve, [units, value, *by], "linear efficiency speedup per_unit")
+    _check(curve, [units, value, *by], "linear efficiency efficiency_low efficiency_high speedup per_unit")
     n, y = _positive(units), pl.col(value).cast(pl.Float64)
     smallest = n.filter(y.is_not_null()).min()
     first = y.filter(n == smallest).mean()
+    half = half_unit_of(y)
     if by:
-        smallest, first = smallest.over(by), first.over(by)
+        smallest, first, half = smallest.over(by), first.over(by), half.over(by)
     sound = pl.when(first > 0).then(first)
+    least = pl.when(first > half).then(first - half)
     return curve.with_columns(
         (sound / smallest * n).alias("linear"),
         (y / (sound / smallest * n)).alias("efficiency"),
+        ((y - half) / ((sound + half) / smallest * n)).alias("efficiency_low"),
+        ((y + half) / (least / smallest * n)).alias("efficiency_high"),
         (y / sound).alias("speedup"),
         (y / n).alias("per_unit"),
     )
@@ -71,7 +78,8 @@ def leaves_linear(
 
     *by
     points           i64   different units that have a value
-    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line
+    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line, whichever way
+                     its value was rounded when it was printed
     leaves_at        units of that first point; null if none is: the sweep is linear as far as it goes
     efficiency_there efficiency of that point
     efficiency_last  efficiency of the largest point
@@ -91,13 +99,13 @@ def leaves_linear(
     keys = [*by, units]
     _check(curve, [value, *keys], "points linear_up_to leaves_at efficiency_there efficiency_last")
     n, share = pl.col(units), pl.col("efficiency")
-    below = share < 1 - tolerance_pct / 100
+    below = pl.col("efficiency_high") < 1 - tolerance_pct / 100
     left = n.filter(below).min()
     points = (
         efficiency(curve, units, value, by)
         .filter(share.is_not_null())
         .group_by(keys)
-        .agg(share.mean())
+        .agg(share.mean(), pl.col("efficiency_high").mean())
         .sort(keys)
         .with_columns(pl.lit(0).alias("_all"))
     )
@@ -118,15 +126,17 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     """Find the largest load that meets every rule of quality of service.
 
     Needs one or more rows per load (one per operation, say), the column `load` and the columns `by`. `rules` maps the
-    name of a rule to an expression that is true where a row meets it; a load meets a rule when all of its rows do, and
-    a null (nothing measured) meets none. Returns one row per `by`, sorted by them:
+    name of a rule to an expression that is true where a row meets it; a load meets a rule when all of its rows do. A
+    row of which nothing was measured (null or NaN) neither meets a rule nor fails it. Returns one row per `by`, sorted
+    by them:
 
     *by
     loads              i64   different loads that were tried
     peak_load          largest load that meets every rule; null if none does
-    fails_at           smallest load above it, which fails; null if the largest load tried still passes
+    fails_at           smallest load above it that fails a rule; null if none does
     failed_rules       str   names of the rules that fail there
     failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
+    unknown_loads      i64   loads of which a rule is not known, and none fails: with any, the peak may be another
 
     Raises:
         EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
@@ -137,24 +147,26 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     ... })
     >>> rules = {"p99": pl.col("p99_ms") <= pl.col("limit_ms")}
     >>> peak_load(records, "users", rules).collect().rows()
-    [(3, 200, 300, 'p99', 0)]
+    [(3, 200, 300, 'p99', 0, 0)]
     """
-    _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak")
+    _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak unknown_loads")
     if not rules:
         msg = 'a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}'
         raise EsxparseError(msg)
     for name, rule in rules.items():
         _check_rule(records, name, rule)
     level = pl.col(load)
-    met = {name: rule.fill_null(value=False).all().alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)}
+    met = {name: rule.all(ignore_nulls=False).alias(f"_rule_{place}") for place, (name, rule) in _numbered(rules)}
     passed = pl.all_horizontal(f"_rule_{place}" for place in range(len(rules)))
     failed = pl.concat_list(
         pl.when(~pl.col(f"_rule_{place}")).then(pl.lit(name)) for place, (name, _) in _numbered(rules)
     )
     peak = level.filter("_passed").max()
-    after = level.filter((level > peak).fill_null(value=True)).min()
+    fails = ~pl.col("_passed")
+    after = level.filter(fails & (level > peak).fill_null(value=True)).min()
     return (
         records.filter(level.is_not_null())
+        .with_columns(selectors.float().fill_nan(None))
         .group_by(*by, load)
         .agg(*met.values())
         .with_columns(passed.alias("_passed"), failed.list.drop_nulls().list.join(", ").alias("_failed"))
@@ -166,7 +178,8 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
             peak.alias("peak_load"),
             after.alias("fails_at"),
             pl.col("_failed").filter(level == after).first().alias("failed_rules"),
-            ((level < peak) & ~pl.col("_passed")).sum().cast(pl.Int64).alias("failed_below_peak"),
+            ((level < peak) & fails).sum().cast(pl.Int64).alias("failed_below_peak"),
+            pl.col("_passed").is_null().sum().cast(pl.Int64).alias("unknown_loads"),
         )
         .drop("_all", strict=False)
     )

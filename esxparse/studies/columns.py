@@ -38,6 +38,9 @@ FACTS: Final[dict[str, Column]] = {
     "numa_nodes": Column("", "NUMA nodes of the host", "hardware, else [host]", _I),
     "mhz": Column("", "nominal frequency of the CPUs", "hardware, the P-states of a capture, else [host]"),
     "memory_mib": Column("", "memory of the host, 2**20 bytes", "esxtop, hardware, else [host]"),
+    "load_hosts": Column(
+        "", "hosts alike that share the load; the capture and the meter are of one", "[host], else studies.scope", _I
+    ),
 }
 
 SPAN: Final[dict[str, Column]] = {
@@ -124,7 +127,7 @@ POWER: Final[dict[str, Column]] = {
     "watts": Column("power", "mean power: the meter's, else the capture's", "metrics.power_join, energy, power"),
     "watts_from": Column("power", "redfish ... or esxtop", "studies.results", _S),
     "energy_joules": Column("power", "energy over the part of the span that has power", "metrics.energy.energy"),
-    "joules_per_io": Column("power", "watts / IOPS", "metrics.energy.watts_per_unit"),
+    "joules_per_io": Column("power", "watts x load_hosts / IOPS", "metrics.energy.watts_per_unit"),
 }
 
 EVENTS: Final[dict[str, Column]] = {
@@ -178,10 +181,10 @@ VMX: Final[dict[str, Column]] = {
 
 _COSTS = {
     "mhz": "CPU use of the host: pct / 100 x cpus x mhz",
-    "mhz_per_mbps": "MHz / MBps (10**6 bytes): the talk's CPU cost",
-    "mhz_per_iops": "MHz / IOPS",
-    "cycles_per_io": "MHz x 10**6 / IOPS",
-    "cycles_per_byte": "MHz / (bytes per second / 10**6)",
+    "mhz_per_mbps": "MHz x load_hosts / MBps (10**6 bytes): the talk's CPU cost",
+    "mhz_per_iops": "MHz x load_hosts / IOPS",
+    "cycles_per_io": "MHz x load_hosts x 10**6 / IOPS",
+    "cycles_per_byte": "MHz x load_hosts / (bytes per second / 10**6)",
 }
 
 
@@ -202,6 +205,9 @@ COSTS: Final[dict[str, Column]] = {
 }
 
 LAST: Final[dict[str, Column]] = {
+    "recording": Column(
+        "", "first run of the recording that it is of: repetitions have their own", "studies.repeated", _I
+    ),
     "files": Column("", "role=file of each file", "manifest", _S),
     "gap": Column("", "what this run lacks, and why; null where nothing does", "studies.runs", _S),
 }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _OPENING: Final = ("member", "format", "time_column", "value_column", "date_order", "segment")
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *_OPENING)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
-_FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib")
-_WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes")
+_FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib", "load_hosts")
+_WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes", "load_hosts")
 _TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
 _ORDERS: Final = ("mdy", "dmy", "ymd")
 _NEGATIVE = "-"
@@ -179,12 +179,15 @@ def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> d
             wrong.add(f"unknown key {key!r}{hint}", *path, key)
         elif key == "release" and not (isinstance(value, str) and re.search(r"\d", value)):
             wrong.add(f'release is {value!r}: write it as "5.0" or "6.7"', *path, key)
+        elif key == "load_hosts" and isinstance(value, str) and "{" in value:
+            facts[key] = value  # a label tells it: see `expand`
         elif key in _TEXTS and isinstance(value, str):
             facts[_TEXTS[key]] = value
         elif key not in _TEXTS and _positive(value) and (key not in _WHOLE or value == int(value)):
             facts[key] = int(value) if key in _WHOLE else float(value)
         else:
             what = "text" if key == "name" else "a whole number" if key in _WHOLE else "a number above 0"
+            what += ', or the label that tells it: "{hosts}"' if key == "load_hosts" else ""
             wrong.add(f"{key} is {value!r}: give {what}", *path, key)
     return facts
 

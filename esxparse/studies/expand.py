@@ -99,12 +99,17 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterat
     for found in _assignments(looked.values()):
         named = {name: text for name, text in found.items() if not name.startswith(patterns.WILDCARD)}
         all_labels = {**labels, **{name: _typed(name, text, looked.values()) for name, text in named.items()}}
-        files, problems = {}, []
+        files: dict[str, RunFiles] = {}
+        problems: list[Note] = []
         for role, options in looked.items():
             entry = spec.files[role]
             paths = [path for known, path in options if all(found.get(name) == text for name, text in known.items())]
             if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
                 problems.append(_unclear(role, asked[role], paths, folder, entry))
+                continue
+            if double := [path for path in paths if paths.count(path) > 1]:
+                message = f"{role}: {shown(Path(double[0]).name)} is found twice and would count twice: name it once"
+                problems.append(Note(message, entry.line, severity="warning"))
                 continue
             if odd := [path for path in paths if shown(path) != str(path)]:
                 message = f"{role}: the name of {shown(odd[0])} is not UTF-8 text: rename it"
@@ -116,7 +121,21 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterat
             files[role] = RunFiles(
                 tuple(map(str, paths)), tuple(_name(path, folder) for path in paths), replace(entry, test=test)
             )
-        yield _run(spec, all_labels, files, problems)
+        host, told = _host(spec, all_labels)
+        yield replace(_run(spec, all_labels, files, [*problems, *told]), host=host)
+
+
+def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], list[Note]]:
+    """The facts of the host, with the number of hosts that a label tells."""
+    hosts = spec.host.get("load_hosts")
+    if not isinstance(hosts, str):
+        return dict(spec.host), []
+    text = patterns.plain(patterns.filled(hosts, labels)) if set(patterns.unknown(hosts)) <= set(labels) else ""
+    if patterns.are_numbers([text]) and text and int(text) > 0:
+        return {**spec.host, "load_hosts": int(text)}, []
+    left = {name: value for name, value in spec.host.items() if name != "load_hosts"}
+    message = f"load_hosts = {hosts!r} is {text or 'the name of no label of this run'}: name a label that is a whole number above 0"
+    return left, [Note(message, spec.line, severity="warning")]
 
 
 def _name(path: str | Path, folder: Path) -> str:

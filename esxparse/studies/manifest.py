@@ -112,6 +112,8 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
     for role in shared["files"]:
         if role not in ROLES:
             wrong.add(f"unknown kind of file {role!r}{nearest(role, ROLES)}", "files", role)
+    hosts = shared["host"].get("load_hosts")
+    expected = {*axis, *baseline, *(_named(hosts) if isinstance(hosts, str) else ())} - set(shared["labels"])
     rows = data.get("run", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         wrong.add("runs are tables: write [[run]] above each", "run")
@@ -119,10 +121,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
     elif not rows:
         wrong.add("the study has no runs: add a [[run]] with its labels and files")
     runs = _told_apart(
-        [
-            _run(row, place, shared, {*axis, *baseline} - set(shared["labels"]), wrong.lines)
-            for place, row in enumerate(rows)
-        ],
+        [_run(row, place, shared, expected, wrong.lines) for place, row in enumerate(rows)],
         wrong.lines,
     )
     manifest = Manifest(
@@ -257,8 +256,13 @@ def _taken(entry: FileSpec, labels: Mapping[str, Any]) -> str | None:
 
 def _placeholders(entry: FileSpec) -> Iterator[str]:
     for pattern in entry.patterns:
-        with suppress(EsxparseError):  # what is wrong with a pattern is said where it is filled
-            yield from unknown(pattern)
+        yield from _named(pattern)
+
+
+def _named(pattern: str) -> Iterator[str]:
+    """The labels that a pattern names; what is wrong with it is said where it is filled."""
+    with suppress(EsxparseError):
+        yield from unknown(pattern)
 
 
 def _told_apart(runs: Sequence[RunSpec], lines: Mapping[Place, int]) -> tuple[RunSpec, ...]:

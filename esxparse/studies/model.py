@@ -70,7 +70,7 @@ class Study:
                 msg = f"the baseline's {name!r} is no label of the runs of {self.path}: name one of theirs"
                 raise EsxparseError(msg)
         return ratio.ratios(
-            self.runs,
+            _repetitions(self.runs, value, self.labels),
             value,
             self.labels,
             self.baseline,
@@ -151,8 +151,9 @@ class Study:
             msg = f'{self.path}: the baseline has to name one label, such as {{ platform = "native" }}, not {named}'
             raise EsxparseError(msg)
         ((label, native),) = self.baseline.items()
+        first = self.runs.filter(pl.col("recording") == pl.col("run")).select("run")
         return ratio.virtual_to_native(
-            _beside(self.results, self._others(label)),
+            _beside(self.results.join(first, on="run", how="semi", maintain_order="left"), self._others(label)),
             label,
             native,
             method=method,
@@ -220,6 +221,13 @@ class Study:
             export.refuse_inputs([path], self.inputs)
             export.html(made, path, self.title)
         return made
+
+
+def _repetitions(runs: pl.LazyFrame, value: str, labels: Sequence[str]) -> pl.LazyFrame:
+    """One row for each repetition: runs that are parts of one recording count by their mean."""
+    if not runs.collect_schema()[value].is_numeric():
+        return runs  # which `ratios` refuses
+    return runs.group_by(*labels, "recording", maintain_order=True).agg(pl.col(value).mean())
 
 
 def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.metrics import steady
 from esxparse.recording import Note
-from esxparse.studies import capture, fio_logs, loads, results, vms, wire
+from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.opened import CUT, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
@@ -69,6 +70,8 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
         damaged += warned(rec for role in run.files for rec in _beside(opened, role))
         _given(run, row, notes)
         row |= _derived(run, row, notes)
+        row["load_hosts"], unclear = scope.load_hosts(row, opened.recordings)
+        gaps += [unclear] if unclear else []
     if row.get("iops") == 0 and row["throughput_from"] != "esxtop":
         gaps.append("zero throughput: no I/O was done, so it has no CPU cost and no power per I/O")
     row["files"] = ", ".join(f"{role}={path}" for role, files in run.files.items() for path in files.names) or None
@@ -170,7 +173,7 @@ def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
 
 def _unsteady(row: Row) -> list[str]:
     verdict = row.get("steady")
-    if verdict in {None, "steady"}:
+    if verdict in {None, "steady", steady.TOO_FEW}:
         return []
     drift = f" ({row['drift_pct']:+.1f} % over the span)" if row.get("drift_pct") is not None else ""
     return [f"not shown to be steady: {row['steady_of']}: {verdict}{drift}"]
@@ -251,8 +254,14 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
                 msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
                 raise EsxparseError(msg)
             row = use.collect().row(0, named=True)
-            idle[key] = {"idle_used_pct": row["host_used_pct"], "idle_util_pct": row["host_util_pct"]}
-        return idle[key]
+            use = {"idle_used_pct": row["host_used_pct"], "idle_util_pct": row["host_util_pct"]}
+            idle[key] = use | {"cpus": rec.meta.get("pcpus"), "source": rec.source}
+        found = dict(idle[key])
+    cpus, source, own = found.pop("cpus"), found.pop("source"), opened.facts.get("cpus")
+    if None not in {cpus, own} and cpus != own:
+        msg = f"{source} is of a host with {cpus} PCPUs, and the run of one with {own}: its idle use is not subtracted"
+        raise EsxparseError(msg)
+    return found
 
 
 def _given(run: Run, row: Row, notes: list[str]) -> None:

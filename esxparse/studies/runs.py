@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import cpu_cost, energy, units
+from esxparse.metrics import cpu_cost, energy, steady, units
 from esxparse.recording import Note, printable
-from esxparse.studies import baseline
+from esxparse.studies import baseline, repeated
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
 from esxparse.studies.roles import WORKLOADS
 from esxparse.studies.work import rows_of
@@ -90,13 +90,17 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
     notes += [
         Note(f"{why.split(':')[0]}: no CPU cost; give it in [host]", severity="warning") for why in sorted(unknown)
     ]
+    of, told = repeated.recordings(runs, rows)
+    notes += told
     last = [
+        pl.Series("recording", of, pl.Int64),
         pl.Series("files", [row["files"] and printable(row["files"]) for row in rows], pl.String),
         pl.Series("gap", gaps, pl.String),
     ]
     frame = frame.with_columns(last).select(
         *first, *SPAN, *FACTS, *(name for name in METRICS if name in frame.columns), *extra, *LAST
     )
+    notes += _too_short(rows)
     notes += disagreements((run, row["_against"]) for run, row in zip(runs, rows, strict=True))
     notes += baseline.complaints(manifest, runs)
     return frame, [*notes, *_mixed_units(frame)]
@@ -161,19 +165,28 @@ def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
 def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
     """The table with what is computed of columns: CPU costs, power per I/O; and why a run has no cost."""
     there = frame.collect_schema().names()
+    if {"watts", "iops"} <= set(there):
+        each = frame.with_columns((pl.col("iops") / pl.col("load_hosts")).alias("_iops_of_host"))
+        joules = pl.col("watts_per_unit").alias("joules_per_io")
+        frame = each.pipe(energy.watts_per_unit, "_iops_of_host").with_columns(joules).select(there)
     if "host_used_pct" not in there:
         done = frame.collect()
         return done, [None] * done.height
     inputs = ("idle_used_pct", "idle_util_pct")
     costed = frame.drop(name for name in there if name in COSTS and name not in inputs)
     costed = costed.pipe(cpu_cost.cost, "used").pipe(cpu_cost.cost, "util")
-    if {"watts", "iops"} <= set(there):
-        costed = costed.pipe(energy.watts_per_unit, "iops").with_columns(
-            pl.col("watts_per_unit").alias("joules_per_io")
-        )
     done = costed.collect()
     why = done["used_cost_gap"].to_list()
     return done.select(there), why
+
+
+def _too_short(rows: Sequence[Row]) -> list[Note]:
+    """One note for all runs that are too short to tell whether they drifted."""
+    short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
+    told = (
+        f"{short} of {len(rows)} runs have too few samples to tell whether they drifted (column steady): measure longer"
+    )
+    return [Note(told)] if short else []
 
 
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:

@@ -1,0 +1,136 @@
+"""Which runs are repetitions: those of recordings of their own. Parts of one recording resemble each other too much.
+
+Runs with the same labels are parts of one recording where they share
+
+- a file whose figures are of all that was measured (a load generator's test, a benchmark, perf, vmkperf, vscsiStats);
+- a file that is cut to the measured span (a capture, power readings, packets), unless each has a capture or a load of
+  its own beside it and the spans do not overlap: one capture over three runs of fio is three runs.
+
+A file is the same under another name where its bytes are. Copies that were packed in another way are told by their
+figures: the same span, and the same in every column.
+"""
+
+from __future__ import annotations
+
+import filecmp
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.recording import Note
+from esxparse.studies.columns import COLUMNS, FACTS
+from esxparse.studies.opened import CUT
+from esxparse.studies.roles import BENCHMARKS, WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from esxparse.studies.expand import Run
+
+    Row = Mapping[str, Any]
+    File = tuple[Any, ...]
+
+_WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
+_CUT: Final = CUT | {"esxtop"}
+_DATED: Final = WORKLOADS | _CUT
+"""Files with times in them: two of the same bytes are copies, where two short tables may be the same by chance."""
+_OWN: Final = WORKLOADS | BENCHMARKS | {"esxtop"}
+_ENOUGH: Final = 5
+"""So many figures that are all the same are no chance."""
+
+
+def recordings(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[list[int | None], list[Note]]:
+    """The number of the first run of the recording that each run is of; and what is to be said of those that share one.
+
+    None for a run that was not computed.
+    """
+    numbers = [None if run.unusable else run.number for run in runs]
+    notes: list[Note] = []
+    alike: dict[tuple[Any, ...], list[int]] = {}
+    for place, run in enumerate(runs):
+        if run.unusable:
+            continue
+        labels = tuple((type(value) is bool, value) for value in run.labels.values())
+        alike.setdefault(labels, []).append(place)
+    for places in alike.values():
+        files = _files([runs[place] for place in places]) if len(places) > 1 else []
+        for later, place in enumerate(places):
+            first = next(
+                (
+                    before
+                    for before, other in enumerate(places[:later])
+                    if _one((files[before], rows[other]), (files[later], rows[place]))
+                ),
+                None,
+            )
+            if first is not None:
+                numbers[place] = numbers[places[first]]
+        notes += _said([runs[place] for place in places], [numbers[place] for place in places])
+    return numbers, notes
+
+
+def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
+    for number in dict.fromkeys(numbers):
+        some = [run for run, own in zip(runs, numbers, strict=True) if own == number]
+        if len(some) > 1:
+            told = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
+            message = (
+                f"runs {told} are parts of one recording and no repetitions: they count as one; "
+                "give them a label that tells them apart, or record again"
+            )
+            yield Note(message, some[-1].line, severity="warning")
+
+
+def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
+    """The files of each run by role, each by what it is: its place, the part that is read, and the test that is taken."""
+    known: list[Path] = []
+
+    def identity(role: str, path: str) -> str:
+        here = Path(path)
+        if role not in _DATED or not here.is_file():
+            return path
+        for other in known:
+            if other == here or (
+                other.stat().st_size == here.stat().st_size and filecmp.cmp(other, here, shallow=False)
+            ):
+                return str(other)
+        known.append(here)
+        return path
+
+    found = []
+    for run in runs:
+        by_role = {}
+        for role, files in run.files.items():
+            part = (files.spec.opening.get("member"), files.spec.opening.get("segment"))
+            test = files.spec.test if role in _WHOLE else None
+            by_role[role] = frozenset((identity(role, path), *part, test) for path in files.paths)
+        found.append(by_role)
+    return found
+
+
+def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping[str, frozenset[File]], Row]) -> bool:
+    """Whether two runs are parts of one recording."""
+    (files, row), (others, other) = first, second
+    shared = {role for role in files.keys() & others.keys() if files[role] & others[role]}
+    if shared & _WHOLE or _same_figures(row, other):
+        return True
+    if not shared & _CUT:
+        return False
+    apart = (files.keys() & others.keys() & _OWN) - shared
+    return not apart or _overlap(row, other)
+
+
+def _overlap(row: Row, other: Row) -> bool:
+    """Whether two measured spans have a moment in common, as far as they are known."""
+    spans = [one.get(name) for one in (row, other) for name in ("start", "end")]
+    if None in spans:
+        return True
+    start, end, other_start, other_end = spans
+    return bool(start < other_end and other_start < end)
+
+
+def _same_figures(row: Row, other: Row) -> bool:
+    """Whether two runs were measured at the same time with the same result in every column."""
+    if row.get("start") is None or (row["start"], row["end"]) != (other.get("start"), other.get("end")):
+        return False
+    names = {name for name in row if name in COLUMNS and name not in FACTS and isinstance(row[name], float)}
+    return len(names) >= _ENOUGH and all(row[name] == other.get(name) for name in names)

@@ -1,0 +1,84 @@
+"""Whose CPU, whose watts, whose I/O: a cost divides numbers of one scope.
+
+A capture and a power meter tell of one host. A load generator may drive several, or a part of what one host does. What
+its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or that
+the capture shows the same load, which makes it one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.studies.roles import WORKLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from esxparse.recording import Recording
+
+ALIKE: Final = 1.2
+"""Two figures of one load differ by no more than this factor: a host has some I/O of its own beside it."""
+_CAPTURE: Final = "esxtop"
+_TOLD: Final = "say in [host] how many hosts alike share the load (load_hosts = 4, or the label that tells it)"
+_LACKING: Final = "no cost per I/O or megabyte, and no power per I/O"
+
+
+def load_hosts(row: Mapping[str, Any], groups: Mapping[str, Iterable[Recording]]) -> tuple[int | None, str | None]:
+    """How many hosts alike share the load of a run, of which the capture or the meter is one; and why nobody knows.
+
+    Args:
+        row: The columns of the run, its throughput among them.
+        groups: Its load generators by role.
+    """
+    if row.get("load_hosts") is not None:
+        return row["load_hosts"], None
+    asked = [name for name in ("iops", "mb_per_s") if row.get(name)]
+    if not asked or (row.get("host_used_pct") is None and row.get("watts") is None):
+        return None, None
+    shown = _shown(row)
+    pairs = {name: (row[name], shown[name]) for name in asked if shown.get(name) is not None}
+    whose = str(row.get("throughput_from"))
+    if _CAPTURE in whose:
+        # What the capture itself told agrees with it, and shows nothing.
+        pairs = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        if not pairs:
+            return 1, None
+    if pairs:
+        if any(theirs and 1 / ALIKE <= own / theirs <= ALIKE for own, theirs in pairs.values()):
+            return 1, None
+        name, (own, theirs) = next(iter(pairs.items()))
+        unit = {"iops": "I/Os per second", "mb_per_s": "MB/s"}[name]
+        return None, (
+            f"the load is {own:,.0f} {unit} by {whose}, and the host in the capture did {theirs:,.0f}: {_LACKING}; "
+            f"{_TOLD}, or load_hosts = 1 where the host did all of it and its devices do not show it"
+        )
+    several = _generators(groups)
+    if several > 1:
+        return None, (
+            f"{several} load generators worked together, and nothing shows whether one host had all of them: "
+            f"{_LACKING}; {_TOLD}, or load_hosts = 1"
+        )
+    return 1, None
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """What the host in the capture did."""
+    moved = [row.get("host_read_mb_per_s"), row.get("host_write_mb_per_s")]
+    return {"iops": row.get("host_iops"), "mb_per_s": None if None in moved else sum(moved)}  # type: ignore[arg-type]
+
+
+def _generators(groups: Mapping[str, Iterable[Recording]]) -> int:
+    """How many load generators made the load: files, or the managers of Iometer, each a program on a machine."""
+    found = 0
+    for role, group in groups.items():
+        if role not in WORKLOADS:
+            continue
+        for rec in group:
+            managers = None
+            if rec.format == "iometer" and "results" in rec:
+                rows = rec["results"].filter(pl.col("row_type") == "MANAGER")
+                managers = rows.select(pl.col("name").n_unique()).collect().item()
+            found += max(managers or 1, 1)
+    return found
