@@ -246,7 +246,7 @@ def per_unit(found: Gathered) -> Block:
     """What work costs in power."""
     columns = [
         Column("work", "Work"),
-        Column("samples", "Samples", digits=None),
+        Column("intervals", "Intervals", digits=None),
         Column("work_mean", "Mean work", digits=2),
         Column("watts", "Mean power", "W", digits=1),
         Column("cost", "Power per unit of work", "W", digits=2),
@@ -254,7 +254,7 @@ def per_unit(found: Gathered) -> Block:
         Column("p95", "95th percentile", "W", digits=2),
     ]
     by = f", power by {found.measured_by}" if found.measured_by else ""
-    caption = f"Power per unit of work{by}; samples without such work are left out"
+    caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
     empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
     return table(power_profile.per_unit(found), columns, caption, empty)
 
@@ -288,7 +288,7 @@ def load_charts(found: Gathered) -> list[alt.LayerChart | None]:
     return [
         drawn.beside_watts(beside, found.measured_by),
         drawn.beside_load(beside, found.load),
-        drawn.against_load(beside, found.load),
+        drawn.against_load(beside, found.load, clocks_apart=power_profile.clocks_apart(found)),
     ]
 
 
