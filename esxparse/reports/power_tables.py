@@ -10,7 +10,7 @@ import polars as pl
 
 import esxparse
 from esxparse.reports import page, power_profile
-from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, table, tiles
+from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, stack, table, tiles
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,10 +22,6 @@ _MEND: Final = "In this report that is the parameter offset; until then power an
 _NOTHING: Final = Block("", "")
 _KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part"}
 _FILES_SHOWN: Final = 4
-
-
-def _stack(blocks: list[Block]) -> Block:
-    return Block("".join(one.html for one in blocks), "\n".join(one.text for one in blocks))
 
 
 def header(found: Gathered, title: str) -> Header:
@@ -57,7 +53,7 @@ def clocks(found: Gathered) -> Block:
         if meter.join.offset:
             hours = meter.join.offset / timedelta(hours=1)
             said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as asked for.", "info"))
-    return _stack(said) if said else _NOTHING
+    return stack(*said) if said else _NOTHING
 
 
 def _main(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     Tables = Mapping[str, pl.LazyFrame]
 
 TABLES: Final = frozenset(
-    {"physical_cpu", "group_cpu", "group_memory", "memory", "network_port", "power", *host.DISKS, host.VOLUMES}
+    {"physical_cpu", "group_cpu", "vcpu", "group_memory", "memory", "network_port", "power", *host.DISKS, host.VOLUMES}
 )
-"""The tables whose numbers are needed; of `vcpu`, whose numbers are most of a capture, its worlds are."""
+"""The tables whose numbers are needed."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
 _PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
 
@@ -90,13 +90,14 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
     ]
     if "group_cpu" in tables:
         each = (
-            scheduling.per_vcpu(tables["group_cpu"], vms)
+            scheduling.per_vcpu(tables["group_cpu"], vms, tables["vcpu"])
             .group_by("group_id")
-            .agg(pl.col("vcpus").first(), pl.col(_PER_VCPU).mean())
+            .agg(pl.col("vcpus").first(), pl.col(_PER_VCPU).mean(), pl.col("ready_from").unique())
         )
         over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in _PER_VCPU]
         worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
-        queries.append(each.select(*over_all, *worst))
+        source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
+        queries.append(each.select(*over_all, *worst, source.replace("", None)))
     if "group_memory" in tables:
         local, remote = pl.col("numa_local_mb").sum(), pl.col("numa_remote_mb").sum()
         share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
