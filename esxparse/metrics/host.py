@@ -48,6 +48,18 @@ def disks(tables: Tables) -> pl.LazyFrame | None:
     return rows.join(reasons, on="device", how="left", maintain_order="left")
 
 
+def left_out(tables: Tables) -> pl.LazyFrame | None:
+    """Give the devices that `io` and means over devices leave out; None where the capture has no disks.
+
+    Returns, sorted by device: device, left_out (why), iops (mean commands per second), failed_per_s.
+    """
+    rows = disks(tables)
+    if rows is None:
+        return None
+    apart = rows.filter(pl.col("left_out").is_not_null())
+    return apart.group_by("device", "left_out").agg(pl.col("iops", "failed_per_s").mean()).sort("device")
+
+
 def io(tables: Tables) -> pl.LazyFrame | None:
     """Give the I/O of the whole host, one row per sample; None where the capture has neither disks nor NFS volumes.
 

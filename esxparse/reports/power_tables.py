@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import esxparse
+from esxparse.metrics import host
 from esxparse.reports import page, power_profile
 from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, stack, table, tiles
 
@@ -26,12 +27,12 @@ _FILES_SHOWN: Final = 4
 
 def header(found: Gathered, title: str) -> Header:
     """The title with the host's name where one is known, and when readings were taken."""
-    host = next((str(rec.meta["host"]) for rec in found.recordings if rec.meta.get("host")), "")
+    of = next((str(rec.meta["host"]) for rec in found.recordings if rec.meta.get("host")), "")
     times = found.readings.filter(~pl.col("since_start"))["time"].drop_nulls()
     files = ", ".join(Path(rec.source).name for rec in found.recordings[:_FILES_SHOWN])
     more = len(found.recordings) - _FILES_SHOWN
     files += f" and {more} more" if more > 0 else ""
-    heading = f"{title}: {host}" if host else title
+    heading = f"{title}: {of}" if of else title
     first, last = times.min(), times.max()
     if times.is_empty():
         return Header(heading, files)
@@ -251,8 +252,17 @@ def per_unit(found: Gathered) -> Block:
     ]
     by = f", power by {found.measured_by}" if found.measured_by else ""
     caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
+    caption += _left_out(found)
     empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
     return table(power_profile.per_unit(found), columns, caption, empty)
+
+
+def _left_out(found: Gathered) -> str:
+    """Whose commands are not counted as I/O of the host, for the caption."""
+    apart = None if found.capture is None else host.left_out(found.capture.tables)
+    rows = [] if apart is None else apart.collect().rows(named=True)
+    each = [f"{number(row['iops'], 2)}/s of {row['device']} ({row['left_out']})" for row in rows]
+    return f"; commands that are no I/O of the host: {', '.join(each)}" if each else ""
 
 
 def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:

@@ -120,8 +120,8 @@ def _memory(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
 
 def _storage(tables: Tables) -> list[pl.LazyFrame]:
     """Totals of the devices that serve I/O, what was left out of them, and latencies weighted by good I/Os."""
-    rows, by_sample = host.disks(tables), host.io(tables)
-    if rows is None or by_sample is None:
+    rows, by_sample, apart = host.disks(tables), host.io(tables), host.left_out(tables)
+    if rows is None or by_sample is None or apart is None:
         return []
     renamed = {
         "host_iops": "iops",
@@ -130,10 +130,10 @@ def _storage(tables: Tables) -> list[pl.LazyFrame]:
         "left_out_iops": "left_out_iops",
     }
     totals = by_sample.select(pl.col(old).mean().alias(new) for new, old in renamed.items())
-    serving, reason = rows.filter(pl.col("left_out").is_null()), pl.col("left_out")
+    serving = rows.filter(pl.col("left_out").is_null())
     latencies = serving.select(weighted_mean(pl.col(name), pl.col("good_iops")).alias(name) for name in _LATENCIES)
-    apart = pl.format("{} ({})", "device", reason).filter(reason.is_not_null())
-    others = rows.select(apart.unique().sort().implode().list.join(", ").replace("", None).alias("left_out_devices"))
+    listed = pl.format("{} ({})", "device", "left_out").implode().list.join(", ").replace("", None)
+    others = apart.select(listed.alias("left_out_devices"))
     sides = pl.concat([workload.host_side(level) for level in host.disk_tables(tables)])
     good, way = pl.col("good_iops"), pl.col("direction")
     guest = sides.join(serving.select(name="device").unique(), on="name", how="semi").select(
@@ -180,7 +180,7 @@ def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
     """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if (by_sample := host.io(tables)) is not None:
-        series["host_iops"] = by_sample.select("time", value="iops")
+        series["host_iops"] = by_sample.select("time", value="iops").drop_nulls("value")
     if (use := host.cpu(tables)) is not None:
         series["host_util_pct"] = use.select("time", value="util_pct")
     return series
