@@ -42,6 +42,7 @@ def latency(devices=2, samples=20, **change):
     base = {
         "device": lambda _, device: f"naa.6000097000012007000153303033{device:04}",
         "iops": lambda _, __: 100.0,
+        "good_iops": lambda _, __: 100.0,
         "read_mbps": lambda _, __: 1.0,
         "write_mbps": lambda _, __: 2.0,
         "gavg_ms": lambda _, device: 3.0 + device,

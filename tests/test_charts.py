@@ -72,7 +72,7 @@ def test_time_is_utc_and_says_so_with_its_date(name):
         lambda: memory.host(None),
         lambda: memory.reclaimed(host_memory(balloon_mb=lambda *_: 0.0)),
         lambda: storage.latency_split(summary([])),
-        lambda: storage.latency_over_time(latency(iops=lambda *_: 0.0)),
+        lambda: storage.latency_over_time(latency(good_iops=lambda *_: 0.0)),
         lambda: storage.queued(latency()),
         lambda: network.throughput(ports(), "vmkernel"),
         lambda: network.drops_ranked(drops().filter(pl.col("drop_rx_pct") == 0), "rx"),

@@ -84,8 +84,8 @@ def test_latency_is_davg_plus_kavg_and_nfs_is_not_split():
 
 
 def test_latency_over_time_is_weighted_by_commands():
-    frame = latency(devices=1, samples=400, iops=lambda s, _: 900.0 if s % 2 else 100.0).with_columns(
-        gavg_ms=pl.when(pl.col("iops") > 500).then(1.0).otherwise(11.0)
+    frame = latency(devices=1, samples=400, good_iops=lambda s, _: 900.0 if s % 2 else 100.0).with_columns(
+        gavg_ms=pl.when(pl.col("good_iops") > 500).then(1.0).otherwise(11.0)
     )
     spec = storage.latency_over_time(frame).to_dict()
     means = {row["gavg_ms"] for row in rows_of(spec, spec)}

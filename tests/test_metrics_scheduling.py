@@ -30,6 +30,7 @@ COLUMNS = [
     "run_pct",
     "system_pct",
     "overlap_pct",
+    "ready_from",
 ]
 
 

@@ -23,6 +23,9 @@ LATENCY_COLUMNS = [
     "qavg_ms",
     "active",
     "queued",
+    "good_iops",
+    "failed_per_s",
+    "gavg_all_ms",
 ]
 SSD = "t10.ATA_____DREVO_X1_SSD____________________________TW1770103538________"
 

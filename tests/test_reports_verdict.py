@@ -29,7 +29,7 @@ def test_the_verdict_names_the_worst_and_tells_peaks_from_troubles():
 
 
 def test_samples_below_the_floor_do_not_count():
-    quiet = pl.LazyFrame({"device": ["a", "a"], "iops": [1.0, 500.0], "gavg_ms": [400.0, 2.0]})
+    quiet = pl.LazyFrame({"device": ["a", "a"], "good_iops": [1.0, 500.0], "gavg_ms": [400.0, 2.0]})
     found = verdict.judge(thresholds.load("standard"), {"storage.latency": quiet})
     assert found.filter(pl.col("id") == "disk.gavg").select("verdict", "extreme").row(0) == ("ok", 2.0)
 

@@ -74,9 +74,14 @@ def test_each_number_is_that_of_the_metric_on_the_measured_span(folder, sweep):
     assert row["host_used_pct"] == pytest.approx(use["used_pct"].mean())
     assert row["host_util_pct"] == pytest.approx(use["util_pct"].mean())
     vms = inventory.vms(rec["vcpu"])
-    ready = scheduling.per_vcpu(tables["group_cpu"], vms).collect()
-    expected = (ready["ready_pct"] * ready["vcpus"]).sum() / 12 / vms.collect()["vcpus"].sum()
-    assert row["ready_pct"] == pytest.approx(expected)
+    run = scheduling.per_vcpu(tables["group_cpu"], vms, tables["vcpu"]).collect()
+    # Every vCPU of every VM counts once in each of the 12 samples.
+    each = scheduling.each_vcpu(tables["vcpu"]).collect()
+    assert each.height == 12 * vms.collect()["vcpus"].sum()
+    assert row["ready_pct"] == pytest.approx(each["ready_pct"].mean())
+    assert row["overlap_pct"] == pytest.approx(each["overlap_pct"].mean())
+    assert each["overlap_pct"].mean() > 0
+    assert row["ready_from"] == "vCPU worlds" == run["ready_from"].unique().item()
     latency = pl.concat(
         [storage.latency(tables[name]) for name in ("physical_disk_scsi_device", "physical_disk_nfs_volume")]
     ).collect()

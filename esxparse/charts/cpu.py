@@ -14,6 +14,7 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
+from esxparse.metrics.scheduling import FROM_GROUP
 
 if TYPE_CHECKING:
     from esxparse.charts.marks import Levels
@@ -138,7 +139,11 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
         table,
         "p95",
         title=marks.heading(
-            f"{kind.title} per vCPU", kind.meaning, "bar: 95th percentile, tick: highest sample", left_out
+            f"{kind.title} per vCPU",
+            kind.meaning,
+            helpers(per_vcpu),
+            "bar: 95th percentile, tick: highest sample",
+            left_out,
         ),
         x_title="% of the time of one vCPU",
         noun="VM",
@@ -173,7 +178,10 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
         chosen.chosen,
         palette=marks.same_colours(chosen),
         title=marks.heading(
-            f"{kind.title} per vCPU over time", chosen.caption("VMs", "95th percentile"), reduced.caption
+            f"{kind.title} per vCPU over time",
+            chosen.caption("VMs", "95th percentile"),
+            helpers(per_vcpu),
+            reduced.caption,
         ),
         y_title="% of the time of one vCPU",
         noun="VM",
@@ -222,6 +230,22 @@ def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
     if wait == "ready" and per_vcpu.select(pl.col(kind.column).is_null().all()).collect().item():
         return kind._replace(column="ready_pct", meaning="ready to run, no physical CPU free or a limit reached")
     return kind
+
+
+def helpers(per_vcpu: pl.LazyFrame) -> str:
+    """What is said where waits are the group's sum over its vCPUs; nothing where they are of the vCPUs alone.
+
+    Args:
+        per_vcpu: `scheduling.per_vcpu`.
+    """
+    if "ready_from" not in per_vcpu.collect_schema().names():
+        return ""
+    each = per_vcpu.group_by("group_id").agg((pl.col("ready_from") == FROM_GROUP).any().alias("grouped")).collect()
+    grouped = int(each["grouped"].sum())
+    if not grouped:
+        return ""
+    of = "" if grouped == each.height else f" of {grouped} of {each.height} VMs"
+    return f"group's sum / vCPUs{of}, waits of helper worlds in it"
 
 
 def _median_step(frame: pl.DataFrame) -> int:

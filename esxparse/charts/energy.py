@@ -15,7 +15,7 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_SERIES, over_time, rounded
 from esxparse.charts.theme import colour
-from esxparse.metrics.energy import LONGEST_GAP
+from esxparse.metrics.energy import LONGEST_GAP, fit
 
 KINDS: Final = {
     "system": "Power of the whole host",
@@ -211,8 +211,10 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
     rows = (
         beside.unpivot(list(names), index="time", value_name="value", variable_name="of")
         .filter(pl.col("value") > 0)
-        .with_columns(label=pl.col("of").replace_strict(names), low="value", high="value")
-        .unique(["time", "label"], maintain_order=True)
+        .with_columns(label=pl.col("of").replace_strict(names))
+        .group_by("time", "label", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .with_columns(low="value", high="value")
         .collect()
     )
     order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]
@@ -239,7 +241,10 @@ def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
         beside.filter(pl.col("watts").is_not_null())
         .unpivot(list(names), index="time", value_name="value", variable_name="of")
         .filter(pl.col("value").is_not_null())
-        .with_columns(label=pl.col("of").replace_strict(names), low="value", high="value")
+        .with_columns(label=pl.col("of").replace_strict(names))
+        .group_by("time", "label", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .with_columns(low="value", high="value")
         .collect()
     )
     order = [one for one in names.values() if one in rows["label"].to_list()]
@@ -273,33 +278,13 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(found)
 
 
-def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
-    """Slope (W per % util), intercept (W) and correlation of the straight line through the points; None if none is.
-
-    >>> fit(pl.DataFrame({"util_pct": [float(n) for n in range(10)], "watts": [100.0 + 2 * n for n in range(10)]}))
-    (2.0, 100.0, 1.0)
-    """
-    if points.height < _FEWEST_FOR_A_LINE or points["util_pct"].n_unique() < _FEWEST_FOR_A_LINE // 2:
-        return None
-    util, watts = pl.col("util_pct"), pl.col("watts")
-    found = points.select(
-        slope=pl.cov(util, watts) / util.var(), correlation=pl.corr(util, watts), util=util.mean(), watts=watts.mean()
-    ).row(0, named=True)
-    if found["slope"] is None or found["correlation"] is None or found["correlation"] != found["correlation"]:
-        return None
-    return (
-        round(found["slope"], 6),
-        round(found["watts"] - found["slope"] * found["util"], 6),
-        round(found["correlation"], 6),
-    )
-
-
-def against_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
-    """Power against util, one point per sample, with the lowest and the highest load marked: the server's power curve.
+def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
+    """Power against util, one point per interval, with the lowest and the highest load marked: the server's power curve.
 
     Args:
-        beside: `time, util_pct, watts`.
+        beside: `time, util_pct, watts`, both means over the same intervals.
         load: What the load is, in words.
+        clocks_apart: Power and load are of different times, as it seems: no line is drawn through them.
     """
     points = (
         beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
@@ -316,8 +301,9 @@ def against_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
     tips = [marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")]
     dots = alt.Chart(rounded(drawn)).mark_point(filled=True, size=36, opacity=0.5, color=colour("blue"))
     layers: list[Any] = [dots.encode(x, y, tooltip=tips)]
-    said = f"every {every}th sample" if every > 1 else "one point per sample"
-    line = fit(points)
+    said = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
+    line = None if clocks_apart else fit(points)
+    said += "; no line: the clocks seem apart" if clocks_apart else ""
     if line is not None:
         slope, intercept, correlation = line
         low, high = float(points["util_pct"].min()), float(points["util_pct"].max())  # type: ignore[arg-type]
@@ -360,7 +346,7 @@ def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
         alt.Chart(
             rounded(points.gather_every(every)),
             title=marks.heading(
-                f"Watts per {name}", f"every {every}th sample" if every > 1 else "one point per sample"
+                f"Watts per {name}", f"every {every}th interval" if every > 1 else "one point per interval"
             ),
         )
         .mark_point(filled=True, size=36, opacity=0.5, color=colour("teal"))

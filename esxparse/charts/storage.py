@@ -1,6 +1,6 @@
 """Disk: where the latency of each device comes from, how it moves, and what load stands behind it.
 
-All builders take frames of `esxparse.metrics.storage`. A mean of latencies is weighted by commands everywhere.
+All builders take frames of `esxparse.metrics.storage`. A mean of latencies is weighted by good I/Os everywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PART_HUES: Final = {"davg_ms": "blue", "kavg_ms": "orange", "unsplit_ms": "rest
 
 
 def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Mean latency of each device as DAVG + KAVG = GAVG, weighted by commands; tick at the highest sample.
+    """Mean latency of each device as DAVG + KAVG = GAVG, weighted by good I/Os; tick at the highest sample.
 
     Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
 
@@ -97,7 +97,7 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
         )
     )
     left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
-    heading = marks.heading("Latency of each device", "bar: mean weighted by commands, tick: highest sample", left_out)
+    heading = marks.heading("Latency of each device", "bar: mean over reads and writes, tick: highest sample", left_out)
     chart = marks.layered(bars, ticks, *marks.rules(levels, top, "ms", axis="x")).properties(title=heading)
     return marks.fluid(
         chart,
@@ -110,14 +110,14 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
     """GAVG of the slowest devices over time.
 
     Args:
-        latency: `storage.latency`: `time, device, iops, gavg_ms`. Samples without commands have no latency.
+        latency: `storage.latency`: `time, device, good_iops, gavg_ms`. Samples without good I/Os have no latency.
         levels: Threshold of GAVG, ms.
     """
     if latency is None:
         return None
-    busy = latency.with_columns(gavg_ms=pl.when(pl.col("iops") > 0).then("gavg_ms"))
+    busy = latency.with_columns(gavg_ms=pl.when(pl.col("good_iops") > 0).then("gavg_ms"))
     return _devices(
-        busy, "gavg_ms", "Guest latency (GAVG) over time", "ms per command", "ms", levels=levels, weight="iops"
+        busy, "gavg_ms", "Guest latency (GAVG) over time", "ms per command", "ms", levels=levels, weight="good_iops"
     )
 
 

@@ -10,9 +10,10 @@ Keys of an entry (all are needed but those marked)
     table       str    table of the recording that the counter is in
     column      str    column of that table
     metric      str    optional: `module.function:column` of `esxparse.metrics` that gives the value to judge, where the
-                       counter alone would mislead (a sum over vCPUs, an average to be weighted); "" for the counter
+                       counter alone would mislead (a sum over vCPUs, an average to be weighted); "" for the counter;
+                       `views.VIEWS` holds every `module.function` that can be judged
     unit        str    unit of the value and of the limits
-    per         str    what one value stands for: vcpu, vm, device, port
+    per         str    what one value stands for: vcpu, vm, device, port, pcpu, host
     direction   str    "above": bad when large; "below": bad when small
     warn        float  from here on a warning
     critical    float  optional: from here on critical
@@ -31,6 +32,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from esxparse.diagnosis.views import VIEWS
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
@@ -61,6 +63,16 @@ class Threshold:
     floor_unit: str | None
     source: str
     metric: str = ""
+
+    @property
+    def view(self) -> str:
+        """What it judges: a name of `views.VIEWS`, or its table."""
+        return self.metric.partition(":")[0] or self.table
+
+    @property
+    def value(self) -> str:
+        """The column it judges, of the view or the table."""
+        return self.metric.partition(":")[2] or self.column
 
     def judge(self, value: float | None, activity: float | None = None) -> Verdict:
         """Say whether a value is "ok", a "warning" or "critical".
@@ -215,6 +227,9 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
         floor_unit=entry.get("floor_unit"),
         metric=entry.get("metric", ""),
     )
+    if made.metric and (made.view not in VIEWS or not made.metric.partition(":")[2]):
+        known = ", ".join(sorted(VIEWS))
+        _refuse(file, key, "metric", f"is {made.metric!r}: write view:column, where the view is one of {known}")
     sign = 1 if made.direction == "above" else -1
     if made.critical is not None and made.critical * sign < made.warn * sign:
         _refuse(file, key, "critical", f"is {made.critical:g}, which is met before warn, {made.warn:g}")

@@ -5,14 +5,16 @@ A counter that a capture lacks is an absent column there and a column of nulls h
 
 inventory        which VMs there are, how many vCPUs each has, what kind of world a world is
 scheduling       ready, co-stop and the rest of a VM per vCPU; milliseconds of vCenter charts against percent
+host             the whole host: IOPS, throughput, CPU use, nominal clock
 host_cpu         physical CPUs: used against util, and how evenly they are loaded
 ranking          the top n of anything by mean, 95th percentile or maximum
-storage          device latency split into its parts, weighted by commands
+storage          device latency split into its parts, weighted by good I/Os; devices that only fail
 network          switch ports: traffic and drops, weighted by packets
 memory           the host's memory and that of each VM
 power            what the host draws, as esxtop says
 energy           joules and kWh of power readings
 power_join       esxtop and power readings on one time line
+power_intervals  power and load averaged over the same intervals, for lines to be fitted
 workload         what fio, Iometer and DiskSpd reported, in one vocabulary; esxtop's view of the same I/O
 workers          the median of Iometer's workers
 io_profile       sizes, reads, sequential share and alignment of a virtual disk, from vscsiStats
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         cpu_cost,
         energy,
         hardware_events,
+        host,
         host_cpu,
         interval,
         inventory,
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
         numa,
         power,
         power_cost,
+        power_intervals,
         power_join,
         ranking,
         ratio,
@@ -87,6 +91,7 @@ __all__ = [
     "cpu_cost",
     "energy",
     "hardware_events",
+    "host",
     "host_cpu",
     "interval",
     "inventory",
@@ -98,6 +103,7 @@ __all__ = [
     "numa",
     "power",
     "power_cost",
+    "power_intervals",
     "power_join",
     "ranking",
     "ratio",

@@ -24,4 +24,5 @@ def placed(rows: pl.LazyFrame, *instance: str) -> pl.LazyFrame:
     # By instance alone, in order of time: groups by time and instance would be as many as there are rows.
     number, time = pl.int_range(pl.len()), pl.col("time")
     first = pl.when(time.ne_missing(time.shift(1))).then(number).forward_fill()
-    return rows.sort("time", maintain_order=True).with_columns((number - first).over(instance).alias("_place"))
+    place = (number - first).over(instance) if instance else number - first
+    return rows.sort("time", maintain_order=True).with_columns(place.alias("_place"))

@@ -10,6 +10,7 @@ LONGEST_GAP = 3.0
 """A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""
 
 _JOULES_PER_KWH = 3_600_000.0
+_FEWEST_FOR_A_LINE = 10
 
 
 def energy(power: pl.LazyFrame) -> pl.LazyFrame:
@@ -85,4 +86,27 @@ def watts_per_unit(table: pl.LazyFrame, rate: str, watts: str = "watts") -> pl.L
     return table.with_columns(
         pl.when(sound).then(power / work).alias("watts_per_unit"),
         pl.when(sound).then(work / power).alias("units_per_joule"),
+    )
+
+
+def fit(points: pl.DataFrame) -> tuple[float, float, float] | None:
+    """Slope (W per % util), intercept (W) and correlation of the straight line through the points; None if none is.
+
+    Needs `util_pct` and `watts`, both means over the same intervals (`power_intervals`).
+
+    >>> fit(pl.DataFrame({"util_pct": [float(n) for n in range(10)], "watts": [100.0 + 2 * n for n in range(10)]}))
+    (2.0, 100.0, 1.0)
+    """
+    if points.height < _FEWEST_FOR_A_LINE or points["util_pct"].n_unique() < _FEWEST_FOR_A_LINE // 2:
+        return None
+    util, watts = pl.col("util_pct"), pl.col("watts")
+    found = points.select(
+        slope=pl.cov(util, watts) / util.var(), correlation=pl.corr(util, watts), util=util.mean(), watts=watts.mean()
+    ).row(0, named=True)
+    if found["slope"] is None or found["correlation"] is None or found["correlation"] != found["correlation"]:
+        return None
+    return (
+        round(found["slope"], 6),
+        round(found["watts"] - found["slope"] * found["util"], 6),
+        round(found["correlation"], 6),
     )

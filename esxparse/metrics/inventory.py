@@ -101,7 +101,8 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     vm        str  name of the VM, which is the name of its group
     vcpus     i64  number of virtual CPUs, 1 or more
 
-    The different N of `vmx-vcpu-N:...` are counted, not the worlds: ESX 3.5 and 4 show a `vmm` and a `vcpu` world each.
+    It is the highest N of `vmx-vcpu-N:...` and 1, not the number of worlds: ESX 3.5 and 4 show a `vmm` and a `vcpu`
+    world each, and a part of a capture may lack some.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7, 7, 7, 9, 9],
@@ -117,7 +118,7 @@ def vms(vcpu: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(vcpu_number().alias("number"))
         .filter(pl.col("number").is_not_null() & pl.col("group_id").is_not_null())
         .group_by("group_id")
-        .agg(pl.col("group").min().alias("vm"), pl.col("number").n_unique().cast(pl.Int64).alias("vcpus"))
+        .agg(pl.col("group").min().alias("vm"), (pl.col("number").max() + 1).alias("vcpus"))
         .sort("vm", "group_id")
     )
 

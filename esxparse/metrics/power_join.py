@@ -18,11 +18,13 @@ import polars as pl
 from esxparse.errors import EsxparseError, MissingTableError
 from esxparse.recording import Note, Recording
 
-from . import host_cpu
+from . import host
 from . import power as host_power
 from ._columns import column, names
 from ._lag import Lag, Numbers, best_lag
+from ._samples import SAMPLE, placed
 from .energy import LONGEST_GAP
+from .power_intervals import shared
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,6 +39,7 @@ _BETTER = 0.2
 _ZONE_S = 1800.0
 _TIME = pl.Datetime("us", "UTC")
 _NAMED = ("source", "sensor", "kind")
+_LOADS = ("util_pct", "used_pct", "watts_esxtop", "iops", "mb_per_s")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,17 @@ class PowerJoin:
     watts_esxtop      f64  W, as the capture has it; null without
     energy_joules     f64  J, watts x interval_s
     """
+    intervals: pl.LazyFrame
+    """Means of power and load over the same intervals, what a line may be fitted through (`power_intervals`):
+
+    time              UTC, the end of the interval
+    interval_s        f64  s known of
+    watts             f64  W, mean of whole readings
+    util_pct, used_pct, watts_esxtop   f64  as in `table`, mean over the same seconds
+    iops, mb_per_s    f64  of the whole host (`host.io`), MB of 10**6 bytes; null without
+    """
+    shift: timedelta
+    """What was added to the times of the readings for `intervals`, on top of `offset`."""
     source: str
     sensor: str
     """Which readings were joined."""
@@ -101,23 +115,29 @@ def _seconds(times: pl.Series, zero: datetime) -> Numbers:
     return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
 
 
-def _load(capture: Recording) -> pl.DataFrame:
-    """Times of the capture, with load and power as it has them."""
-    parts: list[pl.DataFrame] = []
-    if "physical_cpu" in capture:
-        total = host_cpu.pcpu(capture["physical_cpu"].filter(pl.col("pcpu").is_null()))
-        parts.append(total.select("time", "used_pct", "util_pct").collect())
+def load_of(capture: Recording) -> pl.DataFrame:
+    """The load of a capture with its own power, one row per sample; several samples may have one time.
+
+    Returns `time` and, null where the capture lacks them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
+
+    Raises:
+        MissingTableError: It has neither physical CPUs nor power.
+    """
+    tables = capture.tables
+    parts = []
+    if (use := host.cpu(tables)) is not None:
+        parts.append(use.select(*SAMPLE, "used_pct", "util_pct"))
     if "power" in capture and "p_state" in names(capture["power"]):
-        own = host_power.host(capture["power"])
-        parts.append(own.select("time", pl.col("watts").alias("watts_esxtop")).collect())
+        parts.append(placed(host_power.host(capture["power"])).select(*SAMPLE, watts_esxtop="watts"))
     if not parts:
         msg = f"{capture.source} has neither table physical_cpu nor power: join it with an esxtop capture that has one"
         raise MissingTableError(msg)
-    found = parts[0].unique("time", keep="first")
-    for part in parts[1:]:
-        found = found.join(part.unique("time", keep="first"), on="time", how="full", coalesce=True)
-    missing = [name for name in ("used_pct", "util_pct", "watts_esxtop") if name not in found.columns]
-    return found.with_columns(pl.lit(None, pl.Float64).alias(name) for name in missing).sort("time")
+    if (io := host.io(tables)) is not None:
+        parts.append(io.select(*SAMPLE, "iops", mb_per_s=pl.col("read_mb_per_s") + pl.col("write_mb_per_s")))
+    rows = pl.concat([part.collect() for part in parts], how="diagonal")
+    samples = rows.group_by(SAMPLE).agg(pl.col(pl.Float64).drop_nulls().first()).sort(SAMPLE)
+    missing = [name for name in _LOADS if name not in samples.columns]
+    return samples.with_columns(pl.lit(None, pl.Float64).alias(name) for name in missing).select("time", *_LOADS)
 
 
 def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, end: float) -> pl.DataFrame:
@@ -280,7 +300,8 @@ def join_power(
     Raises:
         EsxparseError: The two share no time; the message says which offset would explain it, if one would.
     """
-    load = _load(capture)
+    # Which of the samples of one time a reading is of, nobody knows: their mean stands for them.
+    load = load_of(capture).group_by("time").mean().sort("time")
     zero = load["time"][0]
     times = _seconds(load["time"], zero)
     shift = _offset(offset)
@@ -301,8 +322,12 @@ def join_power(
         pl.Series("energy_joules", resampled * length).fill_nan(None),
     ).select("time", "interval_s", "used_pct", "util_pct", "watts", "watts_esxtop", "energy_joules")
     suspected = _suspect(lag)
+    own = pl.when(pl.col("watts") == pl.col("watts_average")).then("interval_s")
+    together = shared(load, rows.select("time", "watts", own_s=own))
     return PowerJoin(
         table=table.lazy(),
+        intervals=together.table.lazy(),
+        shift=timedelta(seconds=together.shift_s),
         source=rows["source"][0] or "",
         sensor=rows["sensor"][0] or "",
         shape=shape,
@@ -310,17 +335,21 @@ def join_power(
         suspected_offset=suspected,
         correlation=lag.unshifted if lag and np.isfinite(lag.unshifted) else None,
         best_correlation=lag.correlation if lag else None,
-        notes=_notes(table, suspected, lag),
+        notes=_notes(table, suspected, lag, together.shift_s),
     )
 
 
-def _notes(table: pl.DataFrame, suspected: timedelta | None, lag: Lag | None) -> tuple[Note, ...]:
+def _notes(table: pl.DataFrame, suspected: timedelta | None, lag: Lag | None, shift_s: float) -> tuple[Note, ...]:
     notes = []
     without = table["watts"].null_count() - 1
     if without > 0:
         notes.append(Note(f"{without:,} of {table.height - 1:,} intervals have no power: no readings cover them whole"))
     if suspected is not None and lag is not None:
         notes.append(Note(_explained(suspected, lag), severity="warning"))
+    elif shift_s:
+        way = "later" if shift_s > 0 else "earlier"
+        what = f"its readings go together with the load best {abs(shift_s):.3g} s {way} than their stamps say"
+        notes.append(Note(f"{what}, and were moved by that where power is fitted on load"))
     if lag is None:
         notes.append(Note("whether the clocks agree cannot be said: too few readings, or a load that does not change"))
     return tuple(notes)

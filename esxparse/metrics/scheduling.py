@@ -1,8 +1,10 @@
 """What the CPU scheduler did to each VM: ready, limited, co-stopped, and the same in milliseconds.
 
-A group's percentages are sums over its worlds, each a percentage of one physical core: 20 % ready of a VM with four
-vCPUs is 5 % of each. `%MLMTD` (kept off the CPU by a limit somebody set) is counted inside `%RDY`, so what other VMs
-cost is `%RDY - %MLMTD`, here *contention*.
+A world's percentages are of one physical core, and a group's are sums over its worlds: 20 % ready of a VM with four
+vCPUs is about 5 % of each. About, for its helper worlds (vmx, mks, disk and network worlds) are in the sum: on an ESXi
+6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So how long vCPUs waited is told by their own
+worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is counted inside `%RDY`, so what
+other VMs cost is `%RDY - %MLMTD`, here *contention*.
 
 Source: "Interpreting esxtop Statistics" and the vSphere Monitoring and Performance guide, CPU panel: "For a world, the
 percentages are a percentage of one physical CPU core", "%MLMTD time is included in %RDY".
@@ -11,13 +13,14 @@ percentages are a percentage of one physical CPU core", "%MLMTD time is included
 from __future__ import annotations
 
 import math
-from typing import overload
+from typing import Final, overload
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names, renamed
+from ._columns import column, names, renamed
+from ._samples import placed
 from .inventory import vcpu_number
 
 _STATES = {
@@ -42,6 +45,11 @@ _ORDER = (
     "overlap_pct",
 )
 
+_WAITS: Final = ("ready_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
+"""What is told by the worlds of vCPUs; what a VM uses is that of all its worlds."""
+FROM_WORLDS: Final = "vCPU worlds"
+FROM_GROUP: Final = "group"
+
 
 def contention() -> pl.Expr:
     """Give ready time without what a limit caused: `max(ready_pct - max_limited_pct, 0)`.
@@ -52,43 +60,97 @@ def contention() -> pl.Expr:
     return (pl.col("ready_pct") - pl.col("max_limited_pct")).clip(lower_bound=0.0).alias("contention_pct")
 
 
-def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
-    """Give what the scheduler did to each VM per vCPU: the group's value divided by the number of vCPUs.
+def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | None = None) -> pl.LazyFrame:
+    """Give what the scheduler did to each VM per vCPU.
+
+    Waits are means over the worlds of its vCPUs, where `vcpu` is given and has a number for every vCPU of the VM in the
+    sample; else the group's value divided by the number of vCPUs, which holds the waits of helper worlds too. Which it
+    is says `ready_from`. What a VM uses is always that of its group, helper worlds too, divided by its vCPUs.
 
     Needs `time`, `group_id` and any of `pct_ready`, `pct_max_limited`, `pct_costop`, `pct_swap_wait`, `pct_used`,
-    `pct_run`, `pct_system`, `pct_overlap` in `group_cpu`; `group_id`, `vm`, `vcpus` in `vms` (`inventory.vms`).
+    `pct_run`, `pct_system`, `pct_overlap` in `group_cpu`; `group_id`, `vm`, `vcpus` in `vms` (`inventory.vms`); `time`,
+    `group_id`, `world_id`, `world` and any of the counters of waits in `vcpu`.
     Groups that are no VM are left out. Returns, in the order of `group_cpu`; % of one core, null without the counter:
 
     time, group_id, vm, vcpus
-    ready_pct        %RDY / vCPUs, with the limit inside, as on the screen
-    max_limited_pct  %MLMTD / vCPUs: a limit kept it off the CPU
+    ready_pct        %RDY, with the limit inside, as on the screen
+    max_limited_pct  %MLMTD: a limit kept it off the CPU
     contention_pct   max(ready - max_limited, 0): no physical CPU was free
-    costop_pct       %CSTP / vCPUs: held back until the other vCPUs catch up
-    swap_wait_pct    %SWPWT / vCPUs: waited for swapped pages
-    used_pct         %USED / vCPUs: accounted CPU, moved by frequency and hyper-threading
-    run_pct          %RUN / vCPUs: time on a CPU
-    system_pct       %SYS / vCPUs: VMkernel work done for the VM
-    overlap_pct      %OVRLP / vCPUs: time taken by system services of others while the VM ran
+    costop_pct       %CSTP: held back until the other vCPUs catch up
+    swap_wait_pct    %SWPWT: waited for swapped pages
+    used_pct         %USED of the VM / vCPUs: accounted CPU, moved by frequency and hyper-threading
+    run_pct          %RUN of the VM / vCPUs: time on a CPU
+    system_pct       %SYS of the VM / vCPUs: VMkernel work done for the VM
+    overlap_pct      %OVRLP: time taken by system services of others while the VM ran
+    ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds
 
-    The sum holds the VM's helper worlds too (vmx, mks, disk and network worlds), which can be most of it in a small
-    idle VM: on an ESXi 6.5 host one with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. `each_vcpu` shows
-    the vCPU worlds alone, and a vCPU that fares worse than its siblings.
+    `each_vcpu` shows a vCPU that fares worse than its siblings.
 
     >>> group_cpu = pl.LazyFrame({
-    ...     "time": [0, 0], "group_id": [1, 7], "pct_ready": [900.0, 24.0], "pct_max_limited": [0.0, 8.0],
+    ...     "time": [0, 0], "group_id": [1, 7], "pct_ready": [900.0, 9.0], "pct_max_limited": [0.0, 2.0],
     ... })
-    >>> found = pl.LazyFrame({"group_id": [7], "vm": ["db"], "vcpus": [4]})
-    >>> wanted = ["vm", "vcpus", "ready_pct", "max_limited_pct", "contention_pct", "costop_pct"]
+    >>> worlds = pl.LazyFrame({
+    ...     "time": [0, 0, 0], "group_id": [7, 7, 7], "world_id": [70, 71, 72],
+    ...     "world": ["vmx:db", "vmx-vcpu-0:db", "vmx-vcpu-1:db"],
+    ...     "pct_ready": [3.0, 2.0, 4.0], "pct_max_limited": [0.0, 0.0, 2.0],
+    ... })
+    >>> found = pl.LazyFrame({"group_id": [7], "vm": ["db"], "vcpus": [2]})
+    >>> wanted = ["vm", "ready_pct", "contention_pct", "ready_from"]
+    >>> per_vcpu(group_cpu, found, worlds).select(wanted).collect().rows()
+    [('db', 3.0, 2.0, 'vCPU worlds')]
     >>> per_vcpu(group_cpu, found).select(wanted).collect().rows()
-    [('db', 4, 6.0, 2.0, 4.0, None)]
+    [('db', 4.5, 3.5, 'group')]
     """
     there = names(group_cpu)
-    return (
-        group_cpu.join(vms.select("group_id", "vm", "vcpus"), on="group_id", how="inner", maintain_order="left")
-        .select("time", "group_id", "vm", "vcpus", *(state / pl.col("vcpus") for state in renamed(there, _STATES)))
-        .with_columns(contention())
-        .select("time", "group_id", "vm", "vcpus", *_ORDER)
+    rows = (
+        placed(group_cpu, "group_id")
+        .join(vms.select("group_id", "vm", "vcpus"), on="group_id", how="inner", maintain_order="left")
+        .select(*_KEYS, "vm", "vcpus", *(state / pl.col("vcpus") for state in renamed(there, _STATES)))
     )
+    if vcpu is None:
+        rows = rows.with_columns(ready_from=pl.lit(FROM_GROUP))
+    else:
+        rows = _with_worlds(rows, vcpu)
+    return rows.with_columns(contention()).select("time", "group_id", "vm", "vcpus", *_ORDER, "ready_from")
+
+
+_KEYS: Final = ("time", "_place", "group_id")
+
+
+def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    """Put the means over the worlds of vCPUs in the place of the group's waits, where every vCPU tells them."""
+    there = names(vcpu)
+    number = vcpu_number().alias("_vcpu")
+    worlds = (
+        placed(vcpu.with_columns(number).filter(pl.col("_vcpu").is_not_null()), "group_id", "world_id")
+        .group_by(_KEYS)
+        .agg(
+            expression
+            for name in _WAITS
+            for state in [column(there, _STATES[name])]
+            for expression in (
+                state.sum().alias(f"_{name}"),
+                # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up.
+                pl.col("_vcpu").filter(state.is_not_null()).n_unique().alias(f"_n_{name}"),
+            )
+        )
+    )
+    vcpus = pl.col("vcpus")
+
+    def told(name: str) -> pl.Expr:
+        return (pl.col(f"_n_{name}") == vcpus).fill_null(value=False)
+
+    # Ready time and the limit inside it are of the same worlds, or of the group both.
+    ready = told("ready_pct") & (told("max_limited_pct") | pl.col("max_limited_pct").is_null())
+    means = [
+        pl.when(ready if name in {"ready_pct", "max_limited_pct"} else told(name))
+        .then(pl.when(told(name)).then(pl.col(f"_{name}") / vcpus))
+        .otherwise(name)
+        .alias(name)
+        for name in _WAITS
+    ]
+    source = pl.when(ready).then(pl.lit(FROM_WORLDS)).otherwise(pl.lit(FROM_GROUP)).alias("ready_from")
+    return rows.join(worlds, on=_KEYS, how="left", maintain_order="left").with_columns(*means, source)
 
 
 def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:

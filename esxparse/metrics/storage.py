@@ -1,21 +1,36 @@
-"""Disk latency: what the guest waited (GAVG), split into device (DAVG) and kernel (KAVG), weighted by commands.
+"""Disk latency: what the guest waited (GAVG), split into device (DAVG) and kernel (KAVG), weighted by its I/Os.
 
     GAVG = DAVG + KAVG, and the queue's share QAVG is part of KAVG.
 
-An average latency stands for as many commands as were done while it was measured. Over time it is therefore weighted by
-commands; the plain mean of a busy second and a quiet one is no latency anybody saw. A sample without commands shows
-0.00 ms, which is no measurement and appears as null here.
+An average latency stands for as many commands as were done while it was measured. Over time it is therefore weighted;
+the plain mean of a busy second and a quiet one is no latency anybody saw. A sample without commands shows 0.00 ms,
+which is no measurement and appears as null here.
+
+Somebody waits for reads and writes that succeed. esxtop counts other commands with them: an optical drive without a
+disc that is polled and fails every command shows 30 ms, which no guest ever saw. So
+
+- the weight of a sample is its *good* I/Os: reads and writes less those that failed;
+- where other commands are among them, the latency is that of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W),
+  if the capture has these; else the latency of all commands, which is the only one there;
+- a failed command's latency is inside esxtop's average and cannot be taken out: only its weight can.
+
+Reads, writes and commands are rounded to 0.01 per second, so up to 0.015 commands that are neither are rounding.
 
 MBytes are 2**20 bytes (general knowledge; the capture does not say).
 Source: VMware KB 309140 (the latencies are averages over the interval: 19 commands of 1 ms and one of 500 ms give
-25.95 ms); "Interpreting esxtop Statistics", section 4.2.2.
+25.95 ms); "Interpreting esxtop Statistics", section 4.2.2; a capture of ESXi 6.5 whose optical drive fails everything.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 import polars as pl
 
 from ._columns import column, names, renamed, weighted_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _RATES = {
     "iops": "commands_per_sec",
@@ -25,12 +40,17 @@ _RATES = {
     "write_mbps": "mbytes_written_per_sec",
 }
 _LATENCIES = {
-    "gavg_ms": "average_guest_millisec_per_command",
-    "davg_ms": "average_driver_millisec_per_command",
-    "kavg_ms": "average_kernel_millisec_per_command",
-    "qavg_ms": "average_queue_millisec_per_command",
+    "gavg_ms": "average_guest_millisec_per_{}",
+    "davg_ms": "average_driver_millisec_per_{}",
+    "kavg_ms": "average_kernel_millisec_per_{}",
+    "qavg_ms": "average_queue_millisec_per_{}",
 }
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
+
+_ROUNDING: Final = 0.015 + 1e-9
+"""Three rates of two decimals can be so far apart without contradiction."""
+SERVING_SHARE: Final = 0.1
+"""A device of whose commands a smaller share are good I/Os does little else than fail or be polled (chosen here)."""
 
 
 def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -42,17 +62,21 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
 
     time
     device       str  the instance as written: naa..., vmhba0, vmhba0:C0:T0:L1, a datastore's name
-    iops, read_iops, write_iops   commands, reads, writes per second (iops counts other commands too)
+    iops, read_iops, write_iops   commands, reads, writes per second (iops counts other and failed commands too)
     read_mbps, write_mbps         MB/s of 2**20 bytes
-    gavg_ms      ms per command as the guest saw it
-    davg_ms      ms per command in driver, fabric and array
-    kavg_ms      ms per command in the VMkernel
-    qavg_ms      ms per command in the VMkernel's queue, a part of kavg_ms
+    gavg_ms      ms per read or write as the guest saw it
+    davg_ms      ms per read or write in driver, fabric and array
+    kavg_ms      ms per read or write in the VMkernel
+    qavg_ms      ms per read or write in the VMkernel's queue, a part of kavg_ms
     active       commands under way at the time of the sample
     queued       commands waiting for a place in the device queue
+    good_iops    reads and writes per second that did not fail, the weight of the latencies; commands that did not fail
+                 where the capture does not tell reads from writes
+    failed_per_s failed commands per second, as esxtop counts them: one can be counted for each world that waits for it
+    gavg_all_ms  ms per command of any kind, as on the screen
 
-    Latencies of a sample with 0 commands and 0 ms are null. (A command in a long interval can round to 0.00 per second:
-    a latency above 0 is kept.)
+    Latencies of a sample with 0 commands and 0 ms are null, and so are those of one without good I/Os. (A command in a
+    long interval can round to 0.00 per second: a latency above 0 is kept.)
 
     >>> device = pl.LazyFrame({
     ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [50.0, 0.0],
@@ -62,47 +86,111 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
     [('naa.6', 50.0, 4.5, 4.0, None), ('naa.6', 0.0, None, None, None)]
     """
     there = names(device_frame)
-    idle = column(there, _RATES["iops"]) == 0
+    iops, gavg = column(there, _RATES["iops"]), column(there, _LATENCIES["gavg_ms"].format("command"))
+    idle = iops.fill_null(0.0) == 0 if _RATES["iops"] in there else pl.lit(value=False)
     # Only where GAVG is 0 too: 0.00 ms of one part is a measurement when the whole took time.
-    unmeasured = (idle & (column(there, _LATENCIES["gavg_ms"]).fill_null(0.0) == 0)).fill_null(value=False)
+    unmeasured = idle & (gavg.fill_null(0.0) == 0)
+    good = _good(there)
+    unserved = ((iops > 0) & (good == 0)).fill_null(value=False)
     return device_frame.select(
         "time",
         pl.col("instance").alias("device"),
         *renamed(there, _RATES),
-        *(pl.when(~unmeasured).then(column(there, counter)).alias(metric) for metric, counter in _LATENCIES.items()),
+        *(
+            pl.when(~unmeasured & ~unserved).then(_of_reads_and_writes(there, counter)).alias(metric)
+            for metric, counter in _LATENCIES.items()
+        ),
         *renamed(there, _QUEUE),
+        good.alias("good_iops"),
+        column(there, "failed_commands_per_sec").alias("failed_per_s"),
+        pl.when(~unmeasured).then(gavg).alias("gavg_all_ms"),
+    )
+
+
+def _others(there: Collection[str]) -> pl.Expr:
+    """Commands per second that neither read nor write, 0 within rounding or where the capture does not tell."""
+    iops, reads, writes = (column(there, _RATES[name]) for name in ("iops", "read_iops", "write_iops"))
+    others = iops - reads - writes
+    return pl.when(others > _ROUNDING).then(others).otherwise(0.0)
+
+
+def _good(there: Collection[str]) -> pl.Expr:
+    """Reads and writes per second that did not fail.
+
+    Of failed commands those that are not known to be reads or writes are laid to the other commands first.
+    """
+    others = _others(there)
+    failed = column(there, "failed_commands_per_sec").fill_null(0.0)
+    named = column(there, "failed_reads_per_sec").fill_null(0.0) + column(there, "failed_writes_per_sec").fill_null(0.0)
+    return (column(there, _RATES["iops"]) - others - pl.max_horizontal(named, failed - others, 0.0)).clip(0.0)
+
+
+def _of_reads_and_writes(there: Collection[str], counter: str) -> pl.Expr:
+    """A latency of reads and writes alone where other commands are in the average; else the average."""
+    reads, writes = column(there, _RATES["read_iops"]), column(there, _RATES["write_iops"])
+    apart = column(there, counter.format("read")) * reads + column(there, counter.format("write")) * writes
+    mixed = (_others(there) > 0) & (reads + writes > 0)
+    return pl.coalesce(pl.when(mixed).then(apart / (reads + writes)), column(there, counter.format("command")))
+
+
+def left_out() -> pl.Expr:
+    """Aggregate the rows of a device, as `latency` gives them, to why it is left out of means; null where it serves.
+
+    Left out are devices with commands of which less than a tenth are good I/Os (`SERVING_SHARE`).
+
+    >>> rows = pl.LazyFrame({
+    ...     "device": ["cd", "disk", "poll"], "iops": [0.4, 900.0, 0.2], "good_iops": [0.0, 880.0, 0.0],
+    ...     "failed_per_s": [0.8, 20.0, None],
+    ... })
+    >>> rows.group_by("device").agg(left_out()).sort("device").collect().rows()
+    [('cd', 'every command fails'), ('disk', None), ('poll', 'no reads and writes, or next to none')]
+    """
+    iops, good, failed = pl.col("iops").sum(), pl.col("good_iops").sum(), pl.col("failed_per_s").sum()
+    return (
+        pl.when(good >= SERVING_SHARE * iops)
+        .then(pl.lit(None, dtype=pl.String))
+        .when(failed >= iops)
+        .then(pl.lit("every command fails"))
+        .when(failed >= iops / 2)
+        .then(pl.lit("most commands fail"))
+        .otherwise(pl.lit("no reads and writes, or next to none"))
+        .alias("left_out")
     )
 
 
 def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
-    """Sum up each device over time, latencies weighted by commands.
+    """Sum up each device over time, latencies weighted by good I/Os.
 
     Needs the columns of `latency`, the function. Returns one row per device, sorted by its name:
 
     device
     samples        i64  number of samples
-    busy_samples   i64  samples with more than `busy_above` commands per second and a latency
-    mean_iops, max_iops  per second, idle samples counted as 0
+    busy_samples   i64  samples with more than `busy_above` good I/Os per second and a latency
+    mean_iops, max_iops  commands per second, idle samples counted as 0, samples without a rate not at all
     mean_mbps      read and written, MB/s of 2**20 bytes
-    gavg_ms, davg_ms, kavg_ms, qavg_ms   sum(ms x iops) / sum(iops): the mean over commands, null without commands
+    gavg_ms, davg_ms, kavg_ms, qavg_ms   sum(ms x good I/Os) / sum(good I/Os): the mean over I/Os, null without any
     p95_gavg_ms    95th percentile of GAVG over the busy samples, each counted once, linear between neighbours
     max_gavg_ms    largest GAVG of a busy sample
     max_queued     largest number of queued commands
+    failed_per_s   failed commands per second, null where the capture does not tell
+    gavg_all_ms    sum(ms x commands) / sum(commands) of commands of any kind, failed ones too
+    left_out       str  why the device belongs in no mean over devices (`left_out`, the function); null where it does
 
-    The weight is the rate, so samples are taken to be equally long, as esxtop's are but for jitter. One slow command
+    The weight is a rate, so samples are taken to be equally long, as esxtop's are but for jitter. One slow command
     in a quiet second makes a high p95 and maximum: raise `busy_above` to leave such samples out of those two.
 
-    >>> table = pl.LazyFrame({
-    ...     "time": [0, 1], "device": ["naa.6"] * 2, "iops": [900.0, 100.0], "read_mbps": [7.0, 1.0],
-    ...     "write_mbps": [0.0, 0.0], "gavg_ms": [1.0, 11.0], "davg_ms": [1.0, 5.0], "kavg_ms": [0.0, 6.0],
-    ...     "qavg_ms": [0.0, 5.0], "queued": [0.0, 8.0],
-    ... })
+    >>> table = latency(pl.LazyFrame({
+    ...     "time": [0, 1], "instance": ["naa.6"] * 2, "commands_per_sec": [900.0, 100.0],
+    ...     "mbytes_read_per_sec": [7.0, 1.0], "mbytes_written_per_sec": [0.0, 0.0],
+    ...     "average_guest_millisec_per_command": [1.0, 11.0], "average_driver_millisec_per_command": [1.0, 5.0],
+    ...     "average_kernel_millisec_per_command": [0.0, 6.0],
+    ... }))
     >>> summary(table).select("mean_iops", "mean_mbps", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
     [(500.0, 4.0, 2.0, 1.4, 0.6)]
     """
-    iops = pl.col("iops")
-    gavg = pl.col("gavg_ms")
-    busy = gavg.filter((iops > busy_above) & gavg.is_not_null())
+    iops, good = pl.col("iops"), pl.col("good_iops")
+    gavg, failed = pl.col("gavg_ms"), pl.col("failed_per_s")
+    busy = gavg.filter((good > busy_above) & gavg.is_not_null())
     return (
         latency.group_by("device")
         .agg(
@@ -111,10 +199,13 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
             iops.mean().alias("mean_iops"),
             iops.max().alias("max_iops"),
             (pl.col("read_mbps") + pl.col("write_mbps")).mean().alias("mean_mbps"),
-            *(weighted_mean(pl.col(name), iops).alias(name) for name in _LATENCIES),
+            *(weighted_mean(pl.col(name), good).alias(name) for name in _LATENCIES),
             busy.quantile(0.95, interpolation="linear").alias("p95_gavg_ms"),
             busy.max().alias("max_gavg_ms"),
             pl.col("queued").max().alias("max_queued"),
+            failed.mean(),
+            weighted_mean(pl.col("gavg_all_ms"), iops).alias("gavg_all_ms"),
+            left_out(),
         )
         .sort("device")
     )

@@ -112,8 +112,8 @@ def check_gavg(latency: pl.LazyFrame, tolerance_ms: float = ROUNDING_MS) -> pl.L
 def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.LazyFrame:
     """Check Little's law: the I/Os under way that rate and latency ask for, against those measured or configured.
 
-    Needs `iops`; a latency, `latency_mean_ms` (`workload.results`) or `gavg_ms` (`storage.latency`); and `outstanding`,
-    or `active` and `queued` together. Keeps all columns and adds, null where a number is lacking:
+    Needs `iops`; a latency of as many, `latency_mean_ms` (`workload.results`) or `gavg_all_ms`, else `gavg_ms`
+    (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null where a number is lacking:
 
     outstanding_by_law    f64   IOPS x latency / 1000
     outstanding_pct       f64   by law / measured x 100: below 100, the load generator did not keep its queue full, or
@@ -130,7 +130,7 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     [(64.0, 100.0, True), (32.0, 50.0, False)]
     """
     there = names(results)
-    latency = next((name for name in ("latency_mean_ms", "gavg_ms") if name in there), None)
+    latency = next((name for name in ("latency_mean_ms", "gavg_all_ms", "gavg_ms") if name in there), None)
     if "outstanding" in there:
         measured = pl.col("outstanding").cast(pl.Float64)
     elif {"active", "queued"} <= there:

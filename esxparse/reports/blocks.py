@@ -124,6 +124,11 @@ def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: s
     return Block(html, _plain(frame, shown, caption))
 
 
+def stack(*blocks: Block) -> Block:
+    """Blocks one below the other, as one."""
+    return Block("".join(one.html for one in blocks), "\n".join(one.text for one in blocks if one.text))
+
+
 def tiles(items: Iterable[tuple[str, str, str]]) -> Block:
     """A few facts side by side: `(name, value, small print)`."""
     entries = list(items)

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.metrics.network import link_speeds
-from esxparse.reports.blocks import Block, Column, note, number, table
+from esxparse.reports.blocks import Block, Column, note, number, stack, table
 
 MOST_ROWS: Final = 40
 """Rows of a list; what is left out is said in its caption."""
@@ -35,6 +35,7 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
             costop=column("costop_pct").quantile(0.95, "linear"),
             limited=column("max_limited_pct").quantile(0.95, "linear"),
             swap_wait=column("swap_wait_pct").quantile(0.95, "linear"),
+            waits_of=column("ready_from").unique().sort(descending=True).str.join(" and "),
         )
         .sort(["ready", "ready_with_limits", "vm", "group_id"], descending=[True, True, False, False], nulls_last=True)
         .collect()
@@ -52,8 +53,9 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
         Column("costop", "Co-stop, p95", "%"),
         Column("limited", "Limited, p95", "%"),
         Column("swap_wait", "Swap wait, p95", "%"),
+        Column("waits_of", "Waits of", fit="short"),
     ]
-    return _list(frame, columns, "VMs, per vCPU, most ready time first")
+    return _list(frame, columns, "VMs, per vCPU, most ready time first; used and run are those of the whole VM / vCPUs")
 
 
 def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
@@ -135,7 +137,8 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     """
     if summary is None:
         return _NOTHING
-    frame = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
+    every = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
+    frame, apart = every.filter(pl.col("left_out").is_null()), every.filter(pl.col("left_out").is_not_null())
     columns = [
         Column("device", "Device", mono=True),
         Column("mean_iops", "Commands, mean", "1/s"),
@@ -147,9 +150,23 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         Column("qavg_ms", "QAVG", "ms", 2),
         Column("p95_gavg_ms", "GAVG, p95", "ms", 2),
         Column("max_gavg_ms", "GAVG, highest", "ms", 2),
+        Column("failed_per_s", "Failed, mean", "1/s", 2),
         Column("max_queued", "Queued, highest", digits=0),
     ]
-    return _list(frame, columns, "Devices and NFS volumes, slowest first, latencies weighted by commands")
+    frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
+    caption = "Devices and NFS volumes, slowest first, latencies weighted by reads and writes that did not fail"
+    if apart.is_empty():
+        return _list(frame, columns, caption)
+    others = [
+        Column("device", "Device", mono=True),
+        Column("left_out", "Why it is left out"),
+        Column("mean_iops", "Commands, mean", "1/s", 2),
+        Column("failed_per_s", "Failed, mean", "1/s", 2),
+        Column("gavg_all_ms", "GAVG of all commands", "ms", 2),
+        Column("max_queued", "Queued, highest", digits=0),
+    ]
+    left = "Left out above, in latency's charts and thresholds, and in totals of the host: nobody waits for these"
+    return stack(_list(frame, columns, caption), _list(apart, others, left))
 
 
 def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:

@@ -11,7 +11,8 @@ import polars as pl
 
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
-from esxparse.metrics import energy, host_cpu, power, power_join, storage
+from esxparse.metrics import energy, host, power, power_join
+from esxparse.metrics._columns import weighted_mean
 from esxparse.reports import opening
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ UNITS: Final = (
     ("util_pct", "% of host util", "%"),
     ("used_ghz", "GHz of CPU work", "GHz"),
     ("kiops", "1,000 I/Os per second", "1,000 IOPS"),
-    ("mb_per_s", "MB per second of storage", "MB/s"),
+    ("mb_per_s", "MB per second of storage", "MB/s"),  # 10**6 bytes
 )
 """Column of `beside` -> what the work is, its unit."""
 
@@ -63,8 +64,8 @@ class Gathered:
     columns of table `power`."""
     meters: tuple[Meter, ...]
     beside: pl.DataFrame | None
-    """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: one row per sample of the
-    capture; without one the readings of a meter that tells CPU utilisation."""
+    """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: means of power and load over
+    the same intervals; without a capture the readings of a meter that tells CPU utilisation."""
     measured_by: str
     """What measured `watts` of `beside`."""
     load: str
@@ -190,51 +191,12 @@ def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
     )
 
 
-def _nominal_mhz(capture: Recording) -> float | None:
-    """Nominal clock: of P-state 0, or of P-state 1 where P0 is 1 MHz above it, which stands for turbo."""
-    if "power" not in capture or "p_state_mhz" not in capture["power"].collect_schema().names():
-        return None
-    states = (
-        capture["power"]
-        .filter(pl.col("p_state").is_not_null(), pl.col("p_state_mhz") > 0)
-        .group_by("p_state")
-        .agg(pl.col("p_state_mhz").max())
-        .sort("p_state")
-        .collect()
-    )
-    mhz = [float(value) for value in states["p_state_mhz"]]
-    if not mhz:
-        return None
-    return mhz[1] if len(mhz) > 1 and mhz[0] - mhz[1] == 1 else mhz[0]
-
-
-def _work(capture: Recording) -> pl.LazyFrame | None:
-    """Storage work of the whole host, one row per sample: devices and NFS volumes."""
-    names = ("physical_disk_scsi_device", "physical_disk_nfs_volume")
-    disks = [storage.latency(capture[name]) for name in names if name in capture]
-    if not disks:
-        return None
-    return (
-        pl.concat(disks, how="diagonal")
-        .group_by("time")
-        .agg(kiops=pl.col("iops").sum() / 1000, mb_per_s=(pl.col("read_mbps") + pl.col("write_mbps")).sum())
-        .sort("time")
-    )
-
-
-def _own(capture: Recording) -> pl.LazyFrame | None:
-    """The capture's load with the host's own power, where no meter is laid beside it."""
+def _own(capture: Recording) -> pl.DataFrame | None:
+    """The capture's load with the host's own power, which is of the same samples, where no meter is laid beside it."""
     if "power" not in capture or "physical_cpu" not in capture:
         return None
-    total = host_cpu.pcpu(capture["physical_cpu"]).filter(pl.col("pcpu").is_null())
-    watts = power.host(capture["power"]).select("time", "watts", watts_esxtop="watts")
-    step = pl.col("time").diff().dt.total_microseconds() / 1e6
-    return (
-        total.select("time", "used_pct", "util_pct")
-        .join(watts, on="time", how="inner", maintain_order="left")
-        .unique("time", keep="first", maintain_order=True)
-        .with_columns(interval_s=step)
-    )
+    rows = power_join.load_of(capture).filter(pl.col("util_pct").is_not_null() | pl.col("used_pct").is_not_null())
+    return rows.with_columns(watts="watts_esxtop", interval_s=pl.lit(None, dtype=pl.Float64))
 
 
 def _beside(
@@ -251,23 +213,21 @@ def _beside(
         empty = pl.lit(None, dtype=pl.Float64)
         chosen = rows.select("time", "watts", util_pct="cpu_util_pct", used_pct=empty, watts_esxtop=empty)
         return chosen, label, "CPU utilisation, as the BMC has it"
-    best = max(
-        (meter for meter in meters if meter.join is not None),
-        key=lambda meter: meter.join.table.select(pl.col("watts").count()).collect().item() if meter.join else 0,
-        default=None,
-    )
-    table, name = _own(capture), ESXTOP
-    if best is not None and best.join is not None and best.join.table.select(pl.col("watts").count()).collect().item():
-        table, name = best.join.table, f"{best.recording}: {best.join.sensor or best.join.source}"
-    if table is None:
-        return None, "", ""
-    work = _work(capture)
-    if work is not None:
-        table = table.join(work, on="time", how="left", maintain_order="left")
-    mhz, pcpus = _nominal_mhz(capture), capture.meta.get("pcpus")
+    joined = [(meter, meter.join) for meter in meters if meter.join is not None]
+    covered = [join.intervals.select(pl.col("interval_s").sum()).collect().item() for _, join in joined]
+    if any(covered):
+        meter, join = joined[covered.index(max(covered))]
+        table, name = join.intervals.collect(), f"{meter.recording}: {join.sensor or join.source}"
+    else:
+        own, name = _own(capture), ESXTOP
+        if own is None:
+            return None, "", ""
+        table = own
+    table = table.with_columns(kiops=pl.col("iops") / 1000)
+    mhz, pcpus = host.nominal_mhz(capture.tables), capture.meta.get("pcpus")
     if mhz and pcpus:
         table = table.with_columns(used_ghz=pl.col("used_pct") / 100 * pcpus * mhz / 1000)
-    return table.collect(), name, "Host util"
+    return table, name, "Host util"
 
 
 def energies(found: Gathered) -> pl.DataFrame:
@@ -297,7 +257,10 @@ def energies(found: Gathered) -> pl.DataFrame:
 
 
 def per_unit(found: Gathered) -> pl.DataFrame:
-    """Power per unit of work: work, watts and work in the mean, what one costs, and its 5th and 95th percentile."""
+    """Power per unit of work: work, watts and work in the mean, what one costs, and its 5th and 95th percentile.
+
+    Means over intervals are weighted by their length; an interval without work of the kind does not count.
+    """
     rows = []
     for column, work, unit in UNITS:
         if found.beside is None or column not in found.beside.columns:
@@ -306,16 +269,31 @@ def per_unit(found: Gathered) -> pl.DataFrame:
         if cost.is_empty():
             continue
         each = pl.col("watts_per_unit")
-        row = cost.select(
-            samples=pl.len().cast(pl.Int64),
-            watts=pl.col("watts").mean(),
-            work_mean=pl.col(column).mean(),
-            cost=pl.col("watts").sum() / pl.col(column).sum(),
-            p5=each.quantile(0.05, "linear"),
-            p95=each.quantile(0.95, "linear"),
+        length = pl.col("interval_s").fill_null(1.0) if "interval_s" in cost.columns else pl.lit(1.0)
+        rows.append(
+            {"work": work, "unit": unit}
+            | cost.with_columns(length.alias("_length"))
+            .select(
+                intervals=pl.len().cast(pl.Int64),
+                watts=weighted_mean(pl.col("watts"), pl.col("_length")),
+                work_mean=weighted_mean(pl.col(column), pl.col("_length")),
+                cost=(pl.col("watts") * pl.col("_length")).sum() / (pl.col(column) * pl.col("_length")).sum(),
+                p5=each.quantile(0.05, "linear"),
+                p95=each.quantile(0.95, "linear"),
+            )
+            .row(0, named=True)
         )
-        rows.append({"work": work, "unit": unit, **row.row(0, named=True)})
     return pl.DataFrame(rows)
+
+
+def clocks_apart(found: Gathered) -> bool:
+    """Whether the clock of the meter beside the load seems wrong: power and load are then of different times."""
+    return any(
+        meter.join is not None
+        and meter.join.suspected_offset is not None
+        and found.measured_by.startswith(f"{meter.recording}: ")
+        for meter in found.meters
+    )
 
 
 def cap(found: Gathered) -> float | None:

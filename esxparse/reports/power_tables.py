@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 import esxparse
+from esxparse.metrics import host
 from esxparse.reports import page, power_profile
-from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, table, tiles
+from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, stack, table, tiles
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,18 +25,14 @@ _KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part
 _FILES_SHOWN: Final = 4
 
 
-def _stack(blocks: list[Block]) -> Block:
-    return Block("".join(one.html for one in blocks), "\n".join(one.text for one in blocks))
-
-
 def header(found: Gathered, title: str) -> Header:
     """The title with the host's name where one is known, and when readings were taken."""
-    host = next((str(rec.meta["host"]) for rec in found.recordings if rec.meta.get("host")), "")
+    of = next((str(rec.meta["host"]) for rec in found.recordings if rec.meta.get("host")), "")
     times = found.readings.filter(~pl.col("since_start"))["time"].drop_nulls()
     files = ", ".join(Path(rec.source).name for rec in found.recordings[:_FILES_SHOWN])
     more = len(found.recordings) - _FILES_SHOWN
     files += f" and {more} more" if more > 0 else ""
-    heading = f"{title}: {host}" if host else title
+    heading = f"{title}: {of}" if of else title
     first, last = times.min(), times.max()
     if times.is_empty():
         return Header(heading, files)
@@ -57,7 +54,7 @@ def clocks(found: Gathered) -> Block:
         if meter.join.offset:
             hours = meter.join.offset / timedelta(hours=1)
             said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as asked for.", "info"))
-    return _stack(said) if said else _NOTHING
+    return stack(*said) if said else _NOTHING
 
 
 def _main(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
@@ -246,7 +243,7 @@ def per_unit(found: Gathered) -> Block:
     """What work costs in power."""
     columns = [
         Column("work", "Work"),
-        Column("samples", "Samples", digits=None),
+        Column("intervals", "Intervals", digits=None),
         Column("work_mean", "Mean work", digits=2),
         Column("watts", "Mean power", "W", digits=1),
         Column("cost", "Power per unit of work", "W", digits=2),
@@ -254,9 +251,18 @@ def per_unit(found: Gathered) -> Block:
         Column("p95", "95th percentile", "W", digits=2),
     ]
     by = f", power by {found.measured_by}" if found.measured_by else ""
-    caption = f"Power per unit of work{by}; samples without such work are left out"
+    caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
+    caption += _left_out(found)
     empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
     return table(power_profile.per_unit(found), columns, caption, empty)
+
+
+def _left_out(found: Gathered) -> str:
+    """Whose commands are not counted as I/O of the host, for the caption."""
+    apart = None if found.capture is None else host.left_out(found.capture.tables)
+    rows = [] if apart is None else apart.collect().rows(named=True)
+    each = [f"{number(row['iops'], 2)}/s of {row['device']} ({row['left_out']})" for row in rows]
+    return f"; commands that are no I/O of the host: {', '.join(each)}" if each else ""
 
 
 def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:
@@ -288,7 +294,7 @@ def load_charts(found: Gathered) -> list[alt.LayerChart | None]:
     return [
         drawn.beside_watts(beside, found.measured_by),
         drawn.beside_load(beside, found.load),
-        drawn.against_load(beside, found.load),
+        drawn.against_load(beside, found.load, clocks_apart=power_profile.clocks_apart(found)),
     ]
 
 

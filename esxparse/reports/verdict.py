@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.charts.reduce import with_labels
+from esxparse.diagnosis.views import VIEWS
 from esxparse.reports.blocks import Block, Column, note, table
 
 if TYPE_CHECKING:
@@ -18,16 +19,15 @@ if TYPE_CHECKING:
 
     from esxparse.diagnosis.thresholds import Threshold
 
-_OBJECTS: Final = {
-    "vcpu": ("vm", "group_id"),
-    "vm": ("vm", "group_id"),
-    "device": ("device", None),
-    "port": ("client", "port_id"),
-}
-"""What a value of a threshold's `per` belongs to: column of its name, and of its id where names can repeat."""
-
 _AREAS: Final = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network", "power": "Power"}
-_PLURALS: Final = {"vcpu": "VMs", "vm": "VMs", "device": "devices", "port": "ports"}
+_PLURALS: Final = {
+    "vcpu": "VMs",
+    "vm": "VMs",
+    "device": "devices",
+    "port": "ports",
+    "pcpu": "physical CPUs",
+    "host": "host",
+}
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
@@ -54,8 +54,8 @@ def judge(limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame |
 
     Args:
         limits: Thresholds by id, from `thresholds.load`.
-        measures: Frames by the `module.function` of a threshold's `metric`, such as "scheduling.per_vcpu", or by the
-            name of a table for thresholds without one. Thresholds whose frame is missing or None are left out.
+        measures: Frames by the view of a threshold, such as "scheduling.per_vcpu", or by its table, from
+            `views.measures`. Thresholds whose frame is missing or None are left out; `not_judged` lists them.
 
     Returns:
         One row per threshold:
@@ -63,7 +63,7 @@ def judge(limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame |
         verdict   critical or warning: the 95th percentile of some object passes; peaks: single samples do; ok
         id, screen, unit, warn, critical, source   of the threshold
         object    the worst object, short name
-        kind      what an object is: vcpu, vm, device, port
+        kind      what an object is: vcpu, vm, device, port, pcpu, host
         objects   how many objects pass `warn` by their 95th percentile, or in single samples where none does
         of        how many objects were judged
         p95       95th percentile of the worst object (5th where small values are bad)
@@ -72,15 +72,52 @@ def judge(limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame |
     """
     rows = []
     for limit in limits.values():
-        frame = measures.get(limit.metric.partition(":")[0] or limit.table)
-        value = limit.metric.partition(":")[2] or limit.column
-        if frame is None or value not in frame.collect_schema().names():
+        frame = measures.get(limit.view)
+        if frame is None or limit.value not in frame.collect_schema().names():
             continue
-        row = _judge_one(limit, frame, value)
+        row = _judge_one(limit, frame)
         if row is not None:
             rows.append(row)
     found = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     return found.sort(pl.col("verdict").replace_strict(_ORDER, return_dtype=pl.Int64), maintain_order=True)
+
+
+def not_judged(
+    limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame | None], found: pl.DataFrame
+) -> Block:
+    """The thresholds of the profile that were not judged, each with its reason; nothing where all were.
+
+    Args:
+        limits: As for `judge`.
+        measures: As for `judge`.
+        found: From `judge`.
+    """
+    judged = set(found["id"])
+    rows = [
+        {"id": limit.id, "screen": limit.screen, "of": limit.metric or limit.column, "why": _why(limit, measures)}
+        for limit in limits.values()
+        if limit.id not in judged
+    ]
+    if not rows:
+        return Block("", "")
+    columns = [
+        Column("id", "Threshold", mono=True),
+        Column("screen", "Measure", fit="short"),
+        Column("of", "Judges", mono=True),
+        Column("why", "Why it was not judged"),
+    ]
+    return table(pl.DataFrame(rows), columns, f"Thresholds not judged: {len(rows)} of {len(limits)}")
+
+
+def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
+    frame = measures.get(limit.view)
+    if frame is None:
+        return f"the capture has no table {limit.table}, or not all that it takes"
+    if limit.value not in frame.collect_schema().names():
+        return f"there is no column {limit.value} in {limit.view}"
+    if frame.select(pl.col(limit.value).is_not_null().any()).collect().item():
+        return f"never {limit.floor:g} {limit.floor_unit} or more" if limit.floor is not None else "no object has a name"
+    return "the capture has no number for it"
 
 
 def overview(found: pl.DataFrame, profile: str) -> Block:
@@ -140,11 +177,13 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
     )
 
 
-def _judge_one(limit: Threshold, frame: pl.LazyFrame, value: str) -> tuple[object, ...] | None:
+def _judge_one(limit: Threshold, frame: pl.LazyFrame) -> tuple[object, ...] | None:
     there = frame.collect_schema().names()
-    name, key = _OBJECTS.get(limit.per, ("instance", None))
-    if name not in there:
-        name, key = "instance", None
+    view = VIEWS.get(limit.view)
+    name, key = (view.object, view.key) if view else ("instance" if "instance" in there else "", None)
+    if not name:
+        frame, name = frame.with_columns(host=pl.lit("the host")), "host"
+    value = limit.value
     counted = frame.filter(pl.col(value).is_not_null(), pl.col(name).is_not_null())
     if limit.floor is not None:
         activity = _activity(limit, there)
@@ -195,8 +234,8 @@ def _judge_one(limit: Threshold, frame: pl.LazyFrame, value: str) -> tuple[objec
 def _activity(limit: Threshold, there: list[str]) -> pl.Expr | None:
     """What went on in a sample, in the threshold's `floor_unit`; None where the frame does not say."""
     unit = limit.floor_unit or ""
-    if unit.startswith("commands") and "iops" in there:
-        return pl.col("iops")
+    if unit.startswith("commands") and "good_iops" in there:
+        return pl.col("good_iops")
     if unit.startswith("packets"):
         way = "rx" if "rx" in limit.id else "tx"
         if {f"{way}_packets", f"{way}_dropped_per_s"} <= set(there):

@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.metrics import host_cpu, inventory, memory, network, power, scheduling, steady, storage, workload
+from esxparse.metrics import host, host_cpu, inventory, memory, network, power, scheduling, steady, workload
 from esxparse.metrics._columns import names, weighted_mean
 from esxparse.metrics._samples import SAMPLE, placed
-from esxparse.metrics.units import mib_to_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     Tables = Mapping[str, pl.LazyFrame]
 
-_DEVICES: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")
-_VOLUMES: Final = "physical_disk_nfs_volume"
 TABLES: Final = frozenset(
-    {"physical_cpu", "group_cpu", "group_memory", "memory", "network_port", "power", *_DEVICES, _VOLUMES}
+    {"physical_cpu", "group_cpu", "vcpu", "group_memory", "memory", "network_port", "power", *host.DISKS, host.VOLUMES}
 )
-"""The tables whose numbers are needed; of `vcpu`, whose numbers are most of a capture, its worlds are."""
+"""The tables whose numbers are needed."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
 _PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
 
@@ -55,10 +52,11 @@ def host_use(tables: Tables) -> pl.LazyFrame | None:
     >>> host_use({"physical_cpu": table}).collect()["host_used_pct"].item()
     50.0
     """
-    if "physical_cpu" not in tables:
+    use = host.cpu(tables)
+    if use is None:
         return None
     util = pl.col("util_pct")
-    return _total(tables).select(
+    return use.select(
         pl.len().cast(pl.Int64).alias("samples"),
         pl.col("used_pct").mean().alias("host_used_pct"),
         util.mean().alias("host_util_pct"),
@@ -66,16 +64,6 @@ def host_use(tables: Tables) -> pl.LazyFrame | None:
         util.quantile(0.95, interpolation="linear").alias("host_util_p95_pct"),
         util.max().alias("host_util_max_pct"),
     )
-
-
-def _total(tables: Tables) -> pl.LazyFrame:
-    """The host's row of each sample; the mean of its PCPUs, which that row is, where a slice of a capture lacks it."""
-    rows = host_cpu.pcpu(tables["physical_cpu"])
-    total = pl.col("pcpu").is_null()
-    if rows.select(total.any()).collect().item():
-        return rows.filter(total)
-    each = placed(rows, "pcpu").group_by(SAMPLE, maintain_order=True)
-    return each.agg(pl.col("used_pct", "util_pct", "core_util_pct").mean())
 
 
 def _cpu(tables: Tables) -> list[pl.LazyFrame]:
@@ -102,13 +90,14 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
     ]
     if "group_cpu" in tables:
         each = (
-            scheduling.per_vcpu(tables["group_cpu"], vms)
+            scheduling.per_vcpu(tables["group_cpu"], vms, tables["vcpu"])
             .group_by("group_id")
-            .agg(pl.col("vcpus").first(), pl.col(_PER_VCPU).mean())
+            .agg(pl.col("vcpus").first(), pl.col(_PER_VCPU).mean(), pl.col("ready_from").unique())
         )
         over_all = [weighted_mean(pl.col(name), pl.col("vcpus")).alias(name) for name in _PER_VCPU]
         worst = [pl.col(f"{name}_pct").max().alias(f"worst_vm_{name}_pct") for name in ("ready", "costop")]
-        queries.append(each.select(*over_all, *worst))
+        source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
+        queries.append(each.select(*over_all, *worst, source.replace("", None)))
     if "group_memory" in tables:
         local, remote = pl.col("numa_local_mb").sum(), pl.col("numa_remote_mb").sum()
         share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
@@ -125,44 +114,33 @@ def _memory(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
         "swap_in_mib_per_s": "swap_in_mb_per_s",
         "swap_out_mib_per_s": "swap_out_mb_per_s",
     }
-    host = memory.host(tables["memory"], release)
-    return [host.select(pl.col(old).mean().alias(new) for new, old in renamed.items())]
-
-
-def devices(tables: Tables) -> list[pl.LazyFrame]:
-    """The tables that together hold each of the host's commands once: one level of its devices, and NFS volumes."""
-    found = [tables[name] for name in _DEVICES if name in tables][:1]
-    if found and "path" in names(found[0]):
-        found = [found[0].filter(pl.col("path").is_null())]
-    return [*found, *(tables[name] for name in (_VOLUMES,) if name in tables)]
-
-
-def _rates(levels: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
-    """Rates and latencies of all devices, each row with the sample of its time that it is of."""
-    return pl.concat([placed(storage.latency(level), "device") for level in levels])
+    rows = memory.host(tables["memory"], release)
+    return [rows.select(pl.col(old).mean().alias(new) for new, old in renamed.items())]
 
 
 def _storage(tables: Tables) -> list[pl.LazyFrame]:
-    levels = devices(tables)
-    if not levels:
+    """Totals of the devices that serve I/O, what was left out of them, and latencies weighted by good I/Os."""
+    rows, by_sample, apart = host.disks(tables), host.io(tables), host.left_out(tables)
+    if rows is None or by_sample is None or apart is None:
         return []
-    rows = _rates(levels)
-    by_sample = rows.group_by(SAMPLE).agg(pl.col("iops", "read_mbps", "write_mbps").sum())
-    iops = pl.col("iops")
-    totals = by_sample.select(
-        iops.mean().alias("host_iops"),
-        mib_to_mb(pl.col("read_mbps").mean()).alias("host_read_mb_per_s"),
-        mib_to_mb(pl.col("write_mbps").mean()).alias("host_write_mb_per_s"),
+    renamed = {
+        "host_iops": "iops",
+        "host_read_mb_per_s": "read_mb_per_s",
+        "host_write_mb_per_s": "write_mb_per_s",
+        "left_out_iops": "left_out_iops",
+    }
+    totals = by_sample.select(pl.col(old).mean().alias(new) for new, old in renamed.items())
+    serving = rows.filter(pl.col("left_out").is_null())
+    latencies = serving.select(weighted_mean(pl.col(name), pl.col("good_iops")).alias(name) for name in _LATENCIES)
+    listed = pl.format("{} ({})", "device", "left_out").implode().list.join(", ").replace("", None)
+    others = apart.select(listed.alias("left_out_devices"))
+    sides = pl.concat([workload.host_side(level) for level in host.disk_tables(tables)])
+    good, way = pl.col("good_iops"), pl.col("direction")
+    guest = sides.join(serving.select(name="device").unique(), on="name", how="semi").select(
+        weighted_mean(pl.col("latency_mean_ms").filter(way == one), good.filter(way == one)).alias(f"gavg_{one}_ms")
+        for one in ("read", "write")
     )
-    latencies = rows.select(weighted_mean(pl.col(name), iops).alias(name) for name in _LATENCIES)
-    sides = pl.concat([workload.host_side(level) for level in levels])
-    guest = sides.select(
-        weighted_mean(
-            pl.col("latency_mean_ms").filter(pl.col("direction") == way), iops.filter(pl.col("direction") == way)
-        ).alias(f"gavg_{way}_ms")
-        for way in ("read", "write")
-    )
-    return [totals, latencies, guest]
+    return [totals, latencies, others, guest]
 
 
 def _network(tables: Tables) -> list[pl.LazyFrame]:
@@ -201,11 +179,10 @@ def _power(tables: Tables) -> list[pl.LazyFrame]:
 def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
     """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
-    if levels := devices(tables):
-        by_sample = _rates(levels).group_by(SAMPLE).agg(pl.col("iops").sum().alias("value"))
-        series["host_iops"] = by_sample.sort(SAMPLE).select("time", "value")
-    if "physical_cpu" in tables:
-        series["host_util_pct"] = _total(tables).select("time", pl.col("util_pct").alias("value")).sort("time")
+    if (by_sample := host.io(tables)) is not None:
+        series["host_iops"] = by_sample.select("time", value="iops").drop_nulls("value")
+    if (use := host.cpu(tables)) is not None:
+        series["host_util_pct"] = use.select("time", value="util_pct")
     return series
 
 

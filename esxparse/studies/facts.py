@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse.metrics import host
 from esxparse.studies.columns import FACTS
 
 if TYPE_CHECKING:
@@ -21,24 +22,10 @@ _WHOLE_MIB: Final = 2**20
 
 
 def of_capture(rec: Recording) -> dict[str, Any]:
-    """What an esxtop capture tells of its host.
-
-    The nominal frequency is that of the highest P-state, or of the second where the first stands for turbo, 1 MHz above
-    it (general knowledge of how ACPI lists them).
-    """
+    """What an esxtop capture tells of its host."""
     meta = rec.meta
     found = {"host_name": meta.get("host"), "esxi_release": meta.get("release"), "cpus": meta.get("pcpus")}
-    if "power" in rec and "p_state_mhz" in (columns := rec["power"].collect_schema().names()) and "p_state" in columns:
-        states = (
-            rec["power"]
-            .filter(pl.col("p_state_mhz") > 0)
-            .group_by("p_state")
-            .agg(pl.col("p_state_mhz").max())
-            .collect()
-        )
-        listed = states["p_state_mhz"].sort(descending=True).to_list()
-        if listed:
-            found["mhz"] = listed[1] if len(listed) > 1 and listed[0] - listed[1] == 1 else listed[0]
+    found["mhz"] = host.nominal_mhz(rec.tables)
     if "memory" in rec and "machine_mbytes" in rec["memory"].collect_schema().names():
         found["memory_mib"] = rec["memory"].select(pl.col("machine_mbytes").max()).collect().item()
     return _known(found)

@@ -61,7 +61,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
     if opened.tables:
         with collected(gaps):
             row |= capture.metrics(opened.tables, opened.facts.get("esxi_release"))
-            notes += _unsteady(row)
+            notes += [*_unsteady(row), *_left_out(row)]
         if row.get("samples") == 0:
             gaps.append("no sample of the capture is in the measured span: it has a hole there")
     figures = []
@@ -169,6 +169,13 @@ def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
     files = opened.run.files[role]
     asked, recs = opened.kept.get(role, (None, ()))
     return recs if role not in opened.recordings and asked == (files.paths, files.spec.opening) else ()
+
+
+def _left_out(row: Row) -> list[str]:
+    if row.get("left_out_devices") is None:
+        return []
+    what = f"{row['left_out_iops']:.2f} commands per second of {row['left_out_devices']}"
+    return [f"host_iops and latencies are those of I/O: {what} are not in them"]
 
 
 def _unsteady(row: Row) -> list[str]:

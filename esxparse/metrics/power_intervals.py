@@ -1,0 +1,181 @@
+"""Power and load averaged over the same intervals: what a line may be fitted through.
+
+A meter's readings and a capture's samples are means over intervals of their own. Watts spread over the samples of a
+capture, fitted on its load, give a slope that is too low: 2.56 W per % where 3.57 was true. So both are averaged over
+intervals whose ends are ends of readings, each the nearest to the end of a sample:
+
+- a meter coarser than the capture: one interval for each reading, the load averaged over it;
+- a meter finer than the capture: as many whole readings as a sample holds, their watts averaged, the load likewise.
+
+A reading stands for the time since the one before it, or for its own shorter interval. A meter that tells what flows at
+one moment, or late, fits better a little earlier or later than its stamps say: where that is clear from the load, its
+readings are moved for the fit, by twice the longer of the two intervals at most.
+
+Source: least squares with the mean load over the same interval as the watts: what is not known of the load within an
+interval is then noise that does not change the slope (general knowledge: Berkson's model of errors).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ._lag import Numbers
+from .energy import LONGEST_GAP
+
+_TIME: Final = pl.Datetime("us", "UTC")
+_FEWEST: Final = 10
+"""Intervals from which a shift of the readings can be told."""
+_SURE: Final = 0.8
+"""Correlation from which a shift is believed."""
+_BETTER: Final = 0.01
+"""By so much the correlation has to rise for a shift."""
+_FINE: Final = 10
+"""A shift is told to this part of the shorter of the two intervals, or of a step of the search."""
+_MOST_STEPS: Final = 40
+"""Steps of the search either way, at most."""
+
+
+class Shared(NamedTuple):
+    """Watts and load over the same intervals."""
+
+    table: pl.DataFrame
+    """time (end of the interval), interval_s (s known of), watts, and the columns of the load, null where not known."""
+    shift_s: float
+    """s that were added to the times of the readings for it."""
+
+
+class _Spans(NamedTuple):
+    """Intervals with a value each: (begin, end], in s, rounded to the microseconds that time stamps have."""
+
+    begins: Numbers
+    ends: Numbers
+
+    def later(self, seconds: float) -> _Spans:
+        return _Spans(np.round(self.begins + seconds, 6), np.round(self.ends + seconds, 6))
+
+
+def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
+    """Average power and load over the same intervals.
+
+    Args:
+        load: One row per sample of a capture, in order of time without repeats: `time`, the end of the sample, and
+            columns of numbers; the first that has any tells a shift of the readings.
+        readings: Those of one sensor, in order of time without repeats: `time`, `watts`, and `own_s`, s that a reading
+            is the mean of where that is known.
+
+    >>> from datetime import datetime, timedelta, timezone
+    >>> at = [datetime(2026, 3, 2, tzinfo=timezone.utc) + timedelta(seconds=20 * n) for n in range(4)]
+    >>> load = pl.DataFrame({"time": at, "util_pct": [10.0, 20.0, 60.0, 20.0]})
+    >>> meter = pl.DataFrame({"time": at[1::2], "watts": [115.0, 140.0], "own_s": [40.0, 40.0]})
+    >>> shared(load, meter).table.select("interval_s", "watts", "util_pct").rows()
+    [(40.0, 140.0, 40.0)]
+    """
+    names = [name for name in load.columns if name != "time"]
+    if load.height < 2 or readings.height < 2:  # noqa: PLR2004  two ends
+        return Shared(_table(load, names, np.empty(0), np.empty((0, 2 + len(names)))), 0.0)
+    zero = load["time"][0]
+
+    def seconds(times: pl.Series) -> Numbers:
+        return np.asarray((times.cast(_TIME) - zero).dt.total_microseconds().to_numpy() / 1e6, dtype=np.float64)
+
+    samples = _spans(seconds(load["time"]), None)
+    loads = load.select(pl.col(names).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
+    meter = _spans(seconds(readings["time"]), readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
+    watts = readings["watts"].cast(pl.Float64).to_numpy()
+    told = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
+    shift = _shift(samples, told, meter, watts) if told.size else 0.0
+    ends, means = _means(samples, loads, meter.later(shift), watts)
+    return Shared(_table(load, names, ends, means), shift)
+
+
+def _table(load: pl.DataFrame, names: list[str], ends: Numbers, means: Numbers) -> pl.DataFrame:
+    zero = load["time"].cast(_TIME).min()
+    frame = pl.DataFrame(means, schema=dict.fromkeys(["interval_s", "watts", *names], pl.Float64), orient="row")
+    time = pl.lit(zero).cast(_TIME) + pl.duration(microseconds=pl.Series("time", (ends * 1e6).round().astype(np.int64)))
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).select(time.alias("time"), pl.all())
+
+
+def _spans(ends: Numbers, own: Numbers | None) -> _Spans:
+    """What each value stands for: the time since the one before, no more than usual after a gap, or its own interval.
+
+    The first stands for nothing, unless its own interval is known.
+    """
+    steps = np.diff(ends)
+    usual = float(np.median(steps))
+    lengths = np.concatenate(([usual], np.where(steps > LONGEST_GAP * usual, usual, steps)))
+    if own is None:
+        own = np.full(len(ends), np.nan)
+    lengths = np.where(own > 0, np.minimum(own, lengths), lengths)
+    lengths[0] = lengths[0] if own[0] > 0 else 0.0
+    return _Spans(np.round(ends - lengths, 6), np.round(ends, 6))
+
+
+def _cells(spans: _Spans, middles: Numbers) -> Numbers:
+    """Which of the spans each moment is in; -1 in none."""
+    place = np.searchsorted(spans.ends, middles)
+    inside = np.minimum(place, len(spans.ends) - 1)
+    return np.where((place < len(spans.ends)) & (spans.begins[inside] <= middles), inside, -1)
+
+
+def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tuple[Numbers, Numbers]:
+    """Ends of the intervals, and for each: seconds known of, watts, and the columns of the load."""
+    edges = np.unique(np.concatenate((meter.begins, meter.ends)))
+    right = np.clip(np.searchsorted(edges, samples.ends), 1, len(edges) - 1)
+    nearest = np.where(samples.ends - edges[right - 1] <= edges[right] - samples.ends, right - 1, right)
+    bounds = edges[np.unique(nearest)]
+    if len(bounds) < 2:  # noqa: PLR2004  two ends
+        return np.empty(0), np.empty((0, 2 + loads.shape[1]))
+    knots = np.unique(np.concatenate((edges, samples.begins, samples.ends)))
+    knots = knots[(knots >= bounds[0]) & (knots <= bounds[-1])]
+    lengths, middles = np.diff(knots), (knots[:-1] + knots[1:]) / 2
+    reading, sample = _cells(meter, middles), _cells(samples, middles)
+    covered = reading >= 0
+    window = np.searchsorted(bounds, middles) - 1
+    count = len(bounds) - 1
+
+    def total(weights: Numbers) -> Numbers:
+        return np.asarray(np.bincount(window, weights, minlength=count), dtype=np.float64)
+
+    known = total(np.where(covered, lengths, 0.0))
+    # Rounded time stamps leave slivers of a microsecond.
+    room = 1e-5 * np.maximum(known, 1.0)
+    columns = [known, total(np.where(covered, lengths * watts[reading], 0.0)) / np.maximum(known, 1e-9)]
+    for number in range(loads.shape[1]):
+        values = np.where(sample >= 0, loads[sample, number], np.nan)
+        there = covered & np.isfinite(values)
+        seconds = total(np.where(there, lengths, 0.0))
+        mean = total(np.where(there, lengths * np.nan_to_num(values), 0.0)) / np.maximum(seconds, 1e-9)
+        columns.append(np.where(seconds >= known - room, mean, np.nan))
+    table = np.column_stack(columns)
+    kept = (known > room) & np.isfinite(table[:, 2:]).any(axis=1)
+    return bounds[1:][kept], table[kept]
+
+
+def _correlation(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) -> float:
+    _, means = _means(samples, load, meter, watts)
+    both = means[np.isfinite(means).all(axis=1)]
+    if len(both) < _FEWEST or np.ptp(both[:, 1]) == 0 or np.ptp(both[:, 2]) == 0:
+        return float("nan")
+    return float(np.corrcoef(both[:, 1], both[:, 2])[0, 1])
+
+
+def _shift(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) -> float:
+    """s to add to the times of the readings for them to go together best with the load; 0 where nothing tells."""
+    here = _correlation(samples, load, meter, watts)
+    if not np.isfinite(here):
+        return 0.0
+
+    def best(tried: Numbers) -> tuple[float, float]:
+        found = np.array([_correlation(samples, load, meter.later(shift), watts) for shift in tried])
+        place = int(np.argmax(np.nan_to_num(found, nan=-2.0)))
+        return float(tried[place]), float(found[place])
+
+    apart = [float(np.median(np.diff(one.ends))) for one in (samples, meter)]
+    furthest = 2 * max(apart)
+    step = max(min(apart) / 3, furthest / _MOST_STEPS)
+    shift, _ = best(np.arange(-furthest, furthest + step / 2, step))
+    shift, correlation = best(shift + step / _FINE * np.arange(-_FINE, _FINE + 1))
+    return shift if correlation >= _SURE and correlation - here >= _BETTER else 0.0
