@@ -214,10 +214,12 @@ def _work(capture: Recording) -> pl.LazyFrame | None:
     disks = [storage.latency(capture[name]) for name in names if name in capture]
     if not disks:
         return None
+    iops, mbps = pl.col("iops"), pl.col("read_mbps") + pl.col("write_mbps")
     return (
         pl.concat(disks, how="diagonal")
+        .filter(iops.is_not_null())
         .group_by("time")
-        .agg(kiops=pl.col("iops").sum() / 1000, mb_per_s=(pl.col("read_mbps") + pl.col("write_mbps")).sum())
+        .agg(kiops=iops.sum() / 1000, mb_per_s=mbps.sum())
         .sort("time")
     )
 

@@ -142,12 +142,17 @@ def _rates(levels: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
     return pl.concat([placed(storage.latency(level), "device") for level in levels])
 
 
+def _total_of(name: str) -> pl.Expr:
+    """The sum over the devices; null, and not 0, in a sample in which none was measured."""
+    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+
+
 def _storage(tables: Tables) -> list[pl.LazyFrame]:
     levels = devices(tables)
     if not levels:
         return []
     rows = _rates(levels)
-    by_sample = rows.group_by(SAMPLE).agg(pl.col("iops", "read_mbps", "write_mbps").sum())
+    by_sample = rows.group_by(SAMPLE).agg(_total_of("iops"), _total_of("read_mbps"), _total_of("write_mbps"))
     iops = pl.col("iops")
     totals = by_sample.select(
         iops.mean().alias("host_iops"),
@@ -202,8 +207,8 @@ def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
     """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if levels := devices(tables):
-        by_sample = _rates(levels).group_by(SAMPLE).agg(pl.col("iops").sum().alias("value"))
-        series["host_iops"] = by_sample.sort(SAMPLE).select("time", "value")
+        by_sample = _rates(levels).group_by(SAMPLE).agg(_total_of("iops").alias("value"))
+        series["host_iops"] = by_sample.sort(SAMPLE).select("time", "value").drop_nulls()
     if "physical_cpu" in tables:
         series["host_util_pct"] = _total(tables).select("time", pl.col("util_pct").alias("value")).sort("time")
     return series

@@ -19,6 +19,9 @@ MARK = b"(PDH-CSV"
 
 A_MPERF = "% of aperf/mperf"
 
+CONTINUED = ", continued"
+"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
+
 _MOST_BIAS = 24 * 60
 
 _STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d{1,9})\)"?')
@@ -45,6 +48,8 @@ class Header:
     bias: int
     """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
     notes: tuple[Note, ...]
+    continued: bool = False
+    """Whether the first sample was measured, as the header of a slice says that begins with disks at rest."""
 
     def path(self, place: int) -> str:
         """Name of a cell, without the host."""
@@ -206,6 +211,7 @@ def parse(line: bytes, number: int) -> Header:
         msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"
         raise DamagedError(msg)
     if bias:
-        message = f"times are local, zone {stamp['zone']}, bias {bias} minutes: UTC = local + bias"
+        message = f"times are local, zone {stamp['zone'].removesuffix(CONTINUED)}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    return Header(tuple(cells.hosts), cells.owners, cells.counters, cells.trailing_comma, bias, tuple(notes))
+    continued = stamp["zone"].endswith(CONTINUED)
+    return Header(tuple(cells.hosts), cells.owners, cells.counters, cells.trailing_comma, bias, tuple(notes), continued)

@@ -4,6 +4,8 @@ Every row is a part or a sum of the flows: a device's own, the part of it that t
 adapter, one world's. GAVG is printed as DAVG + KAVG of the unrounded numbers. Failed commands and aborts take part of
 the paths and worlds of their device as its commands do.
 
+The first sample has the states of queues alone, the rest is 0: so does a capture of ESXi 6.5, shares and all.
+
 Assumed: a failed command had the mean size of its device's; `World Q Depth` is zero where no such limit is set.
 """
 
@@ -52,6 +54,7 @@ _COMMANDS, _DRIVER, _KERNEL, _QUEUE = (
         "Average Queue MilliSec/Command",
     )
 )
+_STATES = ("Adapter Q Depth", "Device Q Depth", "World Q Depth", "Active Commands", "Queued Commands", "% Used", "Load")
 _EVENTS = (
     "Failed Commands/sec",
     "Failed Reads/sec",
@@ -127,6 +130,13 @@ _places = OncePerLayout(_make)
 
 def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     """The tables of disks."""
+    tables = _measured(now, layout)
+    if now.second > 0.0:
+        return tables
+    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
+
+
+def _measured(now: Snapshot, layout: Layout) -> dict[str, Table]:
     at, paths, count = _places(layout), paths_of(layout), layout.devices
     flows = now.storage.flows
     targets = summed(flows, layout.flow_target, len(layout.targets))
