@@ -157,8 +157,29 @@ def pcpus_are_their_worlds(of: Sheet) -> None:
         busy = [name for name in of["Vcpu"] if not re.search(r":idle\d+$", name)]
         # a world of 3.5 that stands for several of its VM ran no more than all the time, they did
         full = any((of["Vcpu"][name]["% Run"] > 100.0 - CELL).any() for name in busy)
-        if time and not (full and time == "% Run"):
-            near(of.total("Vcpu", time, busy), total, (len(busy) + count) * CELL, time)
+        worlds = of.total("Vcpu", time, busy) if time else total
+        if time == "% Used" and any("% Core Util Time" in row for row in pcpus.values()):
+            near(worlds, used_as_worlds_are_charged(pcpus), (len(busy) + 5 * count) * CELL, time)
+        elif time == "% Used":
+            # How long both threads of a core ran is not printed: at most a quarter more than what PCPUs are charged.
+            assert (total - (len(busy) + count) * CELL <= worlds).all()
+            assert (worlds <= 1.25 * total + (len(busy) + 2 * count) * CELL).all()
+        elif time and not full:
+            near(worlds, total, (len(busy) + count) * CELL, time)
+
+
+def used_as_worlds_are_charged(pcpus: dict[str, dict[str, Numbers]]) -> Numbers:
+    """Used time of PCPUs had they been charged 62.5 % while the sibling runs, and not half: with two threads a core."""
+    total: Numbers = np.zeros(1)
+    for name, row in pcpus.items():
+        if name == "_Total":
+            continue
+        util, core = row["% Util Time"], row["% Core Util Time"]
+        both = np.maximum(0.0, util + pcpus[str(int(name) ^ 1)]["% Util Time"] - core)
+        charged = util - 0.5 * both
+        worlds = util - 0.375 * both
+        total = total + row["% Processor Time"] * np.where(charged > CELL, worlds / np.maximum(CELL, charged), 1.0)
+    return total
 
 
 def commands_add_up(of: Sheet) -> None:
