@@ -1,6 +1,6 @@
 """esxtop's megabits are 2**20 bits, by the cells of a real capture; everything named Mbit/s is 10**6.
 
-The cells are read here with `csv` and a regular expression, and bounded by what rounding to the printed decimals allows.
+The cells are read here with a regular expression, and bounded by what rounding to the printed decimals allows.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ UNITS: dict[str, str] = {
 }
 """Every unit of the catalogue, and what it means.
 
-esxtop's megabits are binary, as a capture of ESXi 6.5 shows: packets x mean size x 8 lies within the rounding of every
-cell with 2**20 bits and outside that of every eighth with 10**6. Link speeds are names of links, 10**6 bits. The same
-capture's memory fits 2**20 bytes (see `Kernel MinFree MBytes`); that the megabytes of disks do too is general knowledge:
-sizes of commands are not printed, and their sums do not tell.
+esxtop's megabits are binary, as a capture of ESXi 6.5 shows: packets x mean size x 8 lies within the rounding of all
+49 cells with 2**20 bits, and of 43 with 10**6. Link speeds are names of links, 10**6 bits. The memory of that capture
+fits 2**20 bytes (see `Kernel MinFree MBytes`). That the megabytes of disks are binary too is general knowledge: no
+counter of that capture has the same bytes in another unit.
 """
 
 OVER_TIME = ("mean", "weighted mean", "sum", "max", "last")

@@ -2,8 +2,8 @@
 
 The two are different measures and are never mixed here. *Util* is the share of time a PCPU was not halted, 0 to 100.
 *Used* is work in units of the nominal frequency: turbo lifts it above 100, a low P-state pulls it down, and while both
-hyper-threads of a core are busy each counts half (`esxparse.counters.threads`, with the evidence). So a full host has 50 %
-of its PCPUs used at nominal frequency with hyper-threads, and 100 % without. The `_Total` row is already the mean over the
+hyper-threads of a core are busy each counts half (`esxparse.counters.threads`, with the evidence). So a full host at
+its nominal frequency is 50 % used with hyper-threads, and 100 % without. The `_Total` row is already the mean over the
 PCPUs, not their sum.
 
 Source: vSphere Monitoring and Performance guide, CPU panel ("PCPU USED(%) can be greater than 100 %"); VMware KB

@@ -8,8 +8,8 @@ as counting packets, and peaks are looked for only where enough packets passed.
 `PKTTX/s` and `PKTRX/s` count the packets that passed (general knowledge, as is the formula; vCenter's packet totals do
 not hold the dropped ones either).
 
-esxtop prints megabits of 2**20 bits (`esxparse.counters`, unit Mibit/s). `ports` is where they become megabits of 10**6:
-every metric, chart and page that speaks of Mbit/s takes them from there, never from the counter.
+esxtop prints megabits of 2**20 bits (`esxparse.counters`, unit Mibit/s). `ports` is where they become megabits of
+10**6: every metric, chart and page that speaks of Mbit/s takes them from there, never from the counter.
 """
 
 from __future__ import annotations

@@ -39,20 +39,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import (
-    body,
-    first_sample,
-    header,
-    instances,
-    layout,
-    odd,
-    release,
-    resaved,
-    rows,
-    tables,
-    times,
-)
+from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.esxtop.first_sample import notes as first_notes
 from esxparse.formats.esxtop.line_notes import no_rows
 from esxparse.formats.source import problem, read_up_to
 from esxparse.formats.unpack import unpacked
@@ -218,7 +207,9 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
     again, other, offset = _headers_again(bytes_read, line)
-    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other, parsed.continued)
+    expected = rows.Expected(
+        len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other, parsed.continued
+    )
     following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
     return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
 
@@ -399,7 +390,7 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: res
     return _Judged(
         segment=found,
         samples=samples,
-        holes=tables.gaps(laid_out, odd_cells, first_sample.unmeasured_samples(samples)),
+        holes=tables.gaps(laid_out, odd_cells, samples),
         parts=parts,
-        notes=(*notes, *row_notes, *first_sample.notes(laid_out, samples), *odd.notes(odd_cells, parsed, samples)),
+        notes=(*notes, *row_notes, *first_notes(laid_out, samples), *odd.notes(odd_cells, parsed, samples)),
     )

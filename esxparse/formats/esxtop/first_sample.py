@@ -6,11 +6,12 @@ virtual disk is 0.00, and so are shares. That is no idle disk: it was not measur
 queues, which are settings, are there from the start.
 
 A first sample is what follows a header at once, also one that stands again. It is told from an idle one by its peers:
-one rate of one disk that is not 0 shows that disks were measured, and then all zeros are kept. An idle interval that
-begins a file which somebody cut by hand cannot be told apart; a slice says of itself that it goes on (`header.CONTINUED`).
+one rate of one disk that is not 0 shows that disks were measured, and then all zeros are kept. Later samples are not
+asked: a part of a capture whose disks do nothing has to open as it does within the whole. An idle interval that begins
+a file which somebody cut by hand cannot be told apart; a slice says that it goes on (`header.CONTINUED`).
 
-Source: the captures of ESXi 6.5 at hand (no disk counter but depths of queues is above 0 in sample 1; shares of 1000 and
-22,790 deleted blocks are there from sample 2 on).
+Source: a capture of ESXi 6.5 (no disk counter but depths of queues is above 0 in sample 1; shares of 1000 and 22,790
+deleted blocks are there from sample 2 on).
 """
 
 from __future__ import annotations

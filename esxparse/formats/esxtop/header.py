@@ -206,12 +206,19 @@ def parse(line: bytes, number: int) -> Header:
     if _take_back_doubled_quotes(cells):
         notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
     notes += _notes(cells, number)
-    bias = int(stamp["bias"])
+    bias, zone = int(stamp["bias"]), stamp["zone"].removesuffix(CONTINUED)
     if abs(bias) > _MOST_BIAS:
         msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"
         raise DamagedError(msg)
     if bias:
-        message = f"times are local, zone {stamp['zone'].removesuffix(CONTINUED)}, bias {bias} minutes: UTC = local + bias"
+        message = f"times are local, zone {zone}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    continued = stamp["zone"].endswith(CONTINUED)
-    return Header(tuple(cells.hosts), cells.owners, cells.counters, cells.trailing_comma, bias, tuple(notes), continued)
+    return Header(
+        tuple(cells.hosts),
+        cells.owners,
+        cells.counters,
+        cells.trailing_comma,
+        bias,
+        tuple(notes),
+        zone != stamp["zone"],
+    )

@@ -1,8 +1,8 @@
 """First samples of a slice: its reader is to find disks measured where they were, and not where they were not.
 
-A slice may begin later than its capture, or keep disks that did nothing in its first sample while others did: its reader
-would take such a sample for one that was not measured, so that the header says it goes on (`header.CONTINUED`). And where
-esxtop was started again, the header that stands there is kept if the disks after it were not measured.
+A slice may begin later than its capture, or keep disks that did nothing in its first sample while others did: its
+reader would take such a sample for one that was not measured, so the header says that it goes on (`header.CONTINUED`).
+And where esxtop was started again, the header that stands there is kept if the disks after it were not measured.
 """
 
 from __future__ import annotations

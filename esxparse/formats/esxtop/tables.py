@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns
+from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns, unmeasured_samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Gaps:
     """Columns that have no numbers there; none where there is no such sample."""
 
 
-def gaps(layout: Layout, odd: Sequence[OddCell], unmeasured: NDArray[np.int64]) -> list[Gaps]:
+def gaps(layout: Layout, odd: Sequence[OddCell], samples: Samples) -> list[Gaps]:
     """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
     lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
     counts = np.bincount(layout.table, minlength=len(layout.tables))
@@ -68,6 +68,7 @@ def gaps(layout: Layout, odd: Sequence[OddCell], unmeasured: NDArray[np.int64]) 
     for cell in odd:
         column = int(layout.column[cell.place])
         cells[int(layout.table[cell.place])][column].append((cell, int(layout.lane[cell.place])))
+    unmeasured = unmeasured_samples(samples)
     rates = [unmeasured_columns(shape) if len(unmeasured) else frozenset() for shape in layout.tables]
     return [
         Gaps(dict(table_lanes), dict(table_cells), unmeasured, table_rates)
