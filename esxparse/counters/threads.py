@@ -4,7 +4,8 @@ A core of two threads is two PCPUs. While one thread runs and the other rests, t
 scaled by the clock. While both run, the two kinds of counters part:
 
 PCPU    `% Processor Time` of `Physical Cpu` and `Numa Node`, PCPU USED(%): half each, so a core is charged 100 % of
-        one core at its nominal clock, and no more. The sum over PCPUs is in percent of cores.
+        one core at its nominal clock, and no more: its two PCPUs add up to CORE UTIL(%) x clock. The sum over PCPUs is
+        in percent of cores.
 WORLD   `% Used` of `Vcpu` and `Group Cpu`, %USED: 62.5 % each, as two threads are taken to do 1.25 of one's work; the
         other 37.5 % are in `% CPU Latency`. The sum over worlds is up to a quarter more than that over PCPUs.
 

@@ -4,8 +4,6 @@ Every row is a part or a sum of the flows: a device's own, the part of it that t
 adapter, one world's. GAVG is printed as DAVG + KAVG of the unrounded numbers. Failed commands and aborts take part of
 the paths and worlds of their device as its commands do.
 
-The first sample has the states of queues alone, the rest is 0: so does a capture of ESXi 6.5, shares and all.
-
 Assumed: a failed command had the mean size of its device's; `World Q Depth` is zero where no such limit is set.
 """
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.sample import Numbers, Snapshot
 
-__all__ = ["rows"]
+__all__ = ["at_first", "rows"]
 
 Table = dict[str, "Numbers | float"]
 
@@ -130,13 +128,6 @@ _places = OncePerLayout(_make)
 
 def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     """The tables of disks."""
-    tables = _measured(now, layout)
-    if now.second > 0.0:
-        return tables
-    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
-
-
-def _measured(now: Snapshot, layout: Layout) -> dict[str, Table]:
     at, paths, count = _places(layout), paths_of(layout), layout.devices
     flows = now.storage.flows
     targets = summed(flows, layout.flow_target, len(layout.targets))
@@ -176,6 +167,15 @@ def _measured(now: Snapshot, layout: Layout) -> dict[str, Table]:
         "Physical Disk NFS Volume": _volumes(volume, events[:, volumes]),
         "Virtual Disk": _virtual(now, at),
     }
+
+
+def at_first(tables: dict[str, Table]) -> dict[str, Table]:
+    """What the first sample of a capture has of them: states of queues alone, so that the rest is 0, shares and all.
+
+    Evidence: a capture of ESXi 6.5, whose depths of queues are there from the start. Its other states are 0 throughout:
+    that they are there too is assumed.
+    """
+    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
 
 
 def _traffic(*tables: Traffic) -> list[Numbers]:
