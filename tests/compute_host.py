@@ -136,7 +136,7 @@ def _worlds_add_up(sample: Sample) -> None:
     busy = np.ones(len(layout.worlds), dtype=bool)
     busy[layout.idlers] = False
     assert worlds.run[busy].sum() == pytest.approx(pcpus.util.sum(), rel=1e-9, abs=1e-6)
-    assert worlds.used[busy].sum() == pytest.approx(pcpus.used.sum(), rel=1e-9, abs=1e-6)
+    assert worlds.used[busy].sum() == pytest.approx(_used_of_worlds(now).sum(), rel=1e-9, abs=1e-6)
     assert worlds.system.sum() == pytest.approx(worlds.overlap.sum(), rel=1e-9, abs=1e-9)
     for counter in ("% Used", "% Run", "% System", "% Wait", "% Ready", "% CoStop", "% Memory Latency", "Wakeups/sec"):
         of_worlds, of_groups = sample.tables["Vcpu"][counter], sample.tables["Group Cpu"][counter]
@@ -144,6 +144,15 @@ def _worlds_add_up(sample: Sample) -> None:
         assert of_groups == pytest.approx(np.array(added), rel=1e-9, abs=1e-9), counter
     vms = sample.tables["Group Cpu"]["Power Usage Watts"]
     assert vms.sum() <= now.watts - now.host.idle_watts + 1e-6
+
+
+def _used_of_worlds(now: Snapshot) -> Numbers:
+    """Used time of PCPUs as worlds are charged it: while the sibling runs 62.5 %, where the PCPU is charged half."""
+    util, core = now.pcpus.util, now.pcpus.core_util
+    threads = now.host.threads_per_core
+    both = np.zeros_like(util) if threads == 1 else np.repeat(util.reshape(-1, 2).sum(axis=1), 2) - core
+    assert now.pcpus.used == pytest.approx((util - 0.5 * both) * now.pcpus.clock, rel=1e-9, abs=1e-6)
+    return (util - 0.375 * both) * now.pcpus.clock
 
 
 def _pcpus_add_up(sample: Sample) -> None:

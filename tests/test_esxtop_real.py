@@ -13,6 +13,8 @@ import pytest
 import esxparse as ex
 from esxparse.counters.naming import column_name, table_name
 
+STATES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")
+
 
 def independent_cells(line: str) -> list[str]:
     """Cells of a 6.5 `-a` line, by rules of this test's own: quoted runs, and bare runs between or after them."""
@@ -42,19 +44,30 @@ def test_every_cell_of_the_65_capture_is_in_its_table():
                 r"\\\\([^\\]+)\\([^(\\]+)(?:\((.*)\))?\\([^\\]+)", name
             ).groups()
             expected.setdefault((table_name(object_), instance), {})[column_name(counter)] = float(cell)
-        found = 0
+        found = unmeasured = 0
         for (table, instance), values in expected.items():
             got = frames[table].filter(pl.col("time") == time, pl.col("instance").eq_missing(instance))
             assert got.height == 1, (table, instance, number)
             record = got.row(0, named=True)
-            assert {name: record[name] for name in values} == values
-            found += len(values)
-        assert found == 17427
+            if number == 0 and "disk" in table:
+                # Not measured yet: 0.00 in the capture and null in the table, but for the states of queues.
+                nulls = {name for name in values if not name.endswith(STATES)}
+                assert {values[name] for name in nulls} <= {0.0}
+                assert {record[name] for name in nulls} <= {None}
+                unmeasured += len(nulls)
+            else:
+                nulls = set()
+            assert {name: record[name] for name in values if name not in nulls} == {
+                name: value for name, value in values.items() if name not in nulls
+            }
+            found += len(values) - len(nulls)
+        assert found + unmeasured == 17427
         stored = sum(
             frame.filter(pl.col("time") == time).select(pl.selectors.float()).count().transpose().to_series().sum()
             for frame in frames.values()
         )
-        assert stored == 17427, "and nothing that the line does not have"
+        assert stored == found, "and nothing that the line does not have"
+        assert (unmeasured > 1000) == (number == 0)
     assert sum(frame.height for frame in frames.values()) == 3 * sum(rec.meta["objects"].values())
 
 
@@ -66,9 +79,11 @@ def test_facts_of_the_65_capture():
     assert (meta["samples"], meta["interval"], meta["columns"], meta["pcpus"]) == (3, 5.0, 17428, 2)
     assert meta["release"] == "6.5"
     assert set(meta["vms"]) == {"styx", "portunus", "hermes", "ananke", "ouranos", "poseidon"}
-    (note,) = rec.notes
-    assert (note.line, note.column) == (1, 17399)
-    assert "aperf/mperf" in note.message
+    header, first = rec.notes
+    assert (header.line, header.column) == (1, 17399)
+    assert "aperf/mperf" in header.message
+    assert first.line == 2
+    assert "no rates of disks" in first.message
     power = rec["pcpu_power_state"].select("pcpu", "pct_of_aperf_per_mperf").collect()
     assert power.rows() == [(0, 73.1), (1, 73.3), (0, 70.2), (1, 77.6), (0, 68.5), (1, 73.9)]
 

@@ -115,9 +115,9 @@ def test_summary_keeps_ports_apart_and_sorted() -> None:
     got = network.summary(network.ports(table)).collect()
     assert got.select("switch", "client", "kind", "mean_tx_mbits").rows() == [
         ("internal", "Management", "other", 0.0),
-        ("internal", "styx", "vm", 3.0),
-        ("vSwitch0", "vmnic0", "uplink", 2.0),
-        ("vSwitch0", "styx", "vm", 2.0),
+        ("internal", "styx", "vm", 3 * 1.048576),
+        ("vSwitch0", "vmnic0", "uplink", 2 * 1.048576),
+        ("vSwitch0", "styx", "vm", 2 * 1.048576),
     ]
 
 

@@ -106,6 +106,7 @@ def keeps_the_laws(of: Sheet, scenario: Scenario) -> None:
     times_add_up(of)
     groups_are_their_worlds(of)
     pcpus_are_their_worlds(of)
+    disks_are_not_measured_at_first(of)
     commands_add_up(of)
     latencies_add_up(of)
     queues_hold_what_littles_law_says(of)
@@ -158,8 +159,46 @@ def pcpus_are_their_worlds(of: Sheet) -> None:
         busy = [name for name in of["Vcpu"] if not re.search(r":idle\d+$", name)]
         # a world of 3.5 that stands for several of its VM ran no more than all the time, they did
         full = any((of["Vcpu"][name]["% Run"] > 100.0 - CELL).any() for name in busy)
-        if time and not (full and time == "% Run"):
-            near(of.total("Vcpu", time, busy), total, (len(busy) + count) * CELL, time)
+        worlds = of.total("Vcpu", time, busy) if time else total
+        if time == "% Used" and any("% Core Util Time" in row for row in pcpus.values()):
+            near(worlds, used_as_worlds_are_charged(pcpus), (len(busy) + 5 * count) * CELL, time)
+        elif time == "% Used":
+            # How long both threads of a core ran is not printed: at most a quarter more than what PCPUs are charged.
+            assert (total - (len(busy) + count) * CELL <= worlds).all()
+            assert (worlds <= 1.25 * total + (len(busy) + 2 * count) * CELL).all()
+        elif time and not full:
+            near(worlds, total, (len(busy) + count) * CELL, time)
+
+
+def used_as_worlds_are_charged(pcpus: dict[str, dict[str, Numbers]]) -> Numbers:
+    """Used time of PCPUs had they been charged 62.5 % while the sibling runs, and not half: with two threads a core."""
+    total: Numbers = np.zeros(1)
+    for name, row in pcpus.items():
+        if name == "_Total":
+            continue
+        util, core = row["% Util Time"], row["% Core Util Time"]
+        both = np.maximum(0.0, util + pcpus[str(int(name) ^ 1)]["% Util Time"] - core)
+        charged = util - 0.5 * both
+        worlds = util - 0.375 * both
+        total = total + row["% Processor Time"] * np.where(charged > CELL, worlds / np.maximum(CELL, charged), 1.0)
+    return total
+
+
+def disks_are_not_measured_at_first(of: Sheet) -> None:
+    states = (
+        "Adapter Q Depth",
+        "Device Q Depth",
+        "World Q Depth",
+        "Active Commands",
+        "Queued Commands",
+        "% Used",
+        "Load",
+    )
+    for name, instances in of.cells.items():
+        if name.startswith(("Physical Disk", "Virtual Disk")):
+            for instance, row in instances.items():
+                measured = {counter: values[0] for counter, values in row.items() if counter not in states}
+                assert not any(measured.values()), (name, instance, measured)
 
 
 def commands_add_up(of: Sheet) -> None:
@@ -205,7 +244,8 @@ def queues_hold_what_littles_law_says(of: Sheet) -> None:
             for counter, part in (("Active Commands", "Driver"), ("Queued Commands", "Queue")):
                 each = row[f"Average {part} MilliSec/Command"]
                 slack = WHOLE + (rate + each) * CELL / 1000.0
-                near(row[counter], rate * each / 1000.0, slack, (name, instance, counter))
+                # The first sample has the queues' states and no rates.
+                near(row[counter][1:], (rate * each / 1000.0)[1:], slack[1:], (name, instance, counter))
             assert (row["Active Commands"] <= row["Device Q Depth"] + WHOLE).all(), instance
 
 
@@ -234,7 +274,7 @@ def uplinks_are_their_ports(of: Sheet) -> None:
         for name in uplinks:
             if "Link Speed (Mb/s)" in ports[name]:
                 speed = ports[name]["Link Speed (Mb/s)"]
-                assert (ports[name]["MBits Transmitted/sec"] <= speed + WHOLE + CELL).all(), name
+                assert (ports[name]["MBits Transmitted/sec"] * 1.048576 <= speed + WHOLE + CELL).all(), name
 
 
 def watts_follow_the_processors(of: Sheet, scenario: Scenario) -> None:

@@ -76,6 +76,10 @@ def test_two_busy_threads_do_what_a_core_and_a_quarter_do() -> None:
     assert alone.now.nodes.threading[0] == 1.0
     # each of two busy threads loses a part of what it would do alone; 8 vCPUs run nearly all the time
     assert 0.625 < full.now.nodes.threading[0] < 0.75
+    # esxtop charges the two of a core half each while both run: together what the core was busy, never more than 100 %
+    pcpus = full.now.pcpus
+    assert (pcpus.used / pcpus.clock).reshape(-1, 2).sum(axis=1) == pytest.approx(pcpus.core_util[::2])
+    assert pcpus.util.reshape(-1, 2).sum(axis=1)[:4].min() > 130.0
 
 
 def test_an_overcommitted_node_makes_vcpus_ready_not_limited() -> None:

@@ -24,6 +24,7 @@ UNITS: dict[str, str] = {
     "us": "microseconds",
     "MB": "2**20 bytes",
     "MB/s": "2**20 bytes a second",
+    "Mibit/s": "2**20 bits a second",
     "Mbit/s": "10**6 bits a second",
     "bytes": "bytes",
     "bytes/s": "bytes a second",
@@ -40,7 +41,13 @@ UNITS: dict[str, str] = {
     "text": "words",
     "unknown": "documented nowhere we know of",
 }
-"""Every unit of the catalogue, and what it means. Network megabits are decimal, memory and storage megabytes binary."""
+"""Every unit of the catalogue, and what it means.
+
+esxtop's megabits are binary, as a capture of ESXi 6.5 shows: packets x mean size x 8 lies within the rounding of all
+49 cells with 2**20 bits, and of 43 with 10**6. Link speeds are names of links, 10**6 bits. The memory of that capture
+fits 2**20 bytes (see `Kernel MinFree MBytes`). That the megabytes of disks are binary too is general knowledge: no
+counter of that capture has the same bytes in another unit.
+"""
 
 OVER_TIME = ("mean", "weighted mean", "sum", "max", "last")
 """How the samples of one instance become one number."""

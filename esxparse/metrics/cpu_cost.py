@@ -5,7 +5,8 @@
 Two measures of "use" exist and are never mixed; the first word of every result says which it rests on:
 
 used  `% Processor Time` of `Physical Cpu(_Total)`, PCPU USED(%): work at the nominal frequency. Turbo raises it, and
-      two busy hyper-threads count half each, so the sum over PCPUs is in percent of *cores*. The talk's formula.
+      two busy hyper-threads count half each in every release known, so the sum over PCPUs is in percent of *cores*.
+      The talk's formula. (%USED of worlds counts them 62.5 % each and adds up to more: `esxparse.counters.threads`.)
 util  `% Util Time`, PCPU UTIL(%): time not halted, whatever the frequency. The sum over PCPUs is in percent of
       *PCPUs*, which are hyper-threads where there are any; MHz of it are time x nominal frequency, not cycles.
 
@@ -117,7 +118,8 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     used_mhz_per_iops           MHz / IOPS
     used_cycles_per_io          MHz x 10**6 / IOPS
     used_cycles_per_byte        MHz x 10**6 / (bytes per second)
-    used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS
+    used_pct_of_core_per_1k_iops   pct x cpus / (iops / 1000): percent of one core (PCPU) for 1,000 IOPS; a core both of
+                            whose threads are busy is 100 % at nominal frequency
     used_above_idle_...         all six with pct - idle pct in the place of pct: what the load adds
     used_cost_gap               str  why a cost is null, in words; null where the costs are there
 

@@ -1,8 +1,10 @@
 """Physical CPUs: how much work they did (used) and how long they were busy (util).
 
 The two are different measures and are never mixed here. *Util* is the share of time a PCPU was not halted, 0 to 100.
-*Used* is work in units of the nominal frequency: turbo lifts it above 100, a low P-state or a busy hyper-thread sibling
-pulls it down. The `_Total` row is already the mean over the PCPUs, not their sum.
+*Used* is work in units of the nominal frequency: turbo lifts it above 100, a low P-state pulls it down, and while both
+hyper-threads of a core are busy each counts half (`esxparse.counters.threads`, with the evidence). So a full host at
+its nominal frequency is 50 % used with hyper-threads, and 100 % without. The `_Total` row is already the mean over the
+PCPUs, not their sum.
 
 Source: vSphere Monitoring and Performance guide, CPU panel ("PCPU USED(%) can be greater than 100 %"); VMware KB
 431027.
@@ -32,7 +34,7 @@ def pcpu(physical_cpu: pl.LazyFrame) -> pl.LazyFrame:
 
     time
     pcpu           i64  number of the PCPU (a hyper-thread where there are any), null on the `_Total` row
-    used_pct       PCPU USED(%), % of one PCPU at nominal frequency, may pass 100
+    used_pct       PCPU USED(%), % of one core at nominal frequency, may pass 100
     util_pct       PCPU UTIL(%), % of time not halted
     core_util_pct  CORE UTIL(%), % of time any thread of the core was not halted; the same on both threads of a core
 

@@ -132,7 +132,7 @@ def against_line(ports: pl.LazyFrame, mtu: int = 1500, tcp_option_bytes: int = 0
     tx_data_mbit_per_s, rx_...               traffic without the Ethernet, IP and TCP headers of the host's packets
     tx_of_available_pct, rx_...              data / available x 100
 
-    esxtop's Mbits are of frames with the Ethernet header and without preamble, checksum and gap, whose headers it has
+    What esxtop counts are frames with the Ethernet header and without preamble, checksum and gap, whose headers it has
     seen once for each of the host's packets (assumptions, general knowledge). Pure acknowledgements carry nothing; in
     a direction of mixed traffic the share is a little too high for data and too low for the line.
 

@@ -6,18 +6,21 @@ as counting packets, and peaks are looked for only where enough packets passed.
     dropped % = dropped / (passed + dropped) x 100      so     dropped/s = passed/s x pct / (100 - pct)
 
 `PKTTX/s` and `PKTRX/s` count the packets that passed (general knowledge, as is the formula; vCenter's packet totals do
-not hold the dropped ones either). Mbits are 10**6 bits (general knowledge).
+not hold the dropped ones either).
+
+esxtop prints megabits of 2**20 bits (`esxparse.counters`, unit Mibit/s). `ports` is where they become megabits of
+10**6: every metric, chart and page that speaks of Mbit/s takes them from there, never from the counter.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from . import units
 from ._columns import column, names, renamed, weighted_mean
 
+_MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
 _TRAFFIC = {
-    "tx_mbits": "mbits_transmitted_per_sec",
-    "rx_mbits": "mbits_received_per_sec",
     "tx_packets": "packets_transmitted_per_sec",
     "rx_packets": "packets_received_per_sec",
     "drop_tx_pct": "pct_outbound_packets_dropped",
@@ -61,7 +64,8 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
 
     time, switch, port_id, client
     kind                              "uplink", "vm", "vmkernel" or "other" (see `kind`, the function)
-    tx_mbits, rx_mbits                Mbit/s of 10**6 bits, seen from the port's client: tx leaves the VM or the host
+    tx_mbits, rx_mbits                Mbit/s of 10**6 bits (esxtop's number x 1.048576), seen from the port's client: tx
+                                      leaves the VM or the host
     tx_packets, rx_packets            packets per second that passed
     drop_tx_pct, drop_rx_pct          % of packets dropped
     tx_dropped_per_s, rx_dropped_per_s   packets dropped per second: passed x pct / (100 - pct), null at 100 %
@@ -82,6 +86,10 @@ def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
         "port_id",
         "client",
         kind(),
+        *(
+            units.convert(column(there, counter), "mibit_per_s", "mbit_per_s").alias(metric)
+            for metric, counter in _MEGABITS.items()
+        ),
         *renamed(there, _TRAFFIC),
         *(
             _dropped(column(there, _TRAFFIC[f"{way}_packets"]), column(there, _TRAFFIC[f"drop_{way}_pct"])).alias(
@@ -158,7 +166,8 @@ def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
     switch, port_id, client
     link_mbits                        Mbit/s of 10**6 bits, the highest of the capture: a link that is down has 0
 
-    Source: the counter `Link Speed (Mb/s)` of Network Port; that 0 is a link that is down is general knowledge.
+    Source: the counter `Link Speed (Mb/s)` of Network Port, the name of the link's class and so 10**6 bits as it stands
+    (a port of Fast Ethernet shows 100); that 0 is a link that is down is general knowledge.
 
     >>> table = pl.LazyFrame({
     ...     "switch": ["vSwitch0"] * 3, "port_id": [2, 4, 9], "world_id": [None, None, 444768],

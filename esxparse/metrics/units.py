@@ -5,6 +5,7 @@ The end of a column's name is its unit. Megabytes come in two sizes, here never 
     mb, mb_per_s       10**6 bytes (disks, networks, Iometer 1.1, fio's MB)
     mib, mib_per_s     2**20 bytes (memory, esxtop's MBytes, fio's MiB): 4.9 % more
     mbit, mbit_per_s   10**6 bits, an eighth of a MB
+    mibit, mibit_per_s 2**20 bits (esxtop's MBits)
     mhz, ghz           10**6 and 10**9 cycles per second
 
 A name that says neither, such as `mbps`, is refused. Tables of esxtop that were named before this rule call 2**20 bytes
@@ -48,6 +49,7 @@ _SIZES: Final = {
     "kbit": 1e3 / 8,
     "mbit": 1e6 / 8,
     "gbit": 1e9 / 8,
+    "mibit": 2.0**20 / 8,
 }
 UNITS: Final[dict[str, Unit]] = {
     **{name: Unit("data", factor) for name, factor in _SIZES.items()},
@@ -68,7 +70,7 @@ _UNCLEAR: Final = {
     "kbps": "kb_per_s (10**3 bytes), kib_per_s (2**10 bytes) or kbit_per_s",
     "gbps": "gbit_per_s or gb_per_s",
     "mbytes": "mb (10**6 bytes) or mib (2**20 bytes)",
-    "mbits": "mbit or mbit_per_s",
+    "mbits": "mbit (10**6 bits) or mibit (2**20 bits), or either with _per_s",
 }
 
 

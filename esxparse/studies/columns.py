@@ -199,7 +199,7 @@ def _cost(prefix: str, of_one: str, words: str, needs: str) -> dict[str, Column]
 
 
 COSTS: Final[dict[str, Column]] = {
-    **_cost("used", "core", "by used (frequency- and HT-aware)", "esxtop"),
+    **_cost("used", "core", "by used (frequency-aware; two busy hyper-threads count half each)", "esxtop"),
     **_cost("util", "pcpu", "by util (time)", "esxtop"),
     "idle_used_pct": Column("idle", "PCPU USED of the host without load", "metrics.host_cpu.pcpu"),
     "idle_util_pct": Column("idle", "PCPU UTIL of the host without load", "metrics.host_cpu.pcpu"),

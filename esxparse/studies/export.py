@@ -268,7 +268,7 @@ def _source_notes(study: Study, frame: pl.DataFrame) -> list[str]:
         notes.append("Ratio: mean / mean of the baseline; interval by Fieller's theorem unless said otherwise, 95 %.")
     if any(name.startswith("used_") for name in frame.columns):
         notes.append(
-            "Used: work at nominal frequency, hyper-threads counted as they share a core. Util: time not halted."
+            "Used: work at nominal frequency, in cores: two busy hyper-threads count half each. Util: time not halted."
         )
     warnings = [str(note) for note in study.notes if note.severity == "warning"]
     notes += [f"{_DASH}: no value. {warning}" for warning in warnings[:_NOTES_SHOWN]]

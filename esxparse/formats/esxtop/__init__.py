@@ -18,8 +18,10 @@ One per esxtop object, named by its snake_case (`Group Cpu` is `group_cpu`), and
         physical_cpu, pcpu_power_state   pcpu i64 (null for _Total)
         power                       p_state i64 (null in the host's own row)
         numa_node                   node i64
-    ...         f64                 one column per counter, named by `esxparse.counters.naming`; null where that
-                                    instance does not have the counter, or its cell holds no number
+    ...         f64                 one column per counter, named by `esxparse.counters.naming`, in the unit the
+                                    capture has (`esxparse.counters`); null where that instance does not have the
+                                    counter, its cell holds no number, or it was not measured: the first sample of a
+                                    capture has no rates of disks (`esxparse.formats.esxtop.first_sample`)
     ..._text    str                 beside a counter some of whose cells hold text: that text
 
 Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.esxtop.release`.
@@ -39,6 +41,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.esxtop.first_sample import notes as first_notes
 from esxparse.formats.esxtop.line_notes import no_rows
 from esxparse.formats.source import problem, read_up_to
 from esxparse.formats.unpack import unpacked
@@ -175,7 +178,7 @@ def _windowed(samples: rows.Samples, window: Window) -> rows.Samples:
         whole = Window(samples.times.min(), samples.times.max())  # type: ignore[arg-type]
         msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
         raise EsxparseError(msg)
-    return rows.Samples(samples.keep[kept], samples.times[kept], samples.lines[kept])
+    return replace(samples, keep=samples.keep[kept], times=samples.times[kept], lines=samples.lines[kept])
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,9 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
     again, other, offset = _headers_again(bytes_read, line)
-    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other)
+    expected = rows.Expected(
+        len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other, parsed.continued
+    )
     following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
     return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
 
@@ -385,7 +390,7 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: res
     return _Judged(
         segment=found,
         samples=samples,
-        holes=tables.gaps(laid_out, odd_cells),
+        holes=tables.gaps(laid_out, odd_cells, samples),
         parts=parts,
-        notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),
+        notes=(*notes, *row_notes, *first_notes(laid_out, samples), *odd.notes(odd_cells, parsed, samples)),
     )

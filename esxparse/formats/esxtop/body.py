@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
 from esxparse.formats.esxtop.header import MARK
 from esxparse.formats.esxtop.scan import count_lines, scan
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.layout import Layout
 
     Integers = NDArray[np.int64]
-    _Taken = tuple[int, int, int, int, int]
+    _Taken = tuple[int, int, int, int, int, bool]
 
 PIECE = 2 << 20
 """Bytes read at a time."""
@@ -88,6 +89,8 @@ class Body:
     """Line and number of cells of each line too short to be a row."""
     headers: dict[int, bytes]
     """Rows in which a header stands again, whole."""
+    without_rates: frozenset[int]
+    """Rows after a header in which no disk has a rate above 0."""
     lines: int
     last_byte: bytes
     """Last byte that was read."""
@@ -108,6 +111,7 @@ class _Piece:
     blank_end: list[bool]
     odd: list[tuple[int, int, bytes]]
     headers: dict[int, bytes]
+    without_rates: list[int]
     last_byte: bytes = b""
 
     def is_row(self, least: int) -> NDArray[np.bool_]:
@@ -134,6 +138,8 @@ class _Reader:
         self.layout = layout
         # A line needs a comma between any two cells; lines with less could ask for far more memory than they bring.
         self.least = len(layout.table)
+        self.rates = rate_cells(layout)
+        self.after_header = True
         self.line = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
@@ -191,7 +197,10 @@ class _Reader:
         return first + first_row * step, step, self.blocks[block].numbers
 
     def take(self, buffer: bytearray) -> _Taken | None:
-        """Fills `buffer` with the next piece: length, position, first line, block and row there; None at the end."""
+        """Fills `buffer` with the next piece; None at the end.
+
+        Gives length, position, first line, block and row there, and whether the line before it is a header.
+        """
         with self.lock:
             if self.ended and not self.rest:
                 return None
@@ -202,7 +211,15 @@ class _Reader:
             block, row = self._room_for(rows, length)
             self.position += length
             self.line += lines
-            return length, self.position - length, self.line - lines, block, row
+            after_header, self.after_header = self.after_header, self._ends_with_header(buffer, length)
+            return length, self.position - length, self.line - lines, block, row, after_header
+
+    def _ends_with_header(self, buffer: bytearray, length: int) -> bool:
+        """Whether the last line that is not blank is a header; what it was before where all of them are."""
+        while length and buffer[length - 1] in b"\r\n":
+            length -= 1
+        line = buffer.rfind(b"\n", 0, length) + 1
+        return buffer.find(MARK, line, min(line + _STAMP, length)) >= 0 if length else self.after_header
 
     def scan(self) -> list[_Piece]:
         """Takes and scans pieces until there are none left."""
@@ -214,14 +231,14 @@ class _Reader:
         spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while taken is not None:
-            length, position, first_line, block, first_row = taken
+            length, position, first_line, block, first_row, after_header = taken
             first, step, out = self._out(block, first_row, spare)
             with memoryview(buffer)[:length] as data:
                 lines_raw, odd_raw = scan(data, first, step, out, self.least, True)
             lines = np.frombuffer(lines_raw, dtype=np.int64).reshape(-1, 3)
             odd = np.frombuffer(odd_raw, dtype=np.int64).reshape(-1, 4)
             last_byte = bytes(buffer[length - 1 : length])
-            piece = _Piece(position, first_line, block, first_row, lines, [], [], [], {}, last_byte)
+            piece = _Piece(position, first_line, block, first_row, lines, [], [], [], {}, [], last_byte)
             rows = lines[piece.is_row(self.least)].tolist()
             piece.stamps = [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in rows]
             piece.blank_end = [buffer[end - 1 : end] == b"," for _, end, _ in rows]
@@ -233,6 +250,10 @@ class _Reader:
                 if cells - piece.blank_end[row] > len(self.layout.table) + 1 and buffer.find(MARK, start, end) >= 0:
                     marked.add(row)
             piece.headers = {row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked}
+            follow = {row + 1 for row in marked} | ({0} if after_header else set())
+            piece.without_rates = [
+                row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), self.rates)
+            ]
             pieces.append(piece)
             taken = self.take(buffer)
         return pieces
@@ -244,6 +265,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     odd: list[tuple[int, int, bytes]] = []
     short: list[tuple[int, int]] = []
     headers: dict[int, bytes] = {}
+    without_rates: set[int] = set()
     before = 0
     for piece in pieces:
         is_row = piece.is_row(reader.least)
@@ -257,6 +279,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         odd += [(before + place, cell, text) for place, cell, text in piece.odd]
         short += [(piece.first_line + place, int(piece.lines[place, 2])) for place in np.flatnonzero(~is_row).tolist()]
         headers |= {before + place: text for place, text in piece.headers.items()}
+        without_rates |= {before + place for place in piece.without_rates}
         before += rows
     empty = [np.zeros(0, dtype=np.int64)]
     return Body(
@@ -272,6 +295,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         odd=odd,
         short=short,
         headers=headers,
+        without_rates=frozenset(without_rates),
         lines=reader.line,
         last_byte=pieces[-1].last_byte if pieces else b"",
     )

@@ -19,6 +19,9 @@ MARK = b"(PDH-CSV"
 
 A_MPERF = "% of aperf/mperf"
 
+CONTINUED = ", continued"
+"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
+
 _MOST_BIAS = 24 * 60
 
 _STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d{1,9})\)"?')
@@ -45,6 +48,8 @@ class Header:
     bias: int
     """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
     notes: tuple[Note, ...]
+    continued: bool = False
+    """Whether the first sample was measured, as the header of a slice says that begins with disks at rest."""
 
     def path(self, place: int) -> str:
         """Name of a cell, without the host."""
@@ -201,11 +206,19 @@ def parse(line: bytes, number: int) -> Header:
     if _take_back_doubled_quotes(cells):
         notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
     notes += _notes(cells, number)
-    bias = int(stamp["bias"])
+    bias, zone = int(stamp["bias"]), stamp["zone"].removesuffix(CONTINUED)
     if abs(bias) > _MOST_BIAS:
         msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"
         raise DamagedError(msg)
     if bias:
-        message = f"times are local, zone {stamp['zone']}, bias {bias} minutes: UTC = local + bias"
+        message = f"times are local, zone {zone}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    return Header(tuple(cells.hosts), cells.owners, cells.counters, cells.trailing_comma, bias, tuple(notes))
+    return Header(
+        tuple(cells.hosts),
+        cells.owners,
+        cells.counters,
+        cells.trailing_comma,
+        bias,
+        tuple(notes),
+        zone != stamp["zone"],
+    )

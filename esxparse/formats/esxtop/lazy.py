@@ -18,6 +18,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from esxparse.formats.esxtop import body
+from esxparse.formats.esxtop.first_sample import not_measured
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.tables import text_columns
 
@@ -204,6 +205,7 @@ class Table:
             .select(wanted.keys or ["time"])
         )
         columns = []
+        unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
         for number, column in enumerate(wanted.counters.tolist()):
             for cell, row, lane in self._cells(column, samples, wanted):
                 if cell.flag is not None:
@@ -211,8 +213,11 @@ class Table:
                 elif cell.kind == "cut":
                     # The row is read with a line end of its own here, and a half number would look whole.
                     numbers[number, row, lane] = np.nan
+            first = len(unmeasured) > 0 and column in self.holes.rates
+            if first:
+                numbers[number, unmeasured] = not_measured(numbers[number, unmeasured])
             series = pl.Series(self.shape.columns[column], numbers[number].ravel(order="K"))
-            holes = column in self.holes.lanes or column in self.holes.cells
+            holes = first or column in self.holes.lanes or column in self.holes.cells
             columns.append(series.fill_nan(None) if holes else series)
         for column, name in wanted.texts.items():
             texts: list[str | None] = [None] * (len(samples) * len(wanted.lanes))

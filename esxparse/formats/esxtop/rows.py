@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.formats.esxtop import line_notes, times
+from esxparse.formats.esxtop import first_sample, line_notes, times
 from esxparse.formats.esxtop.line_notes import Met
 from esxparse.recording import Note
 
@@ -41,6 +41,8 @@ class Samples:
     """Their lines in the file, from 1."""
     day_first: str | None = None
     """A time stamp that shows the day to stand before the month in this file."""
+    unmeasured: frozenset[int] = frozenset()
+    """Rows of the body whose disks esxtop had not measured yet."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Expected:
     """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
     other: int | None = None
     """Row in which a header with other columns stands: another capture begins there."""
+    continued: bool = False
+    """Whether the header says that its first sample was measured, as that of a slice may."""
 
 
 def _met(lines: Integers) -> Met:
@@ -172,4 +176,5 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
         notes.append(line_notes.timeless(met))
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
     lines = body.line[keep] + expected.first_line
-    return Samples(keep, clock, lines, day_first), notes + _time_notes(clock, lines, again, expected.bias)
+    unmeasured = first_sample.unmeasured_rows(body, expected)
+    return Samples(keep, clock, lines, day_first, unmeasured), notes + _time_notes(clock, lines, again, expected.bias)

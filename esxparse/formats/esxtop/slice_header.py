@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-_FIRST_CELL = re.compile(r'"?(\(PDH-CSV [^)]*\) ?\(.*?\)\(-?\d{1,9}\))')
+_FIRST_CELL = re.compile(r'"?(?P<zone>\(PDH-CSV [^)]*\) ?\(.*?)(?P<bias>\)\(-?\d{1,9}\))')
 
 
 def _text(line: bytes) -> str:
@@ -43,12 +43,19 @@ def _hosts(text: str, parsed: Header) -> list[str]:
     return hosts
 
 
-def header_line(line: bytes, parsed: Header, kept: Integers) -> bytes:
-    """The header of the slice, without a line end, from that of the capture and the places that are kept."""
+def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool = False) -> bytes:
+    """The header of the slice, without a line end, from that of the capture and the places that are kept.
+
+    It may say that its first sample goes on from one before it, see `header.CONTINUED`.
+    """
     text = _text(line)
     first = _FIRST_CELL.match(text)
+    stamp = text
+    if first:
+        zone = first["zone"].removesuffix(header.CONTINUED)
+        stamp = zone + (header.CONTINUED if continued else "") + first["bias"]
     hosts = _hosts(text, parsed)
-    cells = [first[1] if first else text, *(rf"\\{hosts[place]}\{parsed.path(place)}" for place in kept.tolist())]
+    cells = [stamp, *(rf"\\{hosts[place]}\{parsed.path(place)}" for place in kept.tolist())]
     return ('"' + '","'.join(cells) + '"').encode()
 
 

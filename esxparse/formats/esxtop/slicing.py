@@ -6,7 +6,7 @@ reader leaves out of a capture is left out here by the same rules, and broken ce
 saved without quotes) are written as esxtop writes all others, so that whatever reads captures reads the slice.
 
 `selection` chooses the columns; `slice_header` names them, `slice_input` gives the lines, `slice_rows` and
-`slice_cells` what is kept of each, `slice_output` takes it.
+`slice_cells` what is kept of each, `slice_first` the header before it, `slice_output` takes it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import header, instances, layout, resaved
 from esxparse.formats.esxtop.selection import Selection, select
+from esxparse.formats.esxtop.slice_first import Headers
 from esxparse.formats.esxtop.slice_header import header_line, misread
 from esxparse.formats.esxtop.slice_input import Lines, cut_short, opened, size
 from esxparse.formats.esxtop.slice_output import destination
@@ -48,14 +49,16 @@ class Sliced:
     """What was odd in the capture, and what was done about it; lines and columns are those of the capture."""
 
 
-def _copy(source: Lines, rows: Rows, out: BinaryIO, progress: Progress | None) -> None:
-    """Writes the kept part of each line."""
+def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: Progress | None) -> None:
+    """Writes the kept part of each line, and the headers before them."""
     total, shown = size(source.file), 0
+    first = not headers.parsed.continued
     while line := source.line():
         text = line.removesuffix(b"\n").removesuffix(b"\r")
         if rows.is_header(text):
             if text == source.header:
                 rows.pass_over_header()
+                first = True
                 continue
             left = 1
             while source.line():
@@ -64,7 +67,9 @@ def _copy(source: Lines, rows: Rows, out: BinaryIO, progress: Progress | None) -
             return
         taken = rows.take(text, at_the_end=not line.endswith(b"\n"))
         if taken is not None:
+            out.write(headers.before(text, rows.line, first=first))
             out.write(taken)
+        first = first and not text
         if progress and source.done - shown >= _STEP:
             shown = source.done
             progress(shown, max(total, shown), f"{rows.samples:,} samples")
@@ -89,13 +94,13 @@ def _slice(source: Lines, output: Capture, where: str, wanted: _Wanted, progress
     kept, notes = select(laid_out, parts, wanted.selection)
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
+    headers = Headers(source.header, parsed, laid_out, kept)
     rows = Rows(parsed, kept, wanted.window, source.number)
     with destination(output, source.file, where) as out:
-        out.write(line + b"\n")
-        _copy(source, rows, out, progress)
+        _copy(source, headers, rows, out, progress)
         if not rows.samples:
             raise rows.nothing()
-    return Sliced(len(kept) + 1, rows.samples, (*notes, *rows.all_notes(), *cut_short(source.file)))
+    return Sliced(len(kept) + 1, rows.samples, (*notes, *headers.notes, *rows.all_notes(), *cut_short(source.file)))
 
 
 def slice_capture(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns, unmeasured_samples
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -44,10 +46,14 @@ class Gaps:
     """Column to the instances that do not have that counter."""
     cells: Mapping[int, Sequence[tuple[OddCell, int]]]
     """Column to its odd cells, each with its instance."""
+    unmeasured: NDArray[np.int64]
+    """Samples in which a 0 in `rates` was not measured."""
+    rates: frozenset[int]
+    """Columns that have no numbers there; none where there is no such sample."""
 
 
-def gaps(layout: Layout, odd: Sequence[OddCell]) -> list[Gaps]:
-    """Where each table has no numbers: counters that an instance lacks, and odd cells."""
+def gaps(layout: Layout, odd: Sequence[OddCell], samples: Samples) -> list[Gaps]:
+    """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
     lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
     counts = np.bincount(layout.table, minlength=len(layout.tables))
     for place, shape in enumerate(layout.tables):
@@ -62,7 +68,12 @@ def gaps(layout: Layout, odd: Sequence[OddCell]) -> list[Gaps]:
     for cell in odd:
         column = int(layout.column[cell.place])
         cells[int(layout.table[cell.place])][column].append((cell, int(layout.lane[cell.place])))
-    return [Gaps(dict(table_lanes), dict(table_cells)) for table_lanes, table_cells in zip(lanes, cells, strict=True)]
+    unmeasured = unmeasured_samples(samples)
+    rates = [unmeasured_columns(shape) if len(unmeasured) else frozenset() for shape in layout.tables]
+    return [
+        Gaps(dict(table_lanes), dict(table_cells), unmeasured, table_rates)
+        for table_lanes, table_cells, table_rates in zip(lanes, cells, rates, strict=True)
+    ]
 
 
 def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Series:
@@ -79,6 +90,10 @@ def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Ser
             stretch[part.rows[place], lane] = cell.flag
     if column in holes.lanes:
         stretch[:, holes.lanes[column]] = np.nan
+    if column in holes.rates:
+        mine = holes.unmeasured - part.first_sample
+        first = part.rows[mine[(mine >= 0) & (mine < len(part.rows))]]
+        stretch[first] = not_measured(stretch[first])
     used = stretch[: len(part.rows)] if part.leading else stretch[part.rows]
     return pl.Series(shape.columns[column], used.ravel())
 
@@ -114,7 +129,7 @@ def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame)
         columns.append(_numbers(part, shape, column, holes))
         if column in text_names:
             columns.append(_texts(part, text_names[column], len(shape.instances), holes.cells[column]))
-    with_holes = [shape.columns[column] for column in sorted({*holes.lanes, *holes.cells})]
+    with_holes = [shape.columns[column] for column in sorted({*holes.lanes, *holes.cells, *holes.rates})]
     table = keys.hstack(columns)
     return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index, Layout
     from esxparse.simulate.model.sample import Numbers, Snapshot
 
-__all__ = ["rows"]
+__all__ = ["at_first", "rows"]
 
 Table = dict[str, "Numbers | float"]
 
@@ -52,6 +52,7 @@ _COMMANDS, _DRIVER, _KERNEL, _QUEUE = (
         "Average Queue MilliSec/Command",
     )
 )
+_STATES = ("Adapter Q Depth", "Device Q Depth", "World Q Depth", "Active Commands", "Queued Commands", "% Used", "Load")
 _EVENTS = (
     "Failed Commands/sec",
     "Failed Reads/sec",
@@ -166,6 +167,15 @@ def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
         "Physical Disk NFS Volume": _volumes(volume, events[:, volumes]),
         "Virtual Disk": _virtual(now, at),
     }
+
+
+def at_first(tables: dict[str, Table]) -> dict[str, Table]:
+    """What the first sample of a capture has of them: states of queues alone, so that the rest is 0, shares and all.
+
+    Evidence: a capture of ESXi 6.5, whose depths of queues are there from the start. Its other states are 0 throughout:
+    that they are there too is assumed.
+    """
+    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
 
 
 def _traffic(*tables: Traffic) -> list[Numbers]:

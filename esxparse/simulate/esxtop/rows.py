@@ -30,7 +30,7 @@ __all__ = ["Places", "numbers", "places_of"]
 Tables = dict[str, dict[str, "Numbers | float"]]
 
 _NOTHING: dict[str, Numbers | float] = {}
-_MODULES = (cpu_rows, memory_rows, disk_rows, port_rows, vsan_rows)
+_MODULES = (cpu_rows, memory_rows, port_rows, vsan_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,8 @@ def _tables(places: Places, layout: Layout, now: Snapshot) -> Tables:
     tables: Tables = {}
     for module in _MODULES:
         tables.update(module.rows(now, layout))
+    disks = disk_rows.rows(now, layout)
+    tables.update(disks if now.second > 0.0 else disk_rows.at_first(disks))
     if places.regroup is not None and "Vcpu" in tables:
         tables["Vcpu"], tables["Group Cpu"] = regrouped(places.regroup, tables["Vcpu"], tables["Group Cpu"])
     return tables

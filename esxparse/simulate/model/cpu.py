@@ -2,8 +2,8 @@
 
 `schedule` says what each vCPU gets; here the worlds that serve it are added (`kernel`), run time is laid on PCPUs,
 clocks and hyper-threading turn run into used time, and VMkernel time is charged to those it served (system) and taken
-from those it interrupted (overlap). So the used time of all worlds is the used time of all PCPUs, and likewise run and
-util.
+from those it interrupted (overlap). So the run time of all worlds is the busy time of all PCPUs. Likewise used, but for
+hyper-threads: worlds and PCPUs are charged differently for them (`esxparse.counters.threads`).
 
 Slow clocks (power policies, caps) make the same work run longer. So does memory on another node: at worst
 `remote_part` of run time is waiting for it, which is memory latency, as is waiting for swapped pages.
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse.counters.threads import PCPU, WORLD
 from esxparse.simulate.model.interrupts import bound
 from esxparse.simulate.model.kernel import work_of, worlds_of
 from esxparse.simulate.model.once import OncePerLayout
 from esxparse.simulate.model.power import pcpu_power, slowdown
 from esxparse.simulate.model.sample import NodeTimes, PcpuTimes, WorldTimes
-from esxparse.simulate.model.schedule import HT_LOSS, Wants, fit_helpers, pcpu_shares, run_nodes
+from esxparse.simulate.model.schedule import Wants, fit_helpers, pcpu_shares, run_nodes
 from esxparse.simulate.model.sums import added
 
 if TYPE_CHECKING:
@@ -237,17 +238,16 @@ def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuT
     both = core[:, 0] * core[:, 1] if threads > 1 else np.zeros(len(core))
     core_busy = np.repeat(sum((core[:, number] for number in range(1, threads)), core[:, 0]) - both, threads)
     states = pcpu_power(host, busy, core_busy, (run / host.pcpus_per_node)[node])
-    shared = busy - HT_LOSS * np.repeat(both, threads)
-    used = shared * states.clock
+    shared, charged = (busy - (1.0 - part) * np.repeat(both, threads) for part in (WORLD, PCPU))
     some = np.maximum(_NOTHING, run)
     # where nothing runs, what would
     idle_speed = states.clock[:: host.pcpus_per_node]
-    node_used = added(used, node, nodes)
+    node_used = added(shared * states.clock, node, nodes)
     lost = added(busy, node, nodes) - added(shared, node, nodes)
     return (
         PcpuTimes(
             100.0 * busy,
-            100.0 * used,
+            100.0 * charged * states.clock,
             100.0 * core_busy,
             states.c_states,
             states.p_states,
@@ -255,7 +255,7 @@ def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuT
             states.clock,
         ),
         NodeTimes(
-            100.0 * node_used / host.pcpus_per_node,
+            100.0 * added(charged * states.clock, node, nodes) / host.pcpus_per_node,
             np.where(run > _NOTHING, node_used / some, idle_speed),
             1.0 - lost / some,
         ),

@@ -126,7 +126,7 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
         ports=ports,
         interrupts=interrupts,
         watts=watts,
-        group_watts=group_watts(layout, host, cpu.worlds, cpu.pcpus, watts),
+        group_watts=group_watts(layout, host, cpu.worlds, watts),
     )
 
 

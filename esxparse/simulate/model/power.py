@@ -96,11 +96,11 @@ def host_watts(host: Host, pcpus: PcpuTimes, mb_per_s: float) -> float:
     return host.idle_watts + host.core_watts * cores + _WATTS_PER_MB * mb_per_s
 
 
-def group_watts(layout: Layout, host: Host, worlds: WorldTimes, pcpus: PcpuTimes, watts: float) -> Numbers:
+def group_watts(layout: Layout, host: Host, worlds: WorldTimes, watts: float) -> Numbers:
     """Watts of each group of a VM: what the host draws above its floor, divided by used time. Other groups have 0."""
     used = added(worlds.used, layout.world_group, len(layout.groups))[layout.vm_group]
     shares = np.zeros(len(layout.groups))
-    shares[layout.vm_group] = (watts - host.idle_watts) / max(1.0, fsum(pcpus.used.tolist())) * used
+    shares[layout.vm_group] = (watts - host.idle_watts) / max(1.0, fsum(worlds.used.tolist())) * used
     return shares
 
 

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from esxparse.simulate.model.layout import Index
     from esxparse.simulate.model.sample import Numbers
 
-__all__ = ["HT_LOSS", "Turns", "Wants", "fit_helpers", "pcpu_shares", "run_nodes", "share_out"]
-
-HT_LOSS = 0.375
-"""What a thread loses while its sibling runs: two busy threads do 1.25 of one core's work (VMware KB 421543)."""
+__all__ = ["Turns", "Wants", "fit_helpers", "pcpu_shares", "run_nodes", "share_out"]
 
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
 _LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are no vCPUs take

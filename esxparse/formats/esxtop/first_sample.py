@@ -1,0 +1,108 @@
+"""The first sample of a capture, which has no disk rates.
+
+esxtop prints what happened since it looked before. At its first sample it has looked at the CPUs, the memory and the
+ports once already, and at no disk: every rate, latency and count of every adapter, path, device, partition, world and
+virtual disk is 0.00, and so are shares. That is no idle disk: it was not measured, and is null in the tables. Depths of
+queues, which are settings, are there from the start.
+
+A first sample is what follows a header at once, also one that stands again. It is told from an idle one by its peers:
+one rate of one disk that is not 0 shows that disks were measured, and then all zeros are kept. Later samples are not
+asked: a part of a capture whose disks do nothing has to open as it does within the whole. An idle interval that begins
+a file which somebody cut by hand cannot be told apart; a slice says that it goes on (`header.CONTINUED`).
+
+Source: a capture of ESXi 6.5 (no disk counter but depths of queues is above 0 in sample 1; shares of 1000 and 22,790
+deleted blocks are there from sample 2 on).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse.formats.esxtop.scan import scan
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from esxparse.formats.esxtop.body import Body
+    from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.esxtop.rows import Expected, Samples
+
+    Integers = NDArray[np.int64]
+
+_DISKS = ("Physical Disk", "Virtual Disk")
+_GAUGES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")
+"""How the names of counters end that tell a state and no interval."""
+_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")
+"""How the names of rates and latencies end."""
+
+
+def unmeasured_columns(shape: TableShape) -> frozenset[int]:
+    """Columns of a table that the first sample has no numbers in."""
+    if not shape.object.startswith(_DISKS):
+        return frozenset()
+    return frozenset(place for place, name in enumerate(shape.columns) if not name.endswith(_GAUGES))
+
+
+def rate_cells(layout: Layout) -> Integers:
+    """For each cell of a row, the time stamp's included, its place among the rates and latencies of disks, or -1."""
+    is_rate = np.zeros(len(layout.table), dtype=np.bool_)
+    for table, shape in enumerate(layout.tables):
+        if shape.object.startswith(_DISKS):
+            rates = np.array([name.endswith(_MEASURED) for name in shape.columns], dtype=np.bool_)
+            mine = layout.table == table
+            is_rate[mine] = rates[layout.column[mine]]
+    return np.concatenate([[-1], np.where(is_rate, np.cumsum(is_rate) - 1, -1)]).astype(np.int64)
+
+
+def has_rates(cells: Integers) -> bool:
+    """Whether any cell is a rate of a disk."""
+    return bool((cells >= 0).any())
+
+
+def all_zero(row: bytes, cells: Integers) -> bool:
+    """Whether a row (no line end) has rates of disks and none above 0; `cells` as `rate_cells` gives them."""
+    rates = np.full(int(cells.max(initial=-1)) + 1, np.nan)
+    if not len(rates):
+        return False
+    scan(row + b"\n", cells, np.zeros(len(cells), dtype=np.int64), rates, 0, False)
+    return not np.nan_to_num(rates).any()
+
+
+def unmeasured_rows(body: Body, expected: Expected) -> frozenset[int]:
+    """Rows of the body that follow a header at once, blank lines apart, and whose disks were not measured."""
+    blank = np.array([line for line, cells in body.short if not cells], dtype=np.int64)
+    headers = [(row, int(body.line[row])) for row in expected.again]
+    if not expected.continued:
+        headers.append((-1, -1))
+    found = set()
+    for row, line in headers:
+        if row + 1 in body.without_rates:
+            between = int(body.line[row + 1]) - line - 1
+            passed = np.count_nonzero((blank > line) & (blank < body.line[row + 1]))
+            if between == passed:
+                found.add(row + 1)
+    return frozenset(found)
+
+
+def unmeasured_samples(samples: Samples) -> Integers:
+    """Places, among the samples, of those whose disks were not measured."""
+    return np.flatnonzero(np.isin(samples.keep, np.array(sorted(samples.unmeasured), dtype=np.int64)))
+
+
+def not_measured(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers of such samples: NaN for what was not measured."""
+    return np.where(numbers == 0.0, np.nan, numbers)
+
+
+def notes(layout: Layout, samples: Samples) -> list[Note]:
+    """The note on samples whose disks were not measured."""
+    at = unmeasured_samples(samples)
+    if not len(at):
+        return []
+    tables = ", ".join(shape.name for shape in layout.tables if unmeasured_columns(shape))
+    which = "the first sample has" if len(at) == 1 else f"{len(at)} samples, each the first after a header, have"
+    message = f"{which} no rates of disks (esxtop prints 0.00 before it has measured them): null in {tables}"
+    return [Note(message, line=int(samples.lines[at[0]]), column=1)]
