@@ -69,8 +69,8 @@ def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
     if source.path is not None:
         yield source.path.absolute()
         return
-    with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
-        copy = Path(folder, "capture")
+    with Scratch() as folder:
+        copy = folder / "capture"
         with source.open() as stream, copy.open("wb") as file:
             shutil.copyfileobj(stream, file, _BLOCK)
             cut = problem(stream) or source.problem
