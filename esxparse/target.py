@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
     Input = str | os.PathLike[str] | os.stat_result
 
-__all__ = ["Target", "refuse_inputs", "target"]
+__all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
+
+PAGE_MARK = b'<meta name="generator" content="esxparse">'
+"""What every page that esxparse writes has near its beginning."""
 
 _STREAMS = frozenset(map(Path, ("/dev", "/dev/fd", "/proc/self/fd")))
 """Where the files stand that a process has open already."""

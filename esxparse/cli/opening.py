@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S
 
@@ -41,5 +41,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def given(options: argparse.Namespace) -> Options:
     """What was given, as `esxparse.open` takes it; every option is checked where it is used."""
-    said: Any = {name: value for name in NAMES if (value := getattr(options, name)) is not None}
-    return said
+    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name)) is not None}
+    return cast("Options", said)

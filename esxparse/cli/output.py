@@ -43,6 +43,6 @@ class Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def add_force(parser: argparse.ArgumentParser) -> None:
+def add_force(parser: argparse._ActionsContainer) -> None:
     """Adds the option that lets a command replace what is there."""
     parser.add_argument("--force", action="store_true", help="replace an output that is there; never an input")

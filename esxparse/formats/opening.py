@@ -105,7 +105,8 @@ def period(given: str | timedelta | None, name: str) -> timedelta | None:
         try:
             length = timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]]) if match else None
         except OverflowError:
-            length = None
+            msg = f"{name} {given!r} is longer than any recording: write a length as 30s, 5m or 1h"
+            raise EsxparseError(msg) from None
     if not isinstance(length, timedelta) or length <= timedelta(0):
         msg = f"{name} {given!r} is no length of time: write it as 30s, 5m or 1h"
         raise EsxparseError(msg)
@@ -127,13 +128,11 @@ def _number(given: str | int | None, name: str) -> int | None:
         return None
     text = str(given).strip()
     # Longer numbers than any file has captures are refused before they are computed.
-    if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", text):
-        msg = f"{name} {given!r} is no whole number: they are counted from 1"
+    if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        msg = f"{name} is {given!r}: give its number, from 1"
         raise EsxparseError(msg)
-    if int(text) < 1:
-        msg = f"{name} {text} is none: they are counted from 1"
-        raise EsxparseError(msg)
-    return int(text)
+    # There is a first in every file: to ask for it says nothing.
+    return int(text) if int(text) > 1 else None
 
 
 def _order(given: str | None, name: str) -> str | None:
@@ -230,7 +229,7 @@ class Opening:
 
 def _written(value: Any) -> Any:
     if isinstance(value, timedelta):
-        return f"{value // timedelta(microseconds=1) / 1e6:.6f}s"
+        return f"{value.total_seconds():.6f}".rstrip("0").rstrip(".") + "s"
     return value.isoformat() if isinstance(value, date) else value
 
 

@@ -61,7 +61,7 @@ them the tables are cut to it here.
 _OF_DIRECTORIES = ("esxparse.formats.converted", "esxparse.formats.fio")
 """Modules with `TITLE`, `OPTIONS`, `recognise_directory(path)` and `read_directory(path)`."""
 
-_HINTS = frozenset({"lazy", "numbers"})
+_HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
 _HEAD = 1 << 20
@@ -89,13 +89,9 @@ _OF_READERS = ("lazy", "segment", "date_order", "date", "time_column", "value_co
 """Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
 
 
-def _of_reader(opening: Opening, numbers: Collection[str] | None) -> dict[str, Any]:
+def _of_reader(opening: Opening) -> dict[str, Any]:
     """Options of readers, those that say something."""
-    options = {name: value for name, value in opening.said().items() if name in _OF_READERS}
-    if options.get("segment") == 1:
-        # There is a first in every file.
-        del options["segment"]
-    return options if numbers is None else {**options, "numbers": numbers}
+    return {name: value for name, value in opening.said().items() if name in _OF_READERS}
 
 
 def _reader(name: str) -> ModuleType:
@@ -107,7 +103,11 @@ def _reader(name: str) -> ModuleType:
 
 
 def open_recording(
-    where: str | os.PathLike[str], opening: Opening = AS_FOUND, *, numbers: Collection[str] | None = None
+    where: str | os.PathLike[str],
+    opening: Opening = AS_FOUND,
+    *,
+    numbers: Collection[str] | None = None,
+    left_out: set[str] | None = None,
 ) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`.
 
@@ -115,22 +115,23 @@ def open_recording(
         where: What `esxparse.open` takes.
         opening: How to read it.
         numbers: The tables whose numbers are needed, where the reader can spare itself the others.
+        left_out: Gets the options that the reader has no use for, which are refused where it is not given.
 
     Raises:
         EsxparseError: It cannot be read, or not as `opening` says.
     """
     folder = Path(where)
     if folder.is_dir():
-        return _directory(folder / (opening.member or ""), opening)
+        return _directory(folder / (opening.member or ""), opening, left_out)
     source = resolve(where, opening.member, lambda head: _recognising(head) is not None, timeout=opening.timeout)
-    return open_source(source if source.once is None else unpacked(source), opening, numbers=numbers)
+    return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
-def _directory(folder: Path, opening: Opening) -> Recording:
+def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
     for module in _OF_DIRECTORIES:
         reader = import_module(module)
         if reader.recognise_directory(folder):
-            refuse_foreign(reader, opening, str(folder))
+            _fitting(reader, opening, str(folder), left_out)
             rec: Recording = reader.read_directory(folder)
             return replace(rec, tables=cut(rec.tables, opening.window))
     msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
@@ -143,16 +144,30 @@ def refuse_foreign(reader: ModuleType, opening: Opening, name: str) -> None:
     Raises:
         EsxparseError: One was given.
     """
+    _fitting(reader, opening, name, None)
+
+
+def _fitting(reader: ModuleType, opening: Opening, name: str, left_out: set[str] | None) -> dict[str, Any]:
+    """The options that a reader takes; others are refused, or told in `left_out`."""
     if opening.format not in {None, getattr(reader, "FORMAT", None)}:
         msg = f"{name} is read as {reader.TITLE}, not as {opening.format}: leave the format out"
         raise EsxparseError(msg)
-    other = [option for option in _of_reader(opening, None) if option not in reader.OPTIONS | _HINTS]
-    if other:
+    options = _of_reader(opening)
+    other = [option for option in options if option not in reader.OPTIONS | _HINTS]
+    if other and left_out is None:
         msg = f"{name} is read as {reader.TITLE}, which has no {other[0]}: leave it out"
         raise EsxparseError(msg)
+    if left_out is not None:
+        left_out.update(other)
+    return {option: value for option, value in options.items() if option in reader.OPTIONS}
 
 
-def open_source(source: Source, opening: Opening = AS_FOUND, *, numbers: Collection[str] | None = None) -> Recording:
+def open_source(
+    source: Source,
+    opening: Opening = AS_FOUND,
+    numbers: Collection[str] | None = None,
+    left_out: set[str] | None = None,
+) -> Recording:
     """Reads what a source holds."""
     with source.open() as stream:
         head = read_up_to(stream, _HEAD)
@@ -162,9 +177,9 @@ def open_source(source: Source, opening: Opening = AS_FOUND, *, numbers: Collect
     reader = _reader(opening.format) if opening.format else _recognising(head)
     if reader is None:
         raise _unknown(source.name, head)
-    refuse_foreign(reader, opening, source.name)
-    options = _of_reader(opening, numbers)
-    chosen = {option: value for option, value in options.items() if option in reader.OPTIONS}
+    chosen = _fitting(reader, opening, source.name, left_out)
+    if numbers is not None and "numbers" in reader.OPTIONS:
+        chosen["numbers"] = numbers
     if "window" in reader.OPTIONS:
         chosen["window"] = opening.window
     try:

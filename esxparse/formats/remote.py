@@ -18,7 +18,9 @@ from esxparse.errors import UnreadableError
 from esxparse.formats.opening import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Coroutine
+    from collections.abc import Coroutine
+
+    from _typeshed import WriteableBuffer
 
 MOST_UNSAID: Final = 1 << 30
 """Bytes that are read of an answer that does not say its length."""
@@ -184,7 +186,7 @@ class _Answer(io.RawIOBase):
         self._wanted = max(base + offset, 0)
         return self._wanted
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         """Reads what is there, up to the size of the buffer."""
         import aiohttp  # noqa: PLC0415  an extra
 
@@ -212,7 +214,8 @@ class _Answer(io.RawIOBase):
         now = time.monotonic()
         if now - self._since > self._timeout:
             if came and self._came < _SLOWEST:
-                raise self._too_slow(f"the server sent {self._came:,} bytes")
+                what = f"the server sent {self._came:,} bytes"
+                raise self._too_slow(what)
             self._since, self._came = now, 0
 
     def _drop(self) -> None:

@@ -122,7 +122,12 @@ def _local(path: Path) -> io.FileIO:
         raise UnreadableError(msg) from None
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
+    """Standard input as a stream of bytes.
+
+    Raises:
+        UnreadableError: Nothing is piped into it.
+    """
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.isatty():
         msg = "nothing is piped into standard input (-): esxtop -b ... | esxparse info -"
@@ -161,7 +166,7 @@ def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, 
 
 
 def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
-    file = _standard_input() if where == STANDARD_INPUT else _opened(where, timeout)
+    file = standard_input() if where == STANDARD_INPUT else _opened(where, timeout)
     return file, Raw(file, "standard input" if where == STANDARD_INPUT else remote.shown(where))
 
 
@@ -254,8 +259,8 @@ def resolve(
     """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
     A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
-    of its members is an esxtop capture, those count whose beginning `others` recognises. A server is waited for `timeout`
-    seconds.
+    of its members is an esxtop capture, those count whose beginning `others` recognises. `timeout` is the number of
+    seconds that a server is waited for.
 
     Raises:
         EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.

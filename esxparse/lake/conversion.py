@@ -13,18 +13,18 @@ import polars as pl
 
 import esxparse
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats import manifest
-from esxparse.formats import esxtop
+from esxparse.formats import esxtop, manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_source, refuse_foreign
-from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats.remote import shown
+from esxparse.formats.source import STANDARD_INPUT, read_up_to, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.lake.write import file_name, write_in_place, write_tables
 from esxparse.whole import Scratch, claimed, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     import os
+    from collections.abc import Callable
 
     from esxparse.formats.opening import Options
     from esxparse.formats.source import Source
@@ -131,7 +131,9 @@ def recording_name(source: str) -> str:
     >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz")
     'night shift'
     """
-    last = re.split(r"[/\\:]", source)[-1]
+    if source == STANDARD_INPUT:
+        return "standard-input"
+    last = re.split(r"[/\\:]", shown(source).rstrip("/"))[-1]
     while _PACKED.search(last):
         last = _PACKED.sub("", last)
     stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
@@ -164,8 +166,8 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
     other = theirs["sha256"] != origin["sha256"] or _member(theirs.get("name", "")) != _member(origin["name"])
     if other and not replace:
         msg = (
-            f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace it with "
-            "--force"
+            f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace that "
+            "one with --force"
         )
         raise EsxparseError(msg)
     same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__

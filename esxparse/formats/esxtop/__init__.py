@@ -30,12 +30,25 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, stamp_order, tables, times
+from esxparse.formats.esxtop import (
+    body,
+    header,
+    instances,
+    layout,
+    odd,
+    release,
+    resaved,
+    rows,
+    stamp_order,
+    tables,
+    times,
+)
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.line_notes import no_rows
 from esxparse.formats.source import problem, read_up_to
@@ -48,7 +61,6 @@ from esxparse.worlds import VCPU_WORLD
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import date
-    from pathlib import Path
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
     from esxparse.formats.opening import DateOrder
@@ -321,9 +333,7 @@ def read_in_place(
     return _in_place(source, source.path, window, segment, resaved.Dates(date_order, date))
 
 
-def _at_once(
-    source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates
-) -> Recording:
+def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> Recording:
     found = _judged(source, window, segment, keep, dates)
     built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
     return _recording(source, found, built)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
-from esxparse.errors import DamagedError, EsxparseError
+from esxparse.errors import DamagedError
 from esxparse.formats import esxtop
 from esxparse.formats.esxtop import header, instances, layout, resaved
 from esxparse.formats.esxtop.selection import Selection, select
@@ -137,8 +137,8 @@ def slice_capture(
         replace: Whether a file that is there may be replaced; the capture itself never is.
         progress: Called now and then with bytes done, bytes in all, and a word on it.
         opening: Options of `esxparse.open`: `start`, `end`, `every` and the rest. Periods of `every` are counted from
-            the first sample kept. Dates that were told (`date_order`, `date`) are written as esxtop writes them, so that
-            the slice opens without them.
+            the first sample kept. Dates that were told (`date_order`, `date`) are written as esxtop writes them, and
+            the slice opens without those options.
 
     Raises:
         UnreadableError: The capture cannot be opened or read.
@@ -168,4 +168,3 @@ def slice_capture(
         except DamagedError as error:
             msg = f"{name}: {error}"
             raise DamagedError(msg) from error
-

@@ -89,8 +89,8 @@ def notes(dates: Dates) -> list[Note]:
     said = []
     if dates.order not in {None, "mdy"}:
         message = (
-            f"dates read as {dates.order}, as told: esxtop itself writes the month first, and if this file is as esxtop "
-            "wrote it, leave date_order out"
+            f"dates read as {dates.order}, as told: esxtop itself writes the month first, so leave date_order out if "
+            "this file is as esxtop wrote it"
         )
         said.append(Note(message, line=2, column=1, severity="warning"))
     if dates.day is not None:

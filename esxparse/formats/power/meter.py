@@ -212,7 +212,10 @@ def _date_order(texts: Sequence[str], given: str | None) -> str | None:
         return "dmy"
     if any(int(day) > most_days for day in second_days):
         return "mdy"
-    msg = f"{doubtful[0]!r} may be day/month or month/day: say date_order='dmy' or date_order='mdy', on the command line --date-order"
+    msg = (
+        f"{doubtful[0]!r} may be day/month or month/day: say which with date_order= (dmy or mdy), on the command line "
+        "--date-order"
+    )
     raise EsxparseError(msg)
 
 
