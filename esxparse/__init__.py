@@ -94,12 +94,15 @@ def open(  # noqa: A001  what people type is ex.open
     lazy: bool | None = None,
     segment: int = 1,
     date_order: Literal["mdy", "dmy", "ymd"] | None = None,
-    date: date | None = None,
+    date: str | date | None = None,
     format: str | None = None,  # noqa: A002  the word that `Recording.format` has
     time_column: str | None = None,
     value_column: str | None = None,
+    timeout: float | str | None = None,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
+
+    `convert`, `report`, studies and every command take the same options. One that a file has no use for is refused.
 
     Args:
         path: A file, plain or compressed (gzip, zstd, xz, bzip2); a .zip, .tar or vm-support bundle that holds
@@ -113,12 +116,16 @@ def open(  # noqa: A001  what people type is ex.open
             default captures of more than 256 MB are read so; the file has to stay as it is meanwhile.
         segment: Which capture, from 1, where several with columns of their own were glued together in the file (a note
             says so); captures with the same columns are joined.
-        date_order: Order of day, month and year in a capture that a spreadsheet saved, where the file does not tell.
-        date: The day of a capture whose time stamps were saved without one.
+        date_order: Order of day, month and year in a capture that another program saved, where the file does not tell.
+            What is said here counts, also where time stamps look as esxtop writes them (month first): a note says so.
+        date: The day of the first sample, where time stamps were saved without one: a date, or text such as
+            `2026-03-11`. Past midnight the next day begins.
         format: Read it with the reader of this name, whatever it looks like. Files that nothing but their columns tell
             (a power meter's export, a list of results) need it.
         time_column: Which column holds the time, in such a file.
         value_column: Which column holds the watts, or the results, in such a file.
+        timeout: How long to wait for each answer of a server, and for each piece of one: seconds, or text such as `2m`;
+            60 seconds where nothing is said.
 
     Returns:
         Its tables, facts and notes.
@@ -130,18 +137,24 @@ def open(  # noqa: A001  what people type is ex.open
         EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
     """
     # polars is imported when it is needed.
-    from esxparse.formats.registry import open_recording, opening_options  # noqa: PLC0415
-    from esxparse.formats.window import window  # noqa: PLC0415
+    from esxparse.formats.opening import Opening  # noqa: PLC0415
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    options = opening_options(
-        lazy=lazy,
-        segment=segment,
-        date_order=date_order,
-        date=date,
-        time_column=time_column,
-        value_column=value_column,
-    )
-    return open_recording(path, window(start, end, every), member, format, options)
+    options = {
+        "member": member,
+        "start": start,
+        "end": end,
+        "every": every,
+        "lazy": lazy,
+        "segment": segment,
+        "date_order": date_order,
+        "date": date,
+        "format": format,
+        "time_column": time_column,
+        "value_column": value_column,
+        "timeout": timeout,
+    }
+    return open_recording(path, Opening.of(options))
 
 
 def __getattr__(name: str) -> Any:

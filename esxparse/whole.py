@@ -1,33 +1,210 @@
-"""Files that are there whole or not at all."""
+"""Files and directories that are there whole or not at all, whoever ends the program, and names that one run holds.
+
+What is being written holds a lock, which ends with the process. So the next run tells what a killed one has left from
+what another is still writing, also on a disk that several machines share, and clears the former.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+import stat
+import sys
 import tempfile
-from contextlib import contextmanager
+import weakref
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["whole_file"]
+__all__ = ["Scratch", "claimed", "short_name", "whole_file"]
+
+_PART = ".esxparse-part"
+_LOCK = ".esxparse-lock"
+_NAME_BYTES = 120
+"""Bytes of a name that the names of working files repeat: file systems take 255."""
+
+if sys.platform == "win32":
+
+    def _locked(_file: int) -> bool:
+        """Windows keeps others from files that are open anyway."""
+        return True
+
+else:
+    import fcntl
+
+    def _locked(file: int) -> bool:
+        """Locks an open file; whether nobody else holds it. A file system without locks lets everybody."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+
+def short_name(name: str) -> str:
+    """So much of a name as the name of a working file can repeat."""
+    while len(os.fsencode(name)) > _NAME_BYTES:
+        name = name[:-1]
+    return name
+
+
+def _is_still(file: int, path: Path) -> bool:
+    """Whether the open file is the one at `path`: another run may have cleared it before it was locked."""
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(file), path.stat())
+    return False
+
+
+def _left(lock: Path) -> bool:
+    """Whether nobody holds this lock any more; what is not ours to read is not ours to clear."""
+    if sys.platform == "win32":
+        return False
+    try:
+        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+def _clear_parts(folder: Path) -> None:
+    """Removes files that killed runs have begun in a directory."""
+    with suppress(OSError):
+        for left in folder.glob(f".*{_PART}"):
+            if _left(left):
+                left.unlink(missing_ok=True)
 
 
 @contextmanager
-def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1) -> Iterator[BinaryIO]:
+def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace: bool = True) -> Iterator[BinaryIO]:
     """A file that takes the target's place when all is written, and is gone where it does not get so far.
 
+    Args:
+        target: Where it goes.
+        mode: Who may read and write it.
+        buffering: As in `open`.
+        replace: Whether it may take the place of a file that is there by then.
+
     Raises:
+        FileExistsError: There is one, and it may not.
         OSError: It cannot be written.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.resolve().parent)
+    folder = target.resolve().parent
+    _clear_parts(folder)
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{short_name(target.name)}.", suffix=_PART, dir=folder)
+        if _locked(handle) and _is_still(handle, Path(name)):
+            break
+        os.close(handle)
+    # The lock is held until the file has its name.
+    lock = os.dup(handle) if os.name == "posix" else None
     try:
         with os.fdopen(handle, "wb", buffering=buffering) as file:
             yield file
         # mkstemp makes files that only their owner can read; what is written here is made to be passed on.
         Path(name).chmod(mode)
-        Path(name).replace(target)
+        _put(Path(name), target, replace=replace)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _put(made: Path, target: Path, *, replace: bool) -> None:
+    if replace:
+        made.replace(target)
+        return
+    try:
+        os.link(made, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has hard links.
+        if target.exists():
+            raise FileExistsError(17, "it is there already", str(target)) from None
+        made.replace(target)
+    else:
+        made.unlink()
+
+
+class Scratch:
+    """A directory for working files, removed when nothing refers to this object any more, or Python ends."""
+
+    def __init__(self, prefix: str = "esxparse-", folder: Path | None = None) -> None:
+        above = Path(tempfile.gettempdir()) if folder is None else folder
+        self._clear(above, prefix)
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=above))
+            lock = self.path / _LOCK
+            with suppress(FileNotFoundError):
+                file = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+                if _locked(file) and _is_still(file, lock):
+                    break
+                os.close(file)
+        self._end = weakref.finalize(self, _remove, self.path, file)
+
+    def __enter__(self) -> Path:
+        """The directory."""
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        """Removes it."""
+        self._end()
+
+    @staticmethod
+    def _clear(above: Path, prefix: str) -> None:
+        """Removes the directories that killed runs of this user have left."""
+        with suppress(OSError):
+            for left in above.iterdir():
+                if left.name.startswith(prefix) and _is_own(left) and _left(left / _LOCK):
+                    shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_own(folder: Path) -> bool:
+    with suppress(OSError):
+        there = folder.lstat()
+        return stat.S_ISDIR(there.st_mode) and (os.name != "posix" or there.st_uid == os.geteuid())
+    return False
+
+
+def _remove(folder: Path, lock: int) -> None:
+    if os.name != "posix":
+        # What is open cannot be removed there.
+        os.close(lock)
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.name == "posix":
+        os.close(lock)
+
+
+@contextmanager
+def claimed(target: Path) -> Iterator[bool]:
+    """Holds the name `target` against other runs that would write to it; whether nobody held it before.
+
+    Raises:
+        OSError: The claim cannot be written beside it.
+    """
+    claim = target.with_name(f".{short_name(target.name)}.esxparse-claim")
+    while True:
+        file = os.open(claim, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        mine = _locked(file)
+        if not mine or _is_still(file, claim):
+            break
+        os.close(file)
+    try:
+        yield mine
+    finally:
+        if mine and os.name == "posix":
+            claim.unlink(missing_ok=True)
+        os.close(file)

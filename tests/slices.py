@@ -48,5 +48,5 @@ def sliced(tmp_path, content, **asked):
     done = slice_capture(file, output, **asked)
     part = ex.open(output)
     assert (part.meta["columns"], part.meta["samples"]) == (done.columns, done.samples)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.endswith(".part")) == []
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.endswith("-part")) == []
     return ex.open(file), part, done

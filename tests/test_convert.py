@@ -98,7 +98,7 @@ def test_where_it_came_from_stands_beside_it(busy_host_file, tmp_path):
     about = json.loads((made.folder / "recording.json").read_text())
     assert about["origin"]["sha256"] == hashlib.sha256(busy_host_file.read_bytes()).hexdigest()
     assert about["origin"]["bytes"] == busy_host_file.stat().st_size
-    assert about["origin"]["options"] == {"every": "30s", "segment": "1"}
+    assert about["origin"]["options"] == {"every": "30s"}
     assert about["esxparse"] == ex.__version__
     assert ex.open(made.folder).meta["samples"] == 21
 
@@ -172,7 +172,7 @@ def test_what_is_damaged_is_made_again(busy_host, busy_host_file, tmp_path):
 def test_another_capture_of_the_same_name_is_refused(busy_host_file, tmp_path):
     ex.convert(busy_host_file, tmp_path / "lake")
     other = compose.write(tmp_path, compose.text([("Memory", "Free MBytes")], [["1"]]), "busy-host.csv")
-    with pytest.raises(ex.EsxparseError, match=r"holds another recording, of .*: remove it, or give"):
+    with pytest.raises(ex.EsxparseError, match=r"holds another recording, of .*: give this one another name"):
         ex.convert(other, tmp_path / "lake")
     assert ex.convert(other, tmp_path / "lake", name="other").tables == 1
     with pytest.raises(ex.UnreadableError, match="holds 2 recordings: name one as"):

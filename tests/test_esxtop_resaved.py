@@ -191,17 +191,24 @@ def test_fractions_of_a_second_are_kept(tmp_path):
 
 def test_times_without_a_date_are_refused_with_a_hint_and_read_when_told(tmp_path):
     content = saved(["22:42:00", "22:42:05", "22:42:10"])
-    with pytest.raises(ex.EsxparseError, match="hold no date: say which day with date="):
+    with pytest.raises(ex.EsxparseError, match="hold no date: say the day of the first with date="):
         opened(tmp_path, content)
-    check(opened(tmp_path, content, date=dt.date(2015, 3, 26)), *MARCH_26)
+    for day in (dt.date(2015, 3, 26), dt.datetime(2015, 3, 26, 8, tzinfo=dt.UTC), "2015-03-26"):
+        check(opened(tmp_path, content, date=day), *MARCH_26)
+    with pytest.raises(ex.EsxparseError, match=r"date .* is no day: write it as 2026-03-11"):
+        opened(tmp_path, content, date="26.3.2015")
 
 
-def test_what_esxtop_wrote_is_never_guessed_at(tmp_path):
-    rec = opened(tmp_path, compose.text(COLUMNS, [["1", "2"]]).replace("03/02/2026", "03/04/2026"), date_order="dmy")
-    assert rec.meta["start"] == dt.datetime(2026, 3, 4, 8, 0, tzinfo=dt.UTC)
+def test_what_esxtop_wrote_is_never_guessed_at_and_what_was_told_counts(tmp_path):
+    text = compose.text(COLUMNS, [["1", "2"]]).replace("03/02/2026", "03/04/2026")
+    assert opened(tmp_path, text).meta["start"] == dt.datetime(2026, 3, 4, 8, 0, tzinfo=dt.UTC)
+    rec = opened(tmp_path, text, date_order="dmy")
+    assert rec.meta["start"] == dt.datetime(2026, 4, 3, 8, 0, tzinfo=dt.UTC)
     (note,) = rec.notes
-    assert "date_order dmy is not used" in note.message
+    assert "dates read as dmy, as told: esxtop itself writes the month first" in note.message
     assert note.severity == "warning"
+    (note,) = opened(tmp_path, text, date="2026-03-04").notes
+    assert "date 2026-03-04 is not used: time stamps hold theirs" in note.message
 
 
 QUOTED = compose.text([("Memory", "Free MBytes")], [["1"], ["2"], ["3"]])

@@ -18,8 +18,7 @@ def test_templates_say_what_they_are_for():
         ("start", "str", "''"),
         ("end", "str", "''"),
         ("profile", "str", "'standard'"),
-        ("segment", "int", "1"),
-        ("date_order", "str", "''"),
+        ("opening", "dict", "{}"),
     ]
     assert all(one.description for one in found.values())
     assert all(parameter.help for parameter in health.parameters)

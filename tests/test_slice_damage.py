@@ -179,7 +179,7 @@ def test_a_capture_that_was_started_again_and_another_after_it(tmp_path):
         assert list(second.tables) == ["memory"]
         assert second["memory"].collect().equals(ex.open(tmp_path / "whole.csv", segment=2)["memory"].collect())
     for segment in (0, 3):
-        with pytest.raises(ex.EsxparseError, match=f"segment {segment}"):
+        with pytest.raises(ex.EsxparseError, match=rf"segment (is )?{segment}"):
             slice_capture(tmp_path / "whole.csv", tmp_path / "third.csv", segment=segment)
 
 

@@ -80,9 +80,9 @@ def test_the_capture_itself_is_never_written_over(tmp_path):
     (tmp_path / "link.csv").symlink_to(file)
     os.link(file, tmp_path / "hard.csv")
     for output in (file, tmp_path / "link.csv", tmp_path / "hard.csv"):
-        with pytest.raises(ex.EsxparseError, match="written over the capture"):
+        with pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
             slice_capture(file, output)
-    with file.open("ab") as itself, pytest.raises(ex.EsxparseError, match="written over the capture"):
+    with file.open("ab") as itself, pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
         slice_capture(file, itself)
     assert file.read_text() == WHOLE
 
@@ -114,7 +114,7 @@ def test_a_compressed_capture_and_one_that_is_cut(tmp_path):
     file = compose.write(tmp_path, whole, "whole.csv.gz")
     assert slice_capture(file, tmp_path / "part.csv").notes == ()
     assert (tmp_path / "part.csv").read_text() == WHOLE
-    with pytest.raises(ex.EsxparseError, match="written over the capture"):
+    with pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
         slice_capture(file, file)
     done = slice_capture(compose.write(tmp_path, whole[:-4], "cut.csv.gz"), tmp_path / "part.csv")
     assert any("what came before is read" in note.message for note in done.notes)

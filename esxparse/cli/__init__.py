@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import esxparse
+from esxparse.cli.output import fail
+from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +41,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; gives its exit code."""
+    for name in ("stdin", "stdout", "stderr"):
+        # Whoever started it may have closed one: what is written there is gone, and no file takes its place.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
     options = build_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         # Names come in every script, and not every terminal or pipe takes them.
@@ -47,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = int(options.run(options))
         sys.stdout.flush()
+    except EsxparseError as error:
+        fail(error)
+        return 1
     except KeyboardInterrupt:
         print("esxparse: interrupted", file=sys.stderr)
         return 130

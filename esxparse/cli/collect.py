@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import fail
+from esxparse.cli.output import add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -29,7 +29,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     power = kinds.add_parser("power", help="power readings of a BMC, by Redfish", description=_DESCRIPTION)
     power.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
     power.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; - is standard output")
-    power.add_argument("--append", action="store_true", help="add to a file that is there")
+    there = power.add_mutually_exclusive_group()
+    there.add_argument("--append", action="store_true", help="add to a file that is there")
+    add_force(there)
     power.add_argument("--username", metavar="NAME", help="the account; that of the netrc file without")
     power.add_argument("--interval", metavar="LENGTH", default="10s", help="from poll to poll (10s, 1m); 10s without")
     power.add_argument("--duration", metavar="LENGTH", help="how long to go on (30m, 1h); until Ctrl-C without")
@@ -65,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
             interval=options.interval,
             duration=options.duration,
             append=options.append,
+            replace=options.force,
             ca=options.ca,
             insecure=options.insecure,
             auth=options.auth,

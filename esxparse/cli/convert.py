@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from esxparse.cli import opening
-from esxparse.cli.output import Progress, fail
+from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -29,13 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="a raw recording; - is standard input")
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
-    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
-    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
-    parser.add_argument(
-        "--every",
-        metavar="LENGTH",
-        help="keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged",
-    )
+    add_force(parser)
     opening.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
     parser.set_defaults(run=run)
@@ -85,9 +79,7 @@ def run(options: argparse.Namespace) -> int:
                 capture,
                 options.output,
                 name=options.name,
-                start=options.start,
-                end=options.end,
-                every=options.every,
+                replace=options.force,
                 progress=progress,
                 **opening.given(options),
             )

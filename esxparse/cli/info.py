@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-import esxparse
 from esxparse.cli import opening
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
+from esxparse.formats.opening import Opening
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
@@ -72,10 +72,12 @@ def describe(recording: Recording) -> str:
 
 def run(options: argparse.Namespace) -> int:
     """Describes each file; goes on after one that cannot be read."""
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
+
     code = 0
     for number, file in enumerate(options.files):
         try:
-            text = describe(esxparse.open(file, **opening.given(options)))
+            text = describe(open_recording(file, Opening.of(opening.given(options))))
         except EsxparseError as error:
             fail(error)
             code = 1

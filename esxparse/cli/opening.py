@@ -1,38 +1,45 @@
-"""Options of commands that open recordings: what a file does not tell itself."""
+"""Options of commands that open recordings: those of `esxparse.open`, the same for every command."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S
 
 if TYPE_CHECKING:
-    import argparse
+    from esxparse.formats.opening import Options
 
-_NAMES = ("segment", "date_order", "format", "time_column", "value_column")
-
-
-def add_capture_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that captures of esxtop have to a command."""
-    parser.add_argument("--segment", type=int, default=1, metavar="N", help="which capture, where a file holds several")
-    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
+_HELP: Final[dict[str, tuple[str, str]]] = {
+    "member": ("NAME", "which capture of a bundle that holds several; BUNDLE:NAME says the same"),
+    "start": ("TIME", "leave out what is before this time (UTC, 2026-03-02T08:05)"),
+    "end": ("TIME", "leave out what is after this time"),
+    "every": ("LENGTH", "keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged"),
+    "lazy": ("", "leave the numbers in the file (by default above 256 MB), or --no-lazy: read them at once"),
+    "segment": ("N", "which capture, where a file holds several with columns of their own"),
+    "date_order": ("ORDER", f"of dates that another program saved: {', '.join(DATE_ORDERS)}"),
+    "date": ("DAY", "of the first sample, where time stamps were saved without one (2026-03-11)"),
+    "format": ("NAME", "read it as power_csv (a meter's export), results_csv (any results), or another format"),
+    "time_column": ("NAME", "which column of such a file holds the time"),
+    "value_column": ("NAME", "which column holds the watts, or the results"),
+    "timeout": ("SECONDS", f"how long to wait for each answer of a server, {PATIENCE_S:g} without"),
+}
+_ALSO: Final = {"value_column": ("--watts-column",)}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of all formats to a command."""
-    add_capture_options(parser)
-    parser.add_argument(
-        "--format",
-        metavar="NAME",
-        help="read it as power_csv (a meter's export), results_csv (any results)",
-    )
-    parser.add_argument("--time-column", metavar="NAME", help="which column of such a file holds the time")
-    parser.add_argument(
-        "--value-column",
-        "--watts-column",
-        metavar="NAME",
-        help="which column holds the watts, or the results",
-    )
+    """Adds the options of `esxparse.open` to a command, as one group of its help."""
+    group = parser.add_argument_group("how a recording is opened")
+    for name in NAMES:
+        metavar, text = _HELP[name]
+        flags = [f"--{name.replace('_', '-')}", *_ALSO.get(name, ())]
+        if name == "lazy":
+            group.add_argument(*flags, action=argparse.BooleanOptionalAction, help=text)
+        else:
+            group.add_argument(*flags, metavar=metavar, help=text)
 
 
-def given(options: argparse.Namespace) -> dict[str, Any]:
-    """What was given, as `esxparse.open` takes it."""
-    return {name: getattr(options, name) for name in _NAMES}
+def given(options: argparse.Namespace) -> Options:
+    """What was given, as `esxparse.open` takes it; every option is checked where it is used."""
+    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name)) is not None}
+    return cast("Options", said)

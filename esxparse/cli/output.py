@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
+    import argparse
+
     from esxparse.errors import EsxparseError
 
 _BAR = 24
@@ -39,3 +41,8 @@ class Progress:
         """Takes the line away."""
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def add_force(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that lets a command replace what is there."""
+    parser.add_argument("--force", action="store_true", help="replace an output that is there; never an input")

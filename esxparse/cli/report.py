@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli.output import Progress, fail
+from esxparse.cli import opening
+from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
+from esxparse.recording import printable
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -35,10 +37,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "-t", "--template", default="host_health", help="see `esxparse templates` (default: %(default)s)"
     )
-    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
-    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
-    parser.add_argument("--segment", type=int, metavar="N", help="which capture, where a file holds several")
-    parser.add_argument("--date-order", choices=["mdy", "dmy", "ymd"], help="of dates that a spreadsheet saved")
     parser.add_argument("--profile", metavar="NAME", help="thresholds to judge by: standard, strict or a .toml file")
     parser.add_argument(
         "-p",
@@ -50,6 +48,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         default=[],
         help="any other parameter of the template; may be given again",
     )
+    add_force(parser)
+    opening.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
     parser.set_defaults(run=run)
 
@@ -65,7 +65,9 @@ def _subjects(options: argparse.Namespace) -> list[list[str]]:
 
 def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Path]:
     """Where each report goes."""
-    names = [f"{Path(captures[0]).stem}.html" for captures in subjects]
+    from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
+
+    names = [f"{recording_name(captures[0])}.html" for captures in subjects]
     if options.output is None:
         return [Path(name) for name in names]
     output = Path(options.output)
@@ -86,9 +88,8 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
 
     parameters = dict(options.parameters)
-    names = ("start", "end", "segment", "date_order", "profile")
-    named = {name: getattr(options, name) for name in names}
-    parameters |= {name: value for name, value in named.items() if value is not None}
+    if options.profile is not None:
+        parameters["profile"] = options.profile
     try:
         subjects = _subjects(options)
         outputs = _outputs(options, subjects)
@@ -100,7 +101,13 @@ def run(options: argparse.Namespace) -> int:
         progress = Progress(output.name, quiet=options.quiet)
         try:
             written = report(
-                captures, template=options.template, output=output, parameters=parameters, progress=progress
+                captures,
+                template=options.template,
+                output=output,
+                parameters=parameters,
+                progress=progress,
+                replace=options.force,
+                **opening.given(options),
             )
         except EsxparseError as error:
             progress.clear()
@@ -109,5 +116,5 @@ def run(options: argparse.Namespace) -> int:
         else:
             progress.clear()
             if not options.quiet:
-                print(written)
+                print(printable(str(written)))
     return code

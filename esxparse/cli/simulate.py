@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from esxparse.cli.output import Progress, fail
+from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -51,6 +51,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     only.add_argument("--zone", metavar="NAME", help="what the header calls the zone of that clock")
     only.add_argument("--compress", choices=("gz", "bz2"), help="compress it")
+    add_force(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
     parser.set_defaults(run=run)
 
@@ -69,7 +70,15 @@ def run(options: argparse.Namespace) -> int:
         experiment = _experiment(options)
         from esxparse.simulate.recorder import record  # noqa: PLC0415
 
-        written = record(experiment, options.output, capture=_capture(options), progress=progress)
+        inputs = [options.scenario] if options.scenario else []
+        written = record(
+            experiment,
+            options.output,
+            capture=_capture(options),
+            replace=options.force,
+            inputs=inputs,
+            progress=progress,
+        )
     except EsxparseError as error:
         progress.clear()
         fail(error)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esxparse.cli import opening
-from esxparse.cli.output import Progress, fail
+from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -32,13 +32,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="the smaller capture; - is standard output"
     )
-    parser.add_argument("--start", metavar="TIME", help="leave out what is before this time (UTC, 2026-03-02T08:05)")
-    parser.add_argument("--end", metavar="TIME", help="leave out what is after this time")
-    parser.add_argument(
-        "--every",
-        metavar="LENGTH",
-        help="keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged",
-    )
     for name, metavar, text in (
         ("table", "NAME", "tables or objects to keep: vcpu, 'Group Cpu'"),
         ("vm", "NAME", "VMs to keep: group, worlds, virtual disks, ports, and what its worlds do on each device"),
@@ -51,7 +44,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         action="store_true",
         help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
     )
-    opening.add_capture_options(parser)
+    add_force(parser)
+    opening.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
     parser.set_defaults(run=run)
 
@@ -67,17 +61,14 @@ def run(options: argparse.Namespace) -> int:
         sliced = slice_capture(
             options.capture,
             sys.stdout.buffer if to_stdout else options.output,
-            start=options.start,
-            end=options.end,
-            every=options.every,
             tables=options.table,
             vms=options.vm,
             instances=options.instance,
             counters=options.counter,
             keep_host=options.keep_host,
-            segment=options.segment,
-            date_order=options.date_order,
+            replace=options.force,
             progress=progress,
+            **opening.given(options),
         )
     except EsxparseError as error:
         progress.clear()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, fail
+from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -40,6 +40,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "Says everything that is wrong, with the line of the manifest.",
     )
     check.add_argument("file", metavar="FILE", help="study.toml, or the directory that has it")
+    _add_outside(check)
     check.add_argument("-q", "--quiet", action="store_true", help="only what is wrong")
     check.set_defaults(run=run_check)
 
@@ -49,6 +50,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Looks at the files below a directory and writes a study.toml for them, to be edited.",
     )
     new.add_argument("directory", metavar="DIR", help="the directory of the files")
+    add_force(new)
     new.set_defaults(run=run_new)
 
     compute = actions.add_parser(
@@ -86,8 +88,16 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     compute.add_argument(
         "--load", metavar="LABEL", help="the label that --scaling and --largest-load sweep; the axis without it"
     )
+    add_force(compute)
+    _add_outside(compute)
     compute.add_argument("-q", "--quiet", action="store_true", help="no progress, no table; warnings stay")
     compute.set_defaults(run=run_study)
+
+
+def _add_outside(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="let the manifest name files outside its directory, and URLs"
+    )
 
 
 def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
@@ -106,7 +116,7 @@ def run_check(options: argparse.Namespace) -> int:
 
     progress = Progress("check", quiet=options.quiet)
     try:
-        found = check(options.file, progress=progress)
+        found = check(options.file, outside=options.allow_outside, progress=progress)
     except EsxparseError as error:
         progress.clear()
         fail(error)
@@ -125,8 +135,8 @@ def run_new(options: argparse.Namespace) -> int:
     from esxparse.studies.manifest import load  # noqa: PLC0415
 
     try:
-        path, other = write(Path(options.directory))
-        runs = expand(load(path))
+        path, other = write(Path(options.directory), replace=options.force)
+        runs = expand(load(path), outside=True)
     except EsxparseError as error:
         fail(error)
         return 1
@@ -149,8 +159,8 @@ def run_study(options: argparse.Namespace) -> int:
     progress = Progress("study", quiet=options.quiet)
     try:
         limits = list(map(_limit, options.largest_load))
-        _spare_inputs(options.file, options.output)
-        found = study(options.file, progress=progress)
+        _check_outputs(options)
+        found = study(options.file, outside=options.allow_outside, progress=progress)
         progress.clear()
         _say(found.notes, found.path, quiet=options.quiet)
         table = _asked(found, options, limits).collect().lazy()
@@ -159,7 +169,7 @@ def run_study(options: argparse.Namespace) -> int:
         if not options.quiet:
             print(printable_lines(text_table(table.collect(), found.labels, columns)))
         for out in options.output:
-            _write(found, out, table, columns)
+            _write(found, out, table, columns, replace=options.force)
     except EsxparseError as error:
         progress.clear()
         fail(error)
@@ -168,19 +178,21 @@ def run_study(options: argparse.Namespace) -> int:
     return 1 if gaps.count() else 0
 
 
-def _spare_inputs(file: str, outputs: Sequence[str]) -> None:
-    """Refuses, before anything is computed, to write over what the study reads.
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuses, before anything is computed, outputs that may not or cannot be written.
 
     Raises:
-        EsxparseError: An output is such a file, or the manifest cannot be used.
+        EsxparseError: There is one, or the manifest cannot be used.
     """
     from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
-    from esxparse.studies.export import inputs, refuse_inputs  # noqa: PLC0415
+    from esxparse.studies.export import inputs, place  # noqa: PLC0415
     from esxparse.studies.manifest import load  # noqa: PLC0415
 
-    if outputs:
-        manifest = load(Path(file))
-        refuse_inputs(outputs, inputs(manifest.path, expand(manifest)))
+    if options.output:
+        manifest = load(Path(options.file))
+        sources = inputs(manifest.path, expand(manifest, outside=options.allow_outside))
+        for out in options.output:
+            place(out, sources, replace=options.force)
 
 
 def printable_lines(text: str) -> str:
@@ -223,11 +235,11 @@ def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str
     return pl.concat([found.consolidation(load, {column: limit}) for column, limit in limits])
 
 
-def _write(found: Study, out: str, table: pl.LazyFrame, columns: Sequence[str] | None) -> None:
+def _write(found: Study, out: str, table: pl.LazyFrame, columns: Sequence[str] | None, *, replace: bool) -> None:
     match Path(out).suffix.lower():
         case ".csv":
-            found.to_csv(out, table)
+            found.to_csv(out, table, replace=replace)
         case ".parquet":
-            found.to_parquet(out, table)
+            found.to_parquet(out, table, replace=replace)
         case _:
-            found.to_table(out, table, columns)
+            found.to_table(out, table, columns, replace=replace)

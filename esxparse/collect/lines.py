@@ -16,18 +16,21 @@ STANDARD_OUTPUT = "-"
 class Lines:
     """Appends JSON objects to a file, one a line."""
 
-    def __init__(self, path: str | os.PathLike[str], *, append: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, append: bool = False, replace: bool = False) -> None:
         self._path = os.fspath(path)
         if self._path == STANDARD_OUTPUT:
             sys.stdout.flush()
             self._file = os.dup(sys.stdout.fileno())
             return
         # Its maker may read and write it, others read it: there is no secret in it.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if append else os.O_EXCL) | getattr(os, "O_BINARY", 0)
+        there = 0 if append else os.O_TRUNC if replace else os.O_EXCL
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | there | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(self._path, flags, 0o666)
         except FileExistsError:
-            msg = f"{self._path} is there already: name another file, or add to it with --append"
+            msg = (
+                f"{self._path} is there already: name another file, add to it with --append, or replace it with --force"
+            )
             raise EsxparseError(msg) from None
         except OSError as error:
             raise self._unwritable(error) from None

@@ -34,9 +34,10 @@ from esxparse.collect.bmc import (
     find,
 )
 from esxparse.collect.credentials import account as find_account
-from esxparse.collect.lines import Lines
+from esxparse.collect.lines import STANDARD_OUTPUT, Lines
 from esxparse.errors import EsxparseError
-from esxparse.formats.window import period
+from esxparse.formats.opening import period
+from esxparse.target import target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,6 +208,7 @@ def power(
     interval: str | float | timedelta = "10s",
     duration: str | float | timedelta | None = None,
     append: bool = False,
+    replace: bool = False,
     ca: str | os.PathLike[str] | None = None,
     insecure: bool = False,
     auth: Auth = "auto",
@@ -224,6 +226,7 @@ def power(
         interval: Time from poll to poll.
         duration: How long to go on; for ever without.
         append: Add to a file that is there.
+        replace: Replace a file that is there.
         ca: File with the certificate of the CA (or of the BMC itself) to trust.
         insecure: Do not verify the BMC's certificate.
         auth: `session`, `basic`, or a session where the BMC has them.
@@ -244,13 +247,15 @@ def power(
     known = account or find_account(url, username)
     url = address(redfish, account=known is not None, insecure=insecure)
     verify = _verify(ca, insecure=insecure)
+    if output != STANDARD_OUTPUT:
+        target(output, [] if ca is None else [ca])
     begun = time.monotonic()
     host = urlsplit(url).netloc
     try:
         bmc = Bmc(url, known, verify, auth, timeout)
         with closing(bmc):
             places = find(bmc)
-            with closing(Lines(output, append=append)) as lines:
+            with closing(Lines(output, append=append, replace=replace)) as lines:
                 run = _Run(bmc, lines, lambda text: say(f"{host}: {text}"), stop or threading.Event())
                 lines.write(
                     {

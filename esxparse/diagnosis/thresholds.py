@@ -32,6 +32,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from esxparse import toml
 from esxparse.diagnosis.views import VIEWS
 from esxparse.errors import EsxparseError
 
@@ -156,7 +157,7 @@ def _bundled(name: str) -> Traversable:
 def _parse(source: Path | Traversable) -> dict[str, Any]:
     """Read a profile as TOML, every failure told in terms of the file."""
     try:
-        return tomllib.loads(source.read_text(encoding="utf-8"))
+        return toml.parse(source.read_text(encoding="utf-8"))
     except OSError as error:
         msg = f"{source}: cannot read the thresholds profile: {error.strerror or error}"
         raise EsxparseError(msg) from error

@@ -58,5 +58,10 @@ def read_directory(folder: Path) -> Recording:
             what = "is not there" if not file.is_file() else f"has {file.stat().st_size:,} bytes of {table['bytes']:,}"
             msg = f"{file} {what}: remove {home} and convert the capture again"
             raise DamagedError(msg)
-        tables[name] = pl.scan_parquet(file)
+        try:
+            tables[name] = pl.scan_parquet(file)
+            tables[name].collect_schema()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            msg = f"{file} is damaged ({str(error).splitlines()[0]}): remove {home} and convert the capture again"
+            raise DamagedError(msg) from None
     return Recording(content["format"], content["source"], tables, content["meta"], notes)

@@ -9,16 +9,34 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, get_args
 
 from esxparse.errors import DamagedError
-from esxparse.recording import Note
+from esxparse.recording import Note, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 NAME = "recording.json"
+
+_SHOWN = 40
+_NONE = type(None)
+_META: dict[str, tuple[type, ...]] = {
+    "host": (str, _NONE),
+    "release": (str, _NONE),
+    "release_evidence": (str, _NONE),
+    "start": (datetime, _NONE),
+    "end": (datetime, _NONE),
+    "interval": (float, int, _NONE),
+    "samples": (int, _NONE),
+    "columns": (int, _NONE),
+    "pcpus": (int, _NONE),
+    "objects": (dict, _NONE),
+    "vms": (tuple, list),
+}
+"""What facts that people are shown may be; others are nobody's but their reader's."""
 
 _TIME = "$time"
 _TUPLE = "$tuple"
@@ -43,10 +61,40 @@ def _rich(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if _TIME in value:
-        return datetime.fromisoformat(value[_TIME])
+        return datetime.fromisoformat(value[_TIME]).astimezone(UTC)
     if _TUPLE in value:
         return tuple(_rich(one) for one in value[_TUPLE])
     return {name: _rich(one) for name, one in value.items()}
+
+
+def _is(value: Any, *types: type) -> Any:
+    """The value, where it is of one of these types.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
+        return value
+    msg = f"{str(value)[:_SHOWN]!r} stands where {types[0].__name__} is expected"
+    raise TypeError(msg)
+
+
+def _beside(file: str) -> None:
+    """Refuses the name of a table's file that leads to another directory.
+
+    Raises:
+        ValueError: It does.
+    """
+    if PurePath(file).name != file or "\\" in file:
+        msg = f"a table may not be in another directory, as {file!r} is"
+        raise ValueError(msg)
+
+
+def _note(message: str, line: int | None = None, column: int | None = None, severity: Severity = "info") -> Note:
+    if severity not in get_args(Severity):
+        msg = f"a note is no {severity!r}"
+        raise ValueError(msg)
+    return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity)
 
 
 def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> None:
@@ -67,12 +115,21 @@ def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
     file = folder / NAME
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        notes = tuple(Note(**one) for one in content["notes"])
+        notes = tuple(_note(**one) for one in content["notes"])
         content = _rich({name: value for name, value in content.items() if name != "notes"})
         # Asked for here, so that a file without them is told from one with them.
-        _ = content["format"], content["source"], content["meta"], content["origin"]["sha256"]
-        _ = [(one["file"], one["rows"], one["bytes"]) for one in content["tables"].values()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        _ = content["origin"]["sha256"]
+        _is(content["format"], str), _is(content["source"], str)
+        for name, value in _is(content["meta"], dict).items():
+            _is(value, *_META.get(name, (object,)))
+        for inner, kind in (("vms", str), ("objects", int)):
+            found = content["meta"].get(inner) or ()
+            for one in found.values() if isinstance(found, dict) else found:
+                _is(one, kind)
+        for one in content["tables"].values():
+            _is(one["rows"], int), _is(one["bytes"], int)
+            _beside(_is(one["file"], str))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         msg = (
             f"{file} is not what `esxparse convert` writes ({type(error).__name__}: {error}): convert the capture again"
         )

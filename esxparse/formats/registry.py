@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.formats.opening import AS_FOUND
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.formats.unpack import unpacked
-from esxparse.formats.window import EVERYTHING, cut
+from esxparse.formats.window import cut
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
-    from datetime import date
+    from collections.abc import Collection
     from types import ModuleType
 
+    from esxparse.formats.opening import Opening
     from esxparse.formats.source import Source
-    from esxparse.formats.window import Window
     from esxparse.recording import Recording
 
 READERS = tuple(
@@ -62,9 +61,7 @@ them the tables are cut to it here.
 _OF_DIRECTORIES = ("esxparse.formats.converted", "esxparse.formats.fio")
 """Modules with `TITLE`, `OPTIONS`, `recognise_directory(path)` and `read_directory(path)`."""
 
-_OPTION_NAMES = {"dates": "date_order and date"}
-
-_HINTS = frozenset({"lazy", "numbers"})
+_HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
 _HEAD = 1 << 20
@@ -88,28 +85,13 @@ def _unknown(name: str, head: bytes) -> UnknownFormatError:
     )
 
 
-def opening_options(
-    *,
-    lazy: bool | None = None,
-    segment: int = 1,
-    date_order: Literal["mdy", "dmy", "ymd"] | None = None,
-    date: date | None = None,
-    time_column: str | None = None,
-    value_column: str | None = None,
-) -> dict[str, Any]:
-    """Options of readers as `esxparse.open` has them, those that say something."""
-    # numpy and polars are imported when they are needed.
-    from esxparse.formats.esxtop.resaved import AS_WRITTEN, Dates  # noqa: PLC0415
+_OF_READERS = ("lazy", "segment", "date_order", "date", "time_column", "value_column")
+"""Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
 
-    dates = Dates(date_order, date)
-    options = {
-        "lazy": lazy,
-        "segment": None if segment == 1 else segment,
-        "dates": None if dates == AS_WRITTEN else dates,
-        "time_column": time_column,
-        "value_column": value_column,
-    }
-    return {name: value for name, value in options.items() if value is not None}
+
+def _of_reader(opening: Opening) -> dict[str, Any]:
+    """Options of readers, those that say something."""
+    return {name: value for name, value in opening.said().items() if name in _OF_READERS}
 
 
 def _reader(name: str) -> ModuleType:
@@ -122,42 +104,69 @@ def _reader(name: str) -> ModuleType:
 
 def open_recording(
     where: str | os.PathLike[str],
-    window: Window = EVERYTHING,
-    member: str | None = None,
-    name: str | None = None,
-    options: Mapping[str, Any] = MappingProxyType({}),
+    opening: Opening = AS_FOUND,
+    *,
+    numbers: Collection[str] | None = None,
+    left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads a raw recording, whatever its format: see `esxparse.open`, which names the options."""
+    """Reads a raw recording, whatever its format: see `esxparse.open`.
+
+    Args:
+        where: What `esxparse.open` takes.
+        opening: How to read it.
+        numbers: The tables whose numbers are needed, where the reader can spare itself the others.
+        left_out: Gets the options that the reader has no use for, which are refused where it is not given.
+
+    Raises:
+        EsxparseError: It cannot be read, or not as `opening` says.
+    """
     folder = Path(where)
     if folder.is_dir():
-        return _directory(folder / (member or ""), window, options)
-    source = resolve(where, member, lambda head: _recognising(head) is not None)
-    return open_source(source if source.once is None else unpacked(source), window, name, options)
+        return _directory(folder / (opening.member or ""), opening, left_out)
+    source = resolve(where, opening.member, lambda head: _recognising(head) is not None, timeout=opening.timeout)
+    return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
-def _directory(folder: Path, window: Window, options: Mapping[str, Any]) -> Recording:
+def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
     for module in _OF_DIRECTORIES:
         reader = import_module(module)
         if reader.recognise_directory(folder):
-            _refuse_other(reader, options, str(folder))
+            _fitting(reader, opening, str(folder), left_out)
             rec: Recording = reader.read_directory(folder)
-            return replace(rec, tables=cut(rec.tables, window))
+            return replace(rec, tables=cut(rec.tables, opening.window))
     msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
     raise UnreadableError(msg)
 
 
-def _refuse_other(reader: ModuleType, options: Mapping[str, Any], name: str) -> None:
-    other = [_OPTION_NAMES.get(option, option) for option in options if option not in reader.OPTIONS | _HINTS]
-    if other:
+def refuse_foreign(reader: ModuleType, opening: Opening, name: str) -> None:
+    """Refuses options that a reader has no use for.
+
+    Raises:
+        EsxparseError: One was given.
+    """
+    _fitting(reader, opening, name, None)
+
+
+def _fitting(reader: ModuleType, opening: Opening, name: str, left_out: set[str] | None) -> dict[str, Any]:
+    """The options that a reader takes; others are refused, or told in `left_out`."""
+    if opening.format not in {None, getattr(reader, "FORMAT", None)}:
+        msg = f"{name} is read as {reader.TITLE}, not as {opening.format}: leave the format out"
+        raise EsxparseError(msg)
+    options = _of_reader(opening)
+    other = [option for option in options if option not in reader.OPTIONS | _HINTS]
+    if other and left_out is None:
         msg = f"{name} is read as {reader.TITLE}, which has no {other[0]}: leave it out"
         raise EsxparseError(msg)
+    if left_out is not None:
+        left_out.update(other)
+    return {option: value for option, value in options.items() if option in reader.OPTIONS}
 
 
 def open_source(
     source: Source,
-    window: Window = EVERYTHING,
-    name: str | None = None,
-    options: Mapping[str, Any] = MappingProxyType({}),
+    opening: Opening = AS_FOUND,
+    numbers: Collection[str] | None = None,
+    left_out: set[str] | None = None,
 ) -> Recording:
     """Reads what a source holds."""
     with source.open() as stream:
@@ -165,16 +174,17 @@ def open_source(
     if not head:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
-    reader = _reader(name) if name else _recognising(head)
+    reader = _reader(opening.format) if opening.format else _recognising(head)
     if reader is None:
         raise _unknown(source.name, head)
-    _refuse_other(reader, options, source.name)
-    chosen = {option: value for option, value in options.items() if option in reader.OPTIONS}
+    chosen = _fitting(reader, opening, source.name, left_out)
+    if numbers is not None and "numbers" in reader.OPTIONS:
+        chosen["numbers"] = numbers
     if "window" in reader.OPTIONS:
-        chosen["window"] = window
+        chosen["window"] = opening.window
     try:
         rec: Recording = reader.read(source, **chosen)
-        return rec if "window" in reader.OPTIONS else replace(rec, tables=cut(rec.tables, window))
+        return rec if "window" in reader.OPTIONS else replace(rec, tables=cut(rec.tables, opening.window))
     except EsxparseError as error:
         msg = str(error) if source.name in str(error) else f"{source.name}: {error}"
         raise type(error)(msg) from error

@@ -6,7 +6,6 @@ All are told by their content, never by their names. `resolve` looks, `Source.op
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from contextlib import closing
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
+from esxparse.formats import remote
 from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
 from esxparse.formats.decompress import Raw, ReadAhead
 
@@ -30,7 +30,6 @@ STANDARD_INPUT = "-"
 _LOOK = 1 << 10
 _LISTED = 20
 _NO_CONTENT = {"a link", "a device", "a named pipe", "a device or pipe"}
-_IS_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 
 
 class ReadOnceError(UnreadableError):
@@ -68,6 +67,8 @@ class Source:
     where: str = field(default="", repr=False)
     """What it was asked for by, without the member."""
     member: str | None = field(default=None, repr=False)
+    timeout: float | None = field(default=None, repr=False, compare=False)
+    """Seconds to wait for a server."""
     once: _Once | None = field(default=None, repr=False, compare=False)
     scratch: object = field(default=None, repr=False, compare=False)
     """What keeps a temporary file at `path` from being removed."""
@@ -102,18 +103,6 @@ def read_up_to(stream: BinaryIO, size: int, head: bytes = b"") -> bytes:
     return b"".join(pieces)
 
 
-def _shown(where: str) -> str:
-    """What messages call it: URLs without passwords and signatures."""
-    if not _IS_URL.match(where):
-        return where
-    return re.sub(r"(?<=://)[^/@]*@", "", where.partition("?")[0])
-
-
-def _unreadable(where: str, why: object) -> UnreadableError:
-    name = _shown(where)
-    return UnreadableError(f"{name} cannot be read: {str(why).replace(where, name)}")
-
-
 def _local(path: Path) -> io.FileIO:
     try:
         # Asked before it is opened: a named pipe would make that wait.
@@ -129,30 +118,16 @@ def _local(path: Path) -> io.FileIO:
         msg = f"{path} does not exist"
         raise UnreadableError(msg) from None
     except (OSError, ValueError) as error:
-        raise _unreadable(str(path), getattr(error, "strerror", None) or error) from None
-
-
-def _remote(url: str) -> BinaryIO:
-    try:
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  an extra
-    except ImportError:
-        msg = f'{_shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"'
+        msg = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         raise UnreadableError(msg) from None
-    try:
-        files, path = url_to_fs(url)
-        return cast("BinaryIO", files.open(path, "rb"))
-    except FileNotFoundError:
-        msg = f"{_shown(url)} does not exist"
-        raise UnreadableError(msg) from None
-    except ImportError as error:
-        why = f'{error}. Install what it asks for, or pip install "esxparse[remote]"'
-        raise _unreadable(url, why) from None
-    except Exception as error:
-        # Each file system has errors of its own.
-        raise _unreadable(url, str(error) or type(error).__name__) from error
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
+    """Standard input as a stream of bytes.
+
+    Raises:
+        UnreadableError: Nothing is piped into it.
+    """
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.isatty():
         msg = "nothing is piped into standard input (-): esxtop -b ... | esxparse info -"
@@ -164,33 +139,35 @@ def _standard_input() -> BinaryIO:
         return cast("BinaryIO", stream)
 
 
-def _opened(where: str) -> BinaryIO:
-    return _remote(where) if _IS_URL.match(where) else _local(Path(where))
+def _opened(where: str, timeout: float | None) -> BinaryIO:
+    return remote.opened(where, timeout) if remote.is_url(where) else _local(Path(where))
 
 
-def _exists(where: str) -> bool:
+def _exists(where: str, timeout: float | None) -> bool:
     try:
-        _opened(where).close()
+        _opened(where, timeout).close()
+    except remote.UnansweredError:
+        raise
     except EsxparseError:
         return False
     return True
 
 
-def _split(where: str, member: str | None) -> tuple[str, str | None]:
+def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, str | None]:
     """`bundle:member` in two, where there is no such file and there is such a bundle."""
-    url = _IS_URL.match(where)
+    url = remote.is_url(where)
     # The colon after the host of a URL leads to a port.
     begin = where.find("/", url.end()) if url else 1
     colons = [place for place, char in enumerate(where) if char == ":" and begin <= place < len(where) - 1]
-    if member is not None or begin < 0 or not colons or _exists(where):
+    if member is not None or begin < 0 or not colons or _exists(where, timeout):
         return where, member
-    cut = next((place for place in reversed(colons) if _exists(where[:place])), None)
+    cut = next((place for place in reversed(colons) if _exists(where[:place], timeout)), None)
     return (where, None) if cut is None else (where[:cut], where[cut + 1 :])
 
 
-def _raw(where: str) -> tuple[BinaryIO, Raw]:
-    file = _standard_input() if where == STANDARD_INPUT else _opened(where)
-    return file, Raw(file, "standard input" if where == STANDARD_INPUT else _shown(where))
+def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
+    file = standard_input() if where == STANDARD_INPUT else _opened(where, timeout)
+    return file, Raw(file, "standard input" if where == STANDARD_INPUT else remote.shown(where))
 
 
 def _list(names: list[str]) -> str:
@@ -250,7 +227,7 @@ def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
 
 def _content(source: Source) -> Layer:
     """The content of a source, from its first byte."""
-    file, raw = _raw(source.where)
+    file, raw = _raw(source.where, source.timeout)
     try:
         return _inside(file, raw, source)
     except BaseException:
@@ -273,12 +250,17 @@ def _from_standard_input(member: str | None) -> Source:
 
 
 def resolve(
-    where: str | os.PathLike[str], member: str | None = None, others: Callable[[bytes], bool] | None = None
+    where: str | os.PathLike[str],
+    member: str | None = None,
+    others: Callable[[bytes], bool] | None = None,
+    *,
+    timeout: float | None = None,
 ) -> Source:
     """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
     A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
-    of its members is an esxtop capture, those count whose beginning `others` recognises.
+    of its members is an esxtop capture, those count whose beginning `others` recognises. `timeout` is the number of
+    seconds that a server is waited for.
 
     Raises:
         EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
@@ -286,31 +268,31 @@ def resolve(
     text = os.fspath(where)
     if text == STANDARD_INPUT:
         return _from_standard_input(member)
-    text, member = _split(text, member)
-    name = _shown(text)
-    file, raw = _raw(text)
+    text, member = _split(text, member, timeout)
+    name = remote.shown(text)
+    file, raw = _raw(text, timeout)
     with closing(raw):
         layer, layers, found = _found(file, raw, member)
         if found is not None:
             met = list(found)
             if others and member is None and not any(one.content for one in met):
-                met = _members(text, others)
+                met = _members(text, others, timeout)
             one = _only(name, met, member)
             packed = ", ".join(one.layers)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
-            return Source(f"{name}:{one.name}", None, packed, None, wrong, where=text, member=one.name)
+            return Source(f"{name}:{one.name}", None, packed, None, wrong, text, one.name, timeout)
         if member is not None:
             raise _no_bundle(name, member)
         if layers:
-            return Source(name, None, ", ".join(layers), None, where=text)
-        if _IS_URL.match(text):
+            return Source(name, None, ", ".join(layers), None, where=text, timeout=timeout)
+        if remote.is_url(text):
             size = getattr(file, "size", None)
-            return Source(name, size if isinstance(size, int) else None, None, None, where=text)
+            return Source(name, size if isinstance(size, int) else None, None, None, where=text, timeout=timeout)
         return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
 
 
-def _members(where: str, wanted: Callable[[bytes], bool]) -> list[Found]:
-    file, raw = _raw(where)
+def _members(where: str, wanted: Callable[[bytes], bool], timeout: float | None = None) -> list[Found]:
+    file, raw = _raw(where, timeout)
     with closing(raw):
         _, _, found = _found(file, raw, None, wanted)
         return list(found or ())

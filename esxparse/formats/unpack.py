@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-import weakref
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esxparse.errors import UnreadableError
 from esxparse.formats.source import problem
+from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
     from esxparse.formats.source import Source
@@ -18,12 +16,10 @@ if TYPE_CHECKING:
 _PIECE = 1 << 20
 
 
-class Scratch:
-    """A directory for temporary files, removed when nothing refers to this object any more, or Python ends."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="esxparse-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+def _no_room(source: Source, scratch: Scratch, why: object) -> UnreadableError:
+    return UnreadableError(
+        f"{source.name} cannot be unpacked into {scratch.path.parent}: {why}; set TMPDIR to a place with room"
+    )
 
 
 def unpacked(source: Source) -> Source:
@@ -34,13 +30,14 @@ def unpacked(source: Source) -> Source:
     """
     scratch = Scratch()
     copy = scratch.path / "content"
+    if source.size is not None and source.size > (free := shutil.disk_usage(scratch.path).free):
+        why = f"it has {source.size:,} bytes, and {free:,} are free"
+        raise _no_room(source, scratch, why)
     with source.open() as stream:
         try:
             with copy.open("wb") as file:
                 shutil.copyfileobj(stream, file, _PIECE)
         except OSError as error:
-            why = error.strerror or error
-            msg = f"{source.name} cannot be unpacked into {scratch.path.parent}: {why}; set TMPDIR to a place with room"
-            raise UnreadableError(msg) from error
+            raise _no_room(source, scratch, error.strerror or error) from error
         cut = problem(stream)
     return replace(source, path=copy, once=None, problem=cut or source.problem, scratch=scratch)

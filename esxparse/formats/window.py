@@ -2,93 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.opening import EVERYTHING, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+__all__ = ["EVERYTHING", "TIME", "Window", "cut", "inside"]
+
 TIME = pl.Datetime("us", "UTC")
 """The type of the column `time` in every table that has one."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """The samples to read: from `start` to `end`, both included, and of those the first in each period of `every`."""
-
-    start: datetime | None = None
-    end: datetime | None = None
-    every: timedelta | None = None
-
-    def __str__(self) -> str:
-        """The window in words."""
-        parts = [
-            f"from {self.start:%Y-%m-%dT%H:%M:%S}" if self.start else "",
-            f"to {self.end:%Y-%m-%dT%H:%M:%S}" if self.end else "",
-        ]
-        return " ".join(part for part in parts if part) or "all of it"
-
-
-EVERYTHING = Window()
-
-_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>s|sec|m|min|h|d)")
-_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-
-
-def moment(text: str | datetime | None, name: str) -> datetime | None:
-    """A time in UTC: a datetime (one without a zone is taken for UTC), or text such as `2026-03-11T09:02`.
-
-    Raises:
-        EsxparseError: The text is no time.
-    """
-    if text is None or text == "":
-        return None
-    try:
-        time = datetime.fromisoformat(text) if isinstance(text, str) else text
-    except ValueError:
-        msg = f"{name} {text!r} is no time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
-        raise EsxparseError(msg) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
-def period(text: str | timedelta | None, name: str) -> timedelta | None:
-    """A length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
-
-    Raises:
-        EsxparseError: The text is no length of time, or it is not above zero.
-    """
-    if text is None or text == "":
-        return None
-    length = text
-    if isinstance(text, str):
-        match = _DURATION.fullmatch(text.strip())
-        length = timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]]) if match else timedelta(0)
-    if not isinstance(length, timedelta) or length <= timedelta(0):
-        msg = f"{name} {text!r} is no length of time: write it as 30s, 5m or 1h"
-        raise EsxparseError(msg)
-    return length
-
-
-def window(start: str | datetime | None, end: str | datetime | None, every: str | timedelta | None) -> Window:
-    """The window of these bounds.
-
-    Raises:
-        EsxparseError: A bound is no time, or the end is before the start.
-    """
-    bounds = Window(moment(start, "start"), moment(end, "end"), period(every, "every"))
-    if bounds.start and bounds.end and bounds.end < bounds.start:
-        msg = f"the window ends before it begins ({bounds}): change start or end"
-        raise EsxparseError(msg)
-    return bounds
 
 
 def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
-import socket
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import polars as pl
 
 import esxparse
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats import manifest
-from esxparse.formats.esxtop import read_in_place, recognise
-from esxparse.formats.registry import open_source, opening_options
-from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats import esxtop, manifest
+from esxparse.formats.opening import Opening
+from esxparse.formats.registry import open_source, refuse_foreign
+from esxparse.formats.remote import shown
+from esxparse.formats.source import STANDARD_INPUT, read_up_to, resolve
 from esxparse.formats.unpack import unpacked
-from esxparse.formats.window import window
-from esxparse.lake.write import write_in_place, write_tables
+from esxparse.lake.write import file_name, write_in_place, write_tables
+from esxparse.whole import Scratch, claimed, short_name
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
-    from datetime import datetime, timedelta
 
+    from esxparse.formats.opening import Options
     from esxparse.formats.source import Source
     from esxparse.recording import Recording
 
 _PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
 _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
 _HEAD: Final = 1 << 20
-_OPENING: Final = ("segment", "date_order", "time_column", "value_column")
 
 
 @dataclass(frozen=True)
@@ -59,15 +56,9 @@ def convert(
     into: str | os.PathLike[str],
     *,
     name: str | None = None,
-    start: str | datetime | None = None,
-    end: str | datetime | None = None,
-    every: str | timedelta | None = None,
-    segment: int = 1,
-    date_order: Literal["mdy", "dmy", "ymd"] | None = None,
-    format: str | None = None,  # noqa: A002  the word that `esxparse.open` has
-    time_column: str | None = None,
-    value_column: str | None = None,
+    replace: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
+    **opening: Unpack[Options],
 ) -> Converted:
     """Writes a recording as Parquet files, one per table, into a directory of its own below `into`.
 
@@ -79,38 +70,29 @@ def convert(
         capture: What `esxparse.open` takes.
         into: The directory that holds the recordings; made where it is missing.
         name: Name of the recording's directory; by default the file's, without its ending.
-        start: Leave out samples before this time, as in `esxparse.open`.
-        end: Leave out samples after this time.
-        every: Keep the first sample of each period of this length.
-        segment: Which capture, where a file holds several.
-        date_order: Of dates that a spreadsheet saved.
-        format: Read it with the reader of this name.
-        time_column: Which column holds the time, where nothing else tells.
-        value_column: Which column holds the watts, or the results.
+        replace: Whether another recording of that name may be replaced.
         progress: Called before each table is written with (tables done, tables in all, name of the table).
+        opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
     Raises:
         EsxparseError: The capture cannot be read, the directory not written, or there is another recording of its name.
     """
     lake = Path(into)
-    source = resolve(capture)
-    options = {
-        "start": start,
-        "end": end,
-        "every": every,
-        "segment": segment,
-        "date_order": date_order,
-        "format": format,
-        "time_column": time_column,
-        "value_column": value_column,
-    }
+    asked = Opening.of(opening)
+    source = resolve(capture, asked.member, timeout=asked.timeout)
     name = name or recording_name(source.name)
+    if Path(name).name != name or name.startswith("."):
+        msg = f"{name!r} is no name of a directory in {lake}: give one without slashes, that does not begin with a dot"
+        raise EsxparseError(msg)
     target = lake / name
     made = not lake.exists()
     try:
         lake.mkdir(parents=True, exist_ok=True)
-        _clear_unfinished(lake, name)
-        return _convert(source, target, options, progress or (lambda _done, _total, _table: None))
+        with claimed(target) as mine:
+            if not mine:
+                msg = f"{target} is being written by another run: wait for it, or give this one another name (--name)"
+                raise EsxparseError(msg)
+            return _convert(source, target, asked, progress or (lambda _done, _total, _table: None), replace=replace)
     except OSError as error:
         msg = f"{target} cannot be written: {error.strerror or error}"
         raise EsxparseError(msg) from error
@@ -121,20 +103,23 @@ def convert(
                 lake.rmdir()
 
 
-def _convert(source: Source, target: Path, options: dict[str, Any], step: Callable[[int, int, str], None]) -> Converted:
-    asked = {option: str(value) for option, value in options.items() if value is not None and value != ""}
-    with tempfile.TemporaryDirectory(prefix=_unfinished(target.name), dir=target.parent) as scratch:
-        origin = {"name": source.name, "options": asked, **_fingerprint(source)}
-        if origin["sha256"] and (there := _there(target, origin)):
+def _convert(
+    source: Source, target: Path, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
+) -> Converted:
+    # How long a server is waited for, and where numbers are kept meanwhile, makes no other recording.
+    options = {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
+    with Scratch(_unfinished(target.name), target.parent) as scratch:
+        origin = {"name": source.name, "options": options, **_fingerprint(source)}
+        if origin["sha256"] and (there := _there(target, origin, replace=replace)):
             return there
         local = source if source.path else unpacked(source)
         if not origin["sha256"]:
             origin |= _fingerprint(local)
-            if there := _there(target, origin):
+            if there := _there(target, origin, replace=replace):
                 return there
-        part = Path(scratch, "tables")
+        part = scratch / "tables"
         part.mkdir()
-        rec = _write(local, part, options, step)
+        rec = _write(local, part, asked, step)
         _seal(part, rec, origin)
         _put(part, target)
     return _described(target, skipped=False)
@@ -146,7 +131,9 @@ def recording_name(source: str) -> str:
     >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz")
     'night shift'
     """
-    last = re.split(r"[/\\:]", source)[-1]
+    if source == STANDARD_INPUT:
+        return "standard-input"
+    last = re.split(r"[/\\:]", shown(source).rstrip("/"))[-1]
     while _PACKED.search(last):
         last = _PACKED.sub("", last)
     stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
@@ -164,7 +151,7 @@ def _fingerprint(source: Source) -> dict[str, Any]:
         return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
-def _there(target: Path, origin: dict[str, Any]) -> Converted | None:
+def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted | None:
     """The recording that is there already; None where there is none, or one that has to be made again."""
     if not target.exists():
         return None
@@ -176,32 +163,47 @@ def _there(target: Path, origin: dict[str, Any]) -> Converted | None:
     except DamagedError:
         return None
     theirs = content["origin"]
-    if theirs["sha256"] != origin["sha256"] or theirs.get("name", "").split(":")[1:] != origin["name"].split(":")[1:]:
-        msg = f"{target} holds another recording, of {theirs.get('name')}: remove it, or give this one another name"
+    other = theirs["sha256"] != origin["sha256"] or _member(theirs.get("name", "")) != _member(origin["name"])
+    if other and not replace:
+        msg = (
+            f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace that "
+            "one with --force"
+        )
         raise EsxparseError(msg)
     same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__
     whole = all(
         (file := target / table["file"]).is_file() and file.stat().st_size == table["bytes"]
         for table in content["tables"].values()
     )
-    return _described(target, skipped=True) if same and whole else None
+    return _described(target, skipped=True) if same and whole and not other else None
 
 
-def _write(source: Source, part: Path, options: dict[str, Any], step: Callable[[int, int, str], None]) -> Recording:
-    bounds = window(options["start"], options["end"], options["every"])
+def _member(name: str) -> list[str]:
+    """What a recording's name says behind the file: a member of a bundle."""
+    return name.split(":")[1:]
+
+
+def _write(source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None]) -> Recording:
     with source.open() as stream:
-        is_esxtop = recognise(read_up_to(stream, _HEAD))
-    if is_esxtop and not options["format"] and (found := read_in_place(source, bounds, segment=options["segment"])):
+        is_esxtop = esxtop.recognise(read_up_to(stream, _HEAD))
+    if is_esxtop and asked.format in {None, "esxtop"}:
+        refuse_foreign(esxtop, asked, source.name)
+        found = esxtop.read_in_place(
+            source, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
+        )
+    else:
+        found = None
+    if found:
         rec, tables = found
         write_in_place(tables, part, step)
         return rec
-    rec = open_source(source, bounds, options["format"], opening_options(**{name: options[name] for name in _OPENING}))
+    rec = open_source(source, asked)
     write_tables(rec.tables, part, rec.format, step)
     return rec
 
 
 def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
-    files = {name: part / f"{name}.parquet" for name in rec.tables}
+    files = {name: part / file_name(name) for name in rec.tables}
     tables = {
         name: {
             "file": file.name,
@@ -242,34 +244,5 @@ def _described(target: Path, *, skipped: bool) -> Converted:
 
 
 def _unfinished(name: str) -> str:
-    """What the names of this process's working directories for a recording begin with."""
-    return f".{name}.unfinished-{_host()}-{os.getpid()}-"
-
-
-def _host() -> str:
-    return _UNFIT.sub("_", socket.gethostname()).replace("-", "_")
-
-
-def _clear_unfinished(lake: Path, name: str) -> None:
-    """Removes what runs on this host that were killed have left."""
-    for left in lake.glob(f".{_escaped(name)}.unfinished-{_host()}-*"):
-        process = left.name.rsplit("-", 2)[1]
-        if process.isdecimal() and not _runs(int(process)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _escaped(name: str) -> str:
-    return re.sub(r"([*?[])", r"[\1]", name)
-
-
-def _runs(process: int) -> bool:
-    if os.name != "posix":
-        # Asking there would end the process.
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    """What the names of working directories for a recording begin with; those of killed runs are cleared by it."""
+    return f".{short_name(name)}.unfinished-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import nanoarrow
@@ -11,6 +12,7 @@ from polars.io.plugins import register_io_source
 from esxparse.counters.catalogue import lookup
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import by_instance
+from esxparse.whole import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +23,22 @@ if TYPE_CHECKING:
 BUDGET = 144 << 20
 """Bytes of rows that are made at once."""
 
+_DIGEST = 12
+"""Digits that tell shortened names apart."""
+
 _ROW_GROUP = 256 << 10
 """Rows of a row group: of one instance, or of a few."""
+
+
+def file_name(table: str) -> str:
+    """The file of a table; names that no file can have are shortened, with a digest of what is left out.
+
+    >>> file_name("group_cpu"), len(file_name("x" * 300))
+    ('group_cpu.parquet', 129)
+    """
+    short = short_name(table)
+    digest = "" if short == table else f"~{hashlib.sha256(table.encode()).hexdigest()[:_DIGEST]}"
+    return f"{short[: len(short) - len(digest)]}{digest}.parquet"
 
 
 def _about(format_name: str, table: str, column: str) -> dict[str, str]:
@@ -40,8 +56,9 @@ def _schema(format_name: str, table: str, schema: Mapping[str, Any]) -> Any:
     return plain.modify(children=fields)
 
 
-def _sink(frame: pl.LazyFrame, file: Path, format_name: str) -> None:
-    schema = _schema(format_name, file.stem, frame.collect_schema())
+def _sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> None:
+    schema = _schema(format_name, table, frame.collect_schema())
+    file = folder / file_name(table)
     try:
         frame.sink_parquet(
             file,
@@ -64,7 +81,7 @@ def write_tables(
         step(done, len(tables), name)
         keys = [key for key in ("instance", "time") if key in frame.collect_schema()]
         ordered = frame.sort(keys, maintain_order=True) if "instance" in keys else frame
-        _sink(ordered, folder / f"{name}.parquet", format_name)
+        _sink(ordered, name, folder, format_name)
 
 
 def write_in_place(tables: Mapping[str, Table], folder: Path, step: Callable[[int, int, str], None]) -> None:
@@ -73,12 +90,12 @@ def write_in_place(tables: Mapping[str, Table], folder: Path, step: Callable[[in
     for group in by_instance.together(tables, BUDGET):
         for name, frame in group.items():
             step(len(written), len(tables), name)
-            _sink(frame.lazy(), folder / f"{name}.parquet", "esxtop")
+            _sink(frame.lazy(), name, folder, "esxtop")
             written.add(name)
     for name, table in tables.items():
         if name not in written:
             step(len(written), len(tables), name)
-            _sink(_source(table), folder / f"{name}.parquet", "esxtop")
+            _sink(_source(table), name, folder, "esxtop")
             written.add(name)
 
 

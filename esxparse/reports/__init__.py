@@ -22,6 +22,7 @@ _MODULES = frozenset(
         "counter_tables",
         "counters",
         "export",
+        "inputs",
         "kernel",
         "library",
         "listing",
@@ -29,6 +30,7 @@ _MODULES = frozenset(
         "power_profile",
         "power_tables",
         "run",
+        "values",
         "verdict",
         "workload",
     }

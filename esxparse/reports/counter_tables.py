@@ -13,6 +13,8 @@ from esxparse.reports.blocks import ABSENT, Block, Column, Header, facts, note, 
 from esxparse.reports.counters import by_aggregate, command, differences, measured_s, per_cycle, rates, tlb
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import altair as alt
 
     from esxparse.reports.counters import Gathered, Subject
@@ -266,8 +268,9 @@ def reader_notes(found: Gathered) -> Block:
     return page.readers_notes(found.recordings)
 
 
-def provenance(found: Gathered, template: str) -> Block:
-    """Where the report comes from."""
+def provenance(found: Gathered, template: str, options: Mapping[str, Any]) -> Block:
+    """Where the report comes from, and with which options of `esxparse.open`."""
     items = [(f"Source {place}", f"{rec.source} ({rec.format})") for place, rec in enumerate(found.recordings, 1)]
     runs = [(f"Measured in {one.name}", command(one) or ABSENT) for one in found.subjects if not one.polled]
-    return facts([*items, *runs, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template)])
+    made = [("Program", f"esxparse {esxparse.__version__}"), ("Template", template), *page.parameters(options)]
+    return facts([*items, *runs, *made])

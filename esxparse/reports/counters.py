@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 import polars as pl
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from esxparse.formats.opening import Options
     from esxparse.recording import Recording
 
 FORMATS: Final = ("perf_stat", "vmkperf")
@@ -48,13 +49,13 @@ class Gathered:
     """`hardware_events.compare` of the two subjects, where there are two."""
 
 
-def gather(paths: Sequence[str | Path]) -> Gathered:
+def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
     """Open recordings of perf stat and vmkperf and take the whole of each event.
 
     Raises:
         EsxparseError: One cannot be read, or is of another format.
     """
-    recordings = opening.opened_all(paths, FORMATS)
+    recordings = opening.opened_all(paths, FORMATS, options)
     names = opening.names(recordings)
     subjects = tuple(
         subject

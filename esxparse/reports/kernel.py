@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -15,9 +17,28 @@ from jupyter_client.manager import AsyncKernelManager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "esxparse-report"
+
+
+_LONGEST_SOCKET = 90
+"""Bytes of a directory's path to which a socket's name can be added: POSIX takes some 100 in all."""
+
+_SHORT = ("XDG_RUNTIME_DIR",)
+"""Variables that may name a directory with a short path."""
+
+
+def fits(folder: Path) -> bool:
+    """Whether sockets can lie in a directory."""
+    return len(os.fsencode(folder)) <= _LONGEST_SOCKET
+
+
+def short_folder() -> Path | None:
+    """A directory for sockets, where the path of the usual one is too long; None where there is nothing to be done."""
+    if fits(Path(tempfile.gettempdir(), "ex-12345678")):
+        return None
+    candidates = (*(os.environ.get(name, "") for name in _SHORT), "/tmp", "/var/tmp")  # noqa: S108  made by mkdtemp
+    return next((Path(one) for one in candidates if one and os.access(one, os.W_OK) and fits(Path(one))), None)
 
 
 class _ThisInterpreter(KernelSpecManager):
@@ -32,12 +53,13 @@ class _ThisInterpreter(KernelSpecManager):
         return KernelSpec(argv=argv, env=self._env, display_name=NAME, language="python")
 
 
-def manager_class(home: Path, env: Mapping[str, str]) -> type[AsyncKernelManager]:
+def manager_class(home: Path, sockets: Path, env: Mapping[str, str]) -> type[AsyncKernelManager]:
     """The class of kernel manager for one run; nbclient makes one of it, and ends its kernel whatever happens.
 
     Args:
-        home: Empty directory for the connection file and everything IPython would put into the user's home. Its path
-            must be short: the sockets of the kernel lie in it, and their names may have about 100 characters.
+        home: Empty directory for everything IPython would put into the user's home.
+        sockets: Empty directory for the connection file and the sockets of the kernel. Where the names of those would
+            be longer than a socket's name may be, the kernel is reached through ports of this machine instead.
         env: Environment variables of the kernel on top of those of this process.
     """
     settings = {
@@ -50,11 +72,11 @@ def manager_class(home: Path, env: Mapping[str, str]) -> type[AsyncKernelManager
     class Manager(AsyncKernelManager):
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(
-                **kwargs, kernel_spec_manager=_ThisInterpreter(settings), connection_file=str(home / "k.json")
+                **kwargs, kernel_spec_manager=_ThisInterpreter(settings), connection_file=str(sockets / "k.json")
             )
             # Sockets in a private directory: no port that others on the machine could reach, and no warning about
             # one. ZeroMQ has them on POSIX systems only.
-            if os.name == "posix":
+            if os.name == "posix" and fits(sockets):
                 self.transport = "ipc"
 
     return Manager

@@ -43,6 +43,10 @@ class Template:
     parameters: tuple[Parameter, ...]
     path: Path
 
+    def has(self, name: str) -> bool:
+        """Whether it declares a parameter of that name."""
+        return any(parameter.name == name for parameter in self.parameters)
+
 
 def templates() -> list[Template]:
     """All templates that come with esxparse, sorted by name."""
@@ -79,24 +83,27 @@ def read(path: Path) -> Template:
     """
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        cells = notebook["cells"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{path} is not a Jupyter notebook: {error}"
+        about = notebook.get("metadata", {}).get("esxparse", {})
+        sources = [
+            "".join(cell.get("source", ""))
+            for cell in notebook["cells"]
+            if "parameters" in cell.get("metadata", {}).get("tags", [])
+        ]
+        title, description = str(about.get("title", path.stem)), str(about.get("description", ""))
+        formats = tuple(map(str, about.get("formats", ())))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        msg = f"{path} is not a Jupyter notebook ({type(error).__name__}: {error}): save it from Jupyter again"
         raise EsxparseError(msg) from error
-    about = notebook.get("metadata", {}).get("esxparse", {})
-    sources = [
-        "".join(cell.get("source", "")) for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", [])
-    ]
     try:
         parameters = tuple(parameter for source in sources for parameter in _parameters(source))
-    except SyntaxError as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         msg = f"the parameters cell of {path} is not valid Python: {error}"
         raise EsxparseError(msg) from error
     return Template(
         name=path.stem,
-        title=str(about.get("title", path.stem)),
-        description=str(about.get("description", "")),
-        formats=tuple(about.get("formats", ())),
+        title=title,
+        description=description,
+        formats=formats,
         parameters=parameters,
         path=path,
     )

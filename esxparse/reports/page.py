@@ -160,10 +160,15 @@ def readers_notes(recordings: Iterable[Recording], more: Iterable[tuple[str, Not
     return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
 
 
-def provenance(rec: Recording, template: str, parameters: Mapping[str, Any]) -> Block:
+def parameters(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The row of a report's facts that says what it was asked for; none where nothing was."""
+    values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+    return [("Parameters", values)] if values else []
+
+
+def provenance(rec: Recording, template: str, given: Mapping[str, Any]) -> Block:
     """Where the report comes from: the file and its fingerprint, the program, the parameters, the time."""
     path = Path(rec.source)
-    values = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
     items = [("Source", rec.source)]
     if path.is_file():
         with path.open("rb") as stream:
@@ -172,7 +177,7 @@ def provenance(rec: Recording, template: str, parameters: Mapping[str, Any]) -> 
     items += [
         ("Program", f"esxparse {esxparse.__version__}"),
         ("Template", template),
-        ("Parameters", values),
+        *parameters(given),
         ("Made", moment(datetime.now(UTC))),
     ]
     return facts(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from esxparse.reports import opening
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from esxparse.formats.opening import Options
     from esxparse.recording import Note, Recording
 
 FORMATS: Final = ("esxtop", "redfish", "ribcl", "ipmi", "power_csv")
@@ -76,24 +77,22 @@ class Gathered:
 def gather(
     paths: Sequence[str | Path],
     *,
-    time_column: str = "",
-    value_column: str = "",
     offset: str = "",
     price_per_kwh: float | str = 0.0,
+    **options: Unpack[Options],
 ) -> Gathered:
     """Open power readings, and the esxtop capture among them, and lay them beside each other.
 
     Args:
         paths: The recordings; at most one of them is a capture of esxtop.
-        time_column: Of CSV files: the column with the time.
-        value_column: Of CSV files: the column with the watts.
         offset: What to add to the times of the meters, such as `-2h`.
         price_per_kwh: Of energy, in any currency; 0 for none.
+        options: Options of `esxparse.open`; each counts for the files that have a use for it.
 
     Raises:
         EsxparseError: One cannot be read, is of another format or without power, or there are two captures.
     """
-    recordings = opening.opened_all(paths, FORMATS, time_column, value_column)
+    recordings = opening.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
         msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"

@@ -315,8 +315,7 @@ def notes(found: Gathered) -> Block:
 
 def provenance(found: Gathered, template: str, parameters: dict[str, Any]) -> Block:
     """Where the report comes from."""
-    values = ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
     items = [(f"Source {place}", f"{rec.source} ({rec.format})") for place, rec in enumerate(found.recordings, 1)]
     return facts(
-        [*items, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template), ("Parameters", values)]
+        [*items, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template), *page.parameters(parameters)]
     )

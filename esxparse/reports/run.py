@@ -5,23 +5,27 @@ from __future__ import annotations
 import logging
 import os
 import re
-import tempfile
-import threading
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
-from esxparse.reports.library import Template, find
-from esxparse.reports.opening import opened
-from esxparse.whole import whole_file
+from esxparse.reports.inputs import Inputs
+from esxparse.reports.library import find
+from esxparse.reports.opening import opened_all
+from esxparse.reports.values import passed_on, values_of
+from esxparse.target import PAGE_MARK, target
+from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from nbformat import NotebookNode
 
-    from esxparse.recording import Recording
+    from esxparse.formats.opening import Opening, Options
+    from esxparse.reports.library import Template
 
 START_TIMEOUT_S: Final = 90
 """How long a kernel may take to answer; a cold disk and a busy machine are slow."""
@@ -30,9 +34,9 @@ CELL_TIMEOUT_S: Final = 3600
 """How long one cell may run: a kernel that was killed for lack of memory never answers."""
 
 _LONGEST_REASON: Final = 300
-
-_OPENING: Final = ("start", "end", "date_order", "segment", "time_column", "value_column")
-"""Parameters that a template hands on to `esxparse.open`, which refuses bad ones before a kernel is started."""
+_HEAD: Final = 4096
+_EXTRA: Final = ("altair", "ipykernel", "nbconvert", "papermill", "vl_convert")
+"""What the extra `report` brings, by the names it is imported by."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -43,45 +47,57 @@ def report(
     output: str | Path = "report.html",
     parameters: Mapping[str, Any] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    *,
+    replace: bool = True,
+    **opening: Unpack[Options],
 ) -> Path:
     """Run `template` on a capture and write one self-contained HTML file.
 
     Args:
-        captures: Path of the capture; a sequence is handed to templates that declare a parameter `captures`.
+        captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
         template: Name of a template that comes with esxparse, or path of a notebook.
         output: Path of the HTML file. It is replaced in one step when the report is complete, and untouched otherwise.
-        parameters: Values for the template's other parameters: strings, numbers, booleans, lists, dicts.
+        parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or text that stands for
+            them. Options of `esxparse.open` may stand among them.
         progress: Called with (steps done, steps in all, what is done now).
+        replace: Whether a file that is there may be replaced. One that is read never is, a report always.
+        opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
     Returns:
         Path of the file written.
 
     Raises:
-        EsxparseError: The capture cannot be read, there is no such template or parameter, the output's directory is
-            missing, or a cell failed. Nothing is written then.
+        EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
+            written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
+    _need_extra()
     chosen = find(template)
-    paths = [captures] if isinstance(captures, str | Path) else list(captures)
-    values = _values(chosen, paths, parameters or {})
-    target = _target(output)
-    opening: dict[str, Any] = {name: values[name] for name in _OPENING if values.get(name)}
-    for path in paths:
-        _check(chosen, opened(path, **opening), values)
-    step = _steps(progress)
-    bundle: list[str] = []
+    paths = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
+    asked, others = values_of(chosen, parameters or {}, opening)
+    inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
+    place = target(output, inputs, replace=replace, ours=is_page)
+    with Inputs(paths) as named:
+        _check(chosen, named.paths, asked, others)
+        values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
+        page, cells = _page(chosen, values, _steps(progress))
+    place.write(page.encode())
+    _steps(progress)(cells + 1, cells + 1, "done")
+    return place.path
+
+
+def _page(chosen: Template, values: Mapping[str, Any], step: Callable[[int, int, str], None]) -> tuple[str, int]:
+    """The finished page, and how many cells made it."""
+    from esxparse.reports import kernel  # noqa: PLC0415
+
     # Making the bundle takes more than a second, which the kernel needs for its own start.
-    runtime = threading.Thread(target=lambda: bundle.append(_runtime()), daemon=True)
-    with tempfile.TemporaryDirectory(prefix="ex-") as home:
-        runtime.start()
-        notebook = _execute(chosen, values, Path(home), step)
-        runtime.join()
+    with ThreadPoolExecutor(1) as beside, Scratch("ex-") as home, Scratch("ex-", kernel.short_folder()) as sockets:
+        runtime = beside.submit(_runtime)
+        manager = kernel.manager_class(home, sockets, {"ESXPARSE_REPORT": chosen.name})
+        notebook = _execute(chosen, values, home, manager, step)
         step(len(notebook.cells), len(notebook.cells) + 1, "writing the page")
         from esxparse.reports.export import to_html  # noqa: PLC0415 - pulls in nbconvert
 
-        page = to_html(notebook, runtime=bundle[0] if bundle else None)
-        _write(target, page)
-    step(len(notebook.cells) + 1, len(notebook.cells) + 1, "done")
-    return target
+        return to_html(notebook, runtime=runtime.result()), len(notebook.cells)
 
 
 def _runtime() -> str:
@@ -90,58 +106,43 @@ def _runtime() -> str:
     return vega_runtime()
 
 
+def is_page(path: Path) -> bool:
+    """Whether there is a page that esxparse wrote: a report, or a table of a study."""
+    with path.open("rb") as file:
+        return PAGE_MARK in file.read(_HEAD)
+
+
+def _need_extra() -> None:
+    """Says what to install where reports cannot be made.
+
+    Raises:
+        EsxparseError: Something is lacking.
+    """
+    lacking = [name for name in _EXTRA if find_spec(name) is None]
+    if lacking:
+        msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'
+        raise EsxparseError(msg)
+
+
 def _steps(progress: Callable[[int, int, str], None] | None) -> Callable[[int, int, str], None]:
     return progress if progress is not None else lambda _done, _total, _what: None
 
 
-def _values(template: Template, paths: Sequence[str | Path], given: Mapping[str, Any]) -> dict[str, Any]:
-    if not paths:
-        msg = "no capture given: name at least one file"
-        raise EsxparseError(msg)
-    known = {parameter.name for parameter in template.parameters}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        msg = (
-            f"template {template.name!r} has no parameter {unknown[0]!r}: "
-            f"it takes {', '.join(sorted(known - {'capture', 'captures'})) or 'none'}"
-        )
-        raise EsxparseError(msg)
-    # The kernel works in a directory of its own, so relative paths would lead nowhere.
-    absolute = [str(Path(path).resolve()) for path in paths]
-    if "captures" in known:
-        return {**given, "captures": absolute}
-    if len(absolute) > 1:
-        msg = f"template {template.name!r} takes one capture, and {len(absolute)} were given: run it once for each"
-        raise EsxparseError(msg)
-    return {**given, "capture": absolute[0]}
-
-
-def _check(template: Template, rec: Recording, values: Mapping[str, Any]) -> None:
+def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
     """Refuse what the template would fail on, before a kernel is started for it."""
-    if template.formats and rec.format not in template.formats:
-        msg = f"template {template.name!r} reads {', '.join(template.formats)}, and {rec.source} is {rec.format}"
+    if len(paths) > 1 and not template.has("captures"):
+        msg = f"template {template.name!r} takes one capture, and {len(paths)} were given: run it once for each"
         raise EsxparseError(msg)
+    for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
+        if template.formats and rec.format not in template.formats:
+            msg = f"template {template.name!r} reads {', '.join(template.formats)}, and {rec.source} is {rec.format}"
+            raise EsxparseError(msg)
     if "profile" in values:
         thresholds.load(str(values["profile"]))
 
 
-def _target(output: str | Path) -> Path:
-    target = Path(output).expanduser()
-    if target.is_dir():
-        msg = f"{target} is a directory: give the name of a file, such as {target / 'report.html'}"
-        raise EsxparseError(msg)
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        msg = f"cannot write {target}: there is no directory {folder}; make it first"
-        raise EsxparseError(msg)
-    if not os.access(folder, os.W_OK):
-        msg = f"cannot write {target}: no permission to write in {folder}"
-        raise EsxparseError(msg)
-    return target
-
-
 def _execute(
-    template: Template, values: Mapping[str, Any], home: Path, step: Callable[[int, int, str], None]
+    template: Template, values: Mapping[str, Any], home: Path, manager: type, step: Callable[[int, int, str], None]
 ) -> NotebookNode:
     # papermill and what it rests on take half a second to import.
     import nbformat  # noqa: PLC0415
@@ -151,7 +152,13 @@ def _execute(
     from esxparse.reports import kernel  # noqa: PLC0415
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    notebook = nbformat.read(template.path, as_version=4)  # type: ignore[no-untyped-call]
+    try:
+        notebook = nbformat.read(template.path, as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
+    except Exception as error:
+        # nbformat has errors of its own, and of the checkers of schemas that it may use.
+        msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
+        raise EsxparseError(msg) from error
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:
@@ -175,7 +182,7 @@ def _execute(
             execution_timeout=CELL_TIMEOUT_S,
             cwd=str(work),
             request_save_on_cell_execute=False,
-            kernel_manager_class=kernel.manager_class(home, {"ESXPARSE_REPORT": template.name}),
+            kernel_manager_class=manager,
             shutdown_kernel="immediate",
             on_cell_start=on_cell_start,
         )
@@ -209,13 +216,3 @@ def _heading(source: str) -> str:
         if line.startswith("#"):
             return line.lstrip("# ").strip()
     return ""
-
-
-def _write(target: Path, page: str) -> None:
-    """Put `page` at `target` in one step: a reader sees the old file or the new one."""
-    try:
-        with whole_file(target) as file:
-            file.write(page.encode())
-    except OSError as error:
-        msg = f"cannot write {target}: {error.strerror or error}"
-        raise EsxparseError(msg) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import polars as pl
 
@@ -14,10 +14,11 @@ from esxparse.reports import opening, page
 from esxparse.reports.blocks import Block, Column, Header, facts, note, number, table, tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import altair as alt
 
+    from esxparse.formats.opening import Options
     from esxparse.recording import Recording
 
 FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
@@ -42,13 +43,13 @@ class Gathered:
     """Of vscsiStats."""
 
 
-def gather(paths: Sequence[str | Path]) -> Gathered:
+def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
     """Open recordings of storage benchmarks and put their tables together.
 
     Raises:
         EsxparseError: One cannot be read, or is of another format.
     """
-    recordings = opening.opened_all(paths, FORMATS)
+    recordings = opening.opened_all(paths, FORMATS, options)
     names = _names(recordings)
     return Gathered(
         recordings=recordings,
@@ -256,7 +257,9 @@ def reader_notes(gathered: Gathered) -> Block:
     return page.readers_notes(gathered.recordings)
 
 
-def provenance(gathered: Gathered, template: str) -> Block:
-    """Where the report comes from."""
+def provenance(gathered: Gathered, template: str, options: Mapping[str, Any]) -> Block:
+    """Where the report comes from, and with which options of `esxparse.open`."""
     items = [(f"Source {number}", rec.source) for number, rec in enumerate(gathered.recordings, 1)]
-    return facts([*items, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template)])
+    return facts(
+        [*items, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template), *page.parameters(options)]
+    )

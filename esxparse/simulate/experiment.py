@@ -40,9 +40,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from importlib.resources import files
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esxparse import toml
 from esxparse.simulate.limits import check_number
 from esxparse.simulate.scenario import parse_scenario, utc
 from esxparse.simulate.variables import ScenarioError, filled, placed
@@ -64,6 +66,9 @@ __all__ = [
     "scenario_names",
     "scenario_titles",
 ]
+
+_MOST_RUNS = 100_000
+"""Runs that the labels of one block may stand for."""
 
 _FOLDERS = ("scenarios", "faults")
 _GAP_S = 60.0
@@ -229,6 +234,9 @@ def _labels(tree: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The labels of every run, blocks in order, lists crossed with the last changing fastest."""
     for block in tree.get("run", ({},)):
         axes = [value if isinstance(value, list) else [value] for value in block.values()]
+        if prod(map(len, axes)) > _MOST_RUNS:
+            msg = f"scenario: a [[run]] stands for {prod(map(len, axes)):,} runs, more than {_MOST_RUNS:,}: name fewer."
+            raise ScenarioError(msg)
         for values in product(*axes):
             yield dict(zip(block, values, strict=True))
 
@@ -264,7 +272,7 @@ def _with_base(name: str, beside: Path, seen: tuple[str, ...] = ()) -> dict[str,
         raise ScenarioError(msg)
     text, where = _read(name, beside)
     try:
-        tree = tomllib.loads(text)
+        tree = toml.parse(text)
     except tomllib.TOMLDecodeError as error:
         msg = f"scenario {name} is not TOML: {error}. Mend the line it names."
         raise ScenarioError(msg) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as replaced
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,11 @@ from esxparse.simulate.instruments import INSTRUMENTS, Entry
 from esxparse.simulate.model.engine import capture as capture_of
 from esxparse.simulate.output import put
 from esxparse.simulate.variables import ScenarioError
+from esxparse.target import target as target_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from esxparse.simulate.experiment import Experiment, Run
     from esxparse.simulate.instruments import Instrument
@@ -44,14 +46,17 @@ def record(
     folder: str | os.PathLike[str],
     *,
     capture: Mapping[str, Any] | None = None,
+    replace: bool = True,
+    inputs: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Written]:
     """Writes everything that an experiment records into `folder`, which is made where it is not there.
 
     A scenario without `[[file]]` gives its captures, named for it. `capture` has options of esxtop's files, which count
-    before those that the scenario says, and `compress` (gz or bz2). Files appear when they are complete. Where the
-    scenario says truths, they are written as `truth.toml`. `progress` is called with samples done, samples in all, and
-    the name of the file that is being written.
+    before those that the scenario says, and `compress` (gz or bz2). Files appear when they are complete. A file that is
+    there is replaced where `replace` allows it, and one of the `inputs`, from which the scenario was read, never. Where
+    the scenario says truths, they are written as `truth.toml`. `progress` is called with samples done, samples in all,
+    and the name of the file that is being written.
 
     Raises:
         EsxparseError: A tool that is not known, options it does not have, or a directory that cannot be written; what
@@ -64,6 +69,10 @@ def record(
     for _, specs in plans:
         _check(specs)
     _check_names(plans)
+
+    check = _guard(inputs, replace=replace)
+    for name in _names_written(plans):
+        check(target / name)
     total = sum(run.scenario.samples for run, _ in plans if run.scenario)
     done = 0
     entries: dict[str, list[tuple[FileSpec, Entry]]] = {}
@@ -80,7 +89,7 @@ def record(
 
             written += _one(run, specs, target, entries, step)
         for mine in entries.values():
-            written += _write(mine, target)
+            written += _write(mine, target, check)
         truths = [line for run, specs in plans for line in _truths(run, specs)]
         if truths:
             path = target / TRUTH
@@ -107,7 +116,7 @@ def _with(spec: FileSpec, capture: Mapping[str, Any]) -> FileSpec:
     ending = f".{capture['compress']}" if "compress" in capture else ""
     name = f"{spec.name.removesuffix('.gz').removesuffix('.bz2')}{ending}" if ending else spec.name
     said = {option: value for option, value in capture.items() if option != "compress"}
-    return replace(spec, name=name, options={**spec.options, **said})
+    return replaced(spec, name=name, options={**spec.options, **said})
 
 
 def _check(specs: Iterable[FileSpec]) -> None:
@@ -142,6 +151,24 @@ def _check_names(plans: Iterable[tuple[Run, Iterable[FileSpec]]]) -> None:
             raise ScenarioError(msg)
 
 
+def _guard(inputs: Sequence[str | os.PathLike[str]], *, replace: bool) -> Callable[[Path], None]:
+    """What refuses a file that may not be written; directories that are not there yet are made."""
+
+    def check(path: Path) -> None:
+        if path.parent.is_dir():
+            target_of(path, inputs, replace=replace)
+
+    return check
+
+
+def _names_written(plans: Iterable[tuple[Run, Iterable[FileSpec]]]) -> list[str]:
+    """Names of the files that are known before they are written; some tools write more, beside these."""
+    names = []
+    for run, specs in plans:
+        names += [spec.name for spec in specs] + ([TRUTH] if run.truths else [])
+    return list(dict.fromkeys(names))
+
+
 def _one(
     run: Run,
     specs: Iterable[FileSpec],
@@ -167,12 +194,12 @@ def _one(
             msg = f"file {captures[0].name}: esxtop watches a host, and the scenario has none. Add a [host]."
             raise ScenarioError(msg)
         return []
-    made = replace(made, observers=(*watching, step))
+    made = replaced(made, observers=(*watching, step))
     written = []
     for number, spec in enumerate(captures):
         # every pass gives the same snapshots; observers need but one
         path = _below(target, spec.name)
-        size = write_esxtop(path, made if number == 0 else replace(made, observers=()), **spec.options)
+        size = write_esxtop(path, made if number == 0 else replaced(made, observers=()), **spec.options)
         written.append(Written(path, size, _ESXTOP))
     if not captures and watching:
         _pass(made)
@@ -184,10 +211,12 @@ def _pass(made: Capture) -> None:
         pass
 
 
-def _write(mine: list[tuple[FileSpec, Entry]], target: Path) -> list[Written]:
+def _write(mine: list[tuple[FileSpec, Entry]], target: Path, check: Callable[[Path], object]) -> list[Written]:
     tool = mine[0][0].tool
     instrument: Instrument = INSTRUMENTS[tool]
     made = [(_below(target, path), parts) for path, parts in instrument.write([entry for _, entry in mine])]
+    for path, _ in made:
+        check(path)
     return [Written(path, put(path, parts), tool) for path, parts in made]
 
 

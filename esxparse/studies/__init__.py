@@ -20,7 +20,7 @@
 ... esxtop = '{capture}'
 ... window = {{ start = 2026-03-11T09:05:00Z }}
 ... """)
->>> found = study(manifest)
+>>> found = study(manifest, outside=True)
 >>> found.runs.select("part", "samples", pl.col("host_used_pct").round(1), "mhz", "vcpus_per_core").collect().rows()
 [('first', 61, 53.1, 2600.0, 3.125), ('second', 60, 53.2, 2600.0, 3.125)]
 >>> found.compare("ready_pct").select("part", pl.col("ratio").round(2), "gap").collect().rows()

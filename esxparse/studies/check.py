@@ -38,8 +38,13 @@ class Checked:
         return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
 
 
-def check(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], None] | None = None) -> Checked:
-    """Looks through a manifest and opens the files of each run.
+def check(
+    path: str | os.PathLike[str],
+    *,
+    outside: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Checked:
+    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows.
 
     Raises:
         EsxparseError: It cannot be read, or is no TOML.
@@ -47,7 +52,7 @@ def check(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], N
     manifest, wrong = examine(Path(path))
     if wrong:
         return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
-    runs = expand(manifest)
+    runs = expand(manifest, outside=outside)
     notes: list[Note] = []
     against: list[tuple[Run, tuple[str, ...]]] = []
     kept: Kept = {}

@@ -21,7 +21,7 @@ from esxparse.studies.expand import expand
 from esxparse.studies.manifest import FILE_NAME, parse
 from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural, shown
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
-from esxparse.whole import whole_file
+from esxparse.target import target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -316,7 +316,7 @@ def _one_by_one(folder: Path, roles: Roles) -> str:
 
 def _finds_each_once(text: str, folder: Path, roles: Roles) -> bool:
     manifest, wrong = parse(text, folder / FILE_NAME)
-    runs = expand(manifest)
+    runs = expand(manifest, outside=True)
     found = Counter((role, name) for run in runs for role, files in run.files.items() for name in files.names)
     shared = {role for role, names in roles.items() if len(names) == 1}
     return (
@@ -368,21 +368,14 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def write(folder: Path) -> tuple[Path, list[str]]:
+def write(folder: Path, *, replace: bool = False) -> tuple[Path, list[str]]:
     """Writes `study.toml` into a directory of files.
 
     Raises:
-        EsxparseError: There is one, or it cannot be written.
+        EsxparseError: There is one and it may not be replaced, or it cannot be written.
     """
     path = folder / FILE_NAME
-    if path.exists():
-        msg = f"{path} is there already: remove it, or edit it"
-        raise EsxparseError(msg)
+    out = target(path, replace=replace)
     text, other = draft(folder)
-    try:
-        with whole_file(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        msg = f"{path} cannot be written: {error.strerror}"
-        raise EsxparseError(msg) from None
+    out.write(text.encode())
     return path, other

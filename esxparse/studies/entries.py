@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.window import moment, period
+from esxparse.formats.opening import AS_FOUND, NAMES, Opening, moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
 from esxparse.studies.patterns import INT64
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
     from esxparse.studies.manifest import Complaints
 
-_OPENING: Final = ("member", "format", "time_column", "value_column", "date_order", "segment")
-_ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *_OPENING)
+_ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
 _FACTS: Final = ("name", "release", "cpus", "cores", "sockets", "numa_nodes", "mhz", "memory_mib", "load_hosts")
 _WHOLE: Final = ("cpus", "cores", "sockets", "numa_nodes", "load_hosts")
 _TEXTS: Final = {"name": "host_name", "release": "esxi_release"}
-_ORDERS: Final = ("mdy", "dmy", "ymd")
 _NEGATIVE = "-"
 _LONGEST_S: Final = 10 * 366 * 86400.0
 """Ten years: no recording is longer, and what is added to its times is still a time."""
@@ -39,7 +37,7 @@ class FileSpec:
     patterns: tuple[str, ...]
     several: bool = False
     """Whether all files that a wildcard finds belong to one run, rather than each to a run of its own."""
-    opening: Mapping[str, Any] = field(default_factory=dict)
+    opening: Opening = AS_FOUND
     """Options of `esxparse.open`."""
     test: str | int | None = None
     """Which test of a result file, by name or number; may have placeholders."""
@@ -100,10 +98,7 @@ def _length(text: str, name: str) -> float:
     Raises:
         EsxparseError: It is none, or longer than any recording.
     """
-    try:
-        length = period(text or "?", name) or timedelta(0)
-    except OverflowError:
-        length = timedelta.max
+    length = period(text or "?", name) or timedelta(0)
     if length.total_seconds() > _LONGEST_S:
         msg = f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h"
         raise EsxparseError(msg)
@@ -118,16 +113,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _time(value: Any, name: str) -> datetime | None:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001  moment takes it for UTC
-    if not isinstance(value, str | datetime):
-        msg = f"{name} {value!r} is no time: write it as 2026-03-11T09:02 (UTC)"
-        raise EsxparseError(msg)
-    try:
-        return moment(value, name)
-    except OverflowError:
-        msg = f"{name} {value!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
-        raise EsxparseError(msg) from None
+    return moment(value or "?", name)
 
 
 def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *path: str | int) -> WindowSpec:
@@ -244,7 +230,7 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
     pcpus = pcpus if isinstance(pcpus, list) else [pcpus]
     if not all(type(one) is int and one in INT64 and one >= 0 for one in pcpus):
         wrong.add(f"pcpus is {pcpus!r}: give the number of a PCPU, or a list of them", *path, "pcpus")
-    _opening(options, wrong, path)
+    opening = _opening(options, wrong, path)
     clock = timedelta(0)
     try:
         clock = offset(options.get("clock", 0))
@@ -252,21 +238,25 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
         wrong.add(str(error), *path, "clock")
     if len(wrong) > before:
         return None
-    opening = {key: options[key] for key in _OPENING if key in options}
     return FileSpec(tuple(patterns), several, opening, test, sensor, tuple(pcpus), clock, wrong.line(*path))
 
 
-def _opening(options: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> None:
-    """Complains of options of `esxparse.open` that it would not understand, or not look at."""
-    for key in _OPENING:
+def _opening(options: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> Opening:
+    """The options of `esxparse.open`; complains of those that nobody can use."""
+    said = {}
+    for key in NAMES:
         value = options.get(key)
-        if value is None:
+        if value == "":
+            wrong.add(f"{key} is '': say what it is, or leave it out", *path, key)
             continue
-        if key == "segment":
-            if type(value) is not int or value < 1:
-                wrong.add(f"segment is {value!r}: give its number, from 1", *path, key)
-        elif key == "date_order":
-            if value not in _ORDERS:
-                wrong.add(f"date_order is {value!r}: choose from {', '.join(_ORDERS)}", *path, key)
-        elif not isinstance(value, str) or not value:
-            wrong.add(f"{key} is {value!r}: give its name", *path, key)
+        try:
+            Opening.of({key: value})
+        except EsxparseError as error:
+            wrong.add(str(error), *path, key)
+        else:
+            said[key] = value
+    try:
+        return Opening.of(said)
+    except EsxparseError as error:
+        wrong.add(str(error), *path, "end")
+        return AS_FOUND

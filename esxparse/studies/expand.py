@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
+from esxparse.formats.remote import is_url
 from esxparse.recording import Note
 from esxparse.studies import patterns
 from esxparse.studies.patterns import shown
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from esxparse.studies.manifest import Manifest, RunSpec
 
 _REPETITION = "repetition"
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+MOST_RUNS = 100_000
+"""Runs that one `[[run]]` may stand for."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,60 @@ class Run:
         return f"run {self.number}" + (f" ({told})" if told else "")
 
 
-def expand(manifest: Manifest) -> tuple[Run, ...]:
-    """All runs, in the order of the manifest; those of one `[[run]]` in the order of labels, then of file names."""
-    folder = manifest.path.parent
-    found = [run for spec in manifest.runs for run in _of_spec(spec, folder)]
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a study are looked for."""
+
+    folder: Path
+    outside: bool
+    """Whether they may be outside it, and behind URLs."""
+
+    def check(self, role: str, pattern: str) -> None:
+        """Refuses a name that leads elsewhere, before anything is looked for there.
+
+        Raises:
+            EsxparseError: It does.
+        """
+        # Of a pattern with placeholders all that stands before them counts.
+        name = patterns.plain(pattern) if not patterns.unknown(pattern) else patterns.broad(pattern)
+        path = Path(name)
+        elsewhere = ".." in path.parts or (path.is_absolute() and not path.is_relative_to(self.folder.absolute()))
+        if not self.outside and (is_url(name) or elsewhere):
+            raise self._refused(role, name)
+
+    def check_found(self, role: str, path: Path) -> None:
+        """Refuses a file that a link leads to from the folder.
+
+        Raises:
+            EsxparseError: It does.
+        """
+        if not self.outside and not path.resolve().is_relative_to(self.folder.resolve()):
+            raise self._refused(role, str(path))
+
+    def _refused(self, role: str, name: str) -> EsxparseError:
+        return EsxparseError(
+            f"{role}: {shown(name)} is outside {shown(self.folder)}, the directory of the manifest: allow it with "
+            "--allow-outside (outside=True)"
+        )
+
+
+def expand(manifest: Manifest, *, outside: bool = False) -> tuple[Run, ...]:
+    """All runs, in the order of the manifest; those of one `[[run]]` in the order of labels, then of file names.
+
+    Args:
+        manifest: The manifest.
+        outside: Whether it may name files outside its directory, and URLs.
+
+    Raises:
+        EsxparseError: It stands for more runs than anybody has.
+    """
+    place = Place(manifest.path.parent, outside)
+    for spec in manifest.runs:
+        count = prod(map(len, spec.labels.values()))
+        if count > MOST_RUNS:
+            msg = f"{manifest.path}, line {spec.line}: this [[run]] stands for {count:,} runs, more than {MOST_RUNS:,}"
+            raise EsxparseError(msg)
+    found = [run for spec in manifest.runs for run in _of_spec(spec, place)]
     seen: dict[tuple[Any, ...], int] = {}
     names = list(dict.fromkeys(name for run in found for name in run.labels if name != _REPETITION))
     runs = []
@@ -74,11 +126,11 @@ def expand(manifest: Manifest) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _of_spec(spec: RunSpec, folder: Path) -> Iterator[Run]:
+def _of_spec(spec: RunSpec, place: Place) -> Iterator[Run]:
     for values in product(*spec.labels.values()):
         labels = dict(zip(spec.labels, values, strict=True))
         try:
-            yield from _of_labels(spec, labels, folder)
+            yield from _of_labels(spec, labels, place)
         except EsxparseError as error:
             run = _run(spec, labels, {}, (Note(str(error), spec.line, severity="warning"),))
             yield replace(run, unusable=True)
@@ -90,11 +142,15 @@ def _run(spec: RunSpec, labels: Mapping[str, Any], files: Mapping[str, RunFiles]
     return Run(0, spec.line, labels, 1, files, window, host, figures, told, unusable=bool(spec.problems))
 
 
-def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterator[Run]:
+def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterator[Run]:
     """The runs of one combination of labels: one, or as many as its patterns find."""
+    folder = place.folder
     asked = {
         role: [patterns.filled(pattern, labels) for pattern in entry.patterns] for role, entry in spec.files.items()
     }
+    for role, filled in asked.items():
+        for pattern in filled:
+            place.check(role, pattern)
     looked = {role: _looked_for(filled, folder, several=spec.files[role].several) for role, filled in asked.items()}
     for found in _assignments(looked.values()):
         named = {name: text for name, text in found.items() if not name.startswith(patterns.WILDCARD)}
@@ -107,6 +163,9 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], folder: Path) -> Iterat
             if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
                 problems.append(_unclear(role, asked[role], paths, folder, entry))
                 continue
+            for path in paths:
+                if isinstance(path, Path):
+                    place.check_found(role, path)
             if double := [path for path in paths if paths.count(path) > 1]:
                 message = f"{role}: {shown(Path(double[0]).name)} is found twice and would count twice: name it once"
                 problems.append(Note(message, entry.line, severity="warning"))
@@ -147,7 +206,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
     """The files of a role that are there, with what they tell of placeholders and wildcards."""
     found: list[tuple[dict[str, str], str | Path]] = []
     for pattern in filled:
-        if _URL.match(pattern):
+        if is_url(pattern):
             found.append(({}, patterns.plain(pattern)))
             continue
         if not patterns.unknown(pattern):
@@ -185,6 +244,9 @@ def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list
             joined += [{**one, **known} for _, known in fitting] or [one]
         whole = set(merged[0]) if merged else set()
         joined += [known for place, known in enumerate(options) if place not in used and set(known) == whole]
+        if len(joined) > MOST_RUNS:
+            msg = f"the file names stand for more than {MOST_RUNS:,} runs: give roles of one run the same placeholders"
+            raise EsxparseError(msg)
         merged = joined
     order = list(dict.fromkeys(name for one in merged for name in one))
     return sorted(merged, key=lambda one: [patterns.natural(one.get(name, "")) for name in order])

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import html as markup
 import io
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+import esxparse
 from esxparse.errors import EsxparseError
-from esxparse.formats.registry import readers
 from esxparse.metrics import units
 from esxparse.recording import printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
-from esxparse.whole import whole_file
+from esxparse.target import PAGE_MARK, target
 
 if TYPE_CHECKING:
     import os
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from esxparse.studies.expand import Run
     from esxparse.studies.model import Study
+    from esxparse.target import Target
 
 _WRITTEN: Final = {
     "mb_per_s": "MB/s",
@@ -84,6 +84,8 @@ _WHOLE: Final = {
 _NOTES_SHOWN: Final = 12
 _HEAD: Final = 1 << 16
 _MANY: Final = 10
+_OURS: Final = (("repetition", "start", "end", "measured_s"), ("quantity", "ratio", "verdict"), ("load", "gap"))
+"""Columns by which a CSV is told to be a table of a study: its runs, runs compared, the largest loads."""
 _DASH: Final = "\u2013"
 _COMPARED: Final = ("runs", "mean", "ratio", "ratio_low", "ratio_high", "change_pct", "verdict", "gap")
 
@@ -109,7 +111,7 @@ def heading(column: str) -> tuple[str, str]:
     return words[:1].upper() + words[1:], _WRITTEN.get(unit, unit)
 
 
-def csv(table: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
+def csv(table: pl.LazyFrame, out: Target) -> None:
     """Writes a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty.
 
     Raises:
@@ -118,21 +120,21 @@ def csv(table: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
     frame = table.collect()
     lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
     frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
-    _write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.fZ").encode(), path)
+    out.write(frame.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.fZ").encode())
 
 
-def parquet(table: pl.LazyFrame, path: str | os.PathLike[str], title: str, base: str) -> None:
-    """Writes a table as Parquet; its metadata has `title`, `baseline` and `unit.COLUMN` for columns with a unit.
+def parquet(table: pl.LazyFrame, out: Target, title: str, base: str) -> None:
+    """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit.
 
     Raises:
         EsxparseError: It cannot be written.
     """
     frame = table.collect()
     told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
-    metadata = {"title": printable(title), "baseline": printable(base), **told}
+    metadata = {"title": printable(title), "baseline": printable(base), "esxparse": esxparse.__version__, **told}
     written = io.BytesIO()
     frame.write_parquet(written, metadata=metadata)
-    _write(written.getvalue(), path)
+    out.write(written.getvalue())
 
 
 def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
@@ -142,58 +144,25 @@ def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
     return manifest, *(Path(name) for path in named for name in dict.fromkeys((path, path.rsplit(":", 1)[0])))
 
 
-def refuse_inputs(outputs: Iterable[str | os.PathLike[str]], sources: Iterable[Path]) -> None:
-    """Refuses to write over what a study is computed from.
+def place(path: str | os.PathLike[str], sources: Iterable[Path], *, replace: bool) -> Target:
+    """A place for a table of a study, never one that the study reads.
 
     Raises:
-        EsxparseError: An output is one of `inputs`, or a recording in a directory among them.
+        EsxparseError: It may not, or cannot, be written there.
     """
-    there = [source for source in sources if _exists(source)]
-    for out in (Path(one) for one in outputs if _exists(Path(one))):
-        if any(_is_of(out, source) for source in there):
-            msg = f"{os_name(out)} is a file that this study reads, and would be lost: give the output another name"
-            raise EsxparseError(msg)
+    return target(path, sources, replace=replace, ours=_is_table)
 
 
-def _exists(path: Path) -> bool:
-    """Whether there is such a file; a name too long to be one, as of a URL, is none."""
-    with suppress(OSError):
-        return path.exists()
-    return False
-
-
-def _is_of(out: Path, source: Path) -> bool:
-    """Whether a file is this source, or a recording in it where it is a directory."""
-    if not source.is_dir():
-        return out.samefile(source)
-    # Tables that were written beside the recordings of a directory may be written again.
-    return out.is_file() and out.resolve().is_relative_to(source.resolve()) and _is_recording(out)
-
-
-def _is_recording(path: Path) -> bool:
-    with suppress(OSError), path.open("rb") as file:
+def _is_table(path: Path) -> bool:
+    """Whether a file is a table that a study wrote: a page, Parquet with our metadata, or CSV with our columns."""
+    with path.open("rb") as file:
         head = file.read(_HEAD)
-        return any(reader.recognise(head) for reader in readers())
-    return False
-
-
-def _write(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Puts a file in place, whole or not at all; a device or a pipe is written to."""
-    try:
-        target = Path(path).resolve()
-        there = target.stat() if target.exists() else None
-        special = there is not None and not stat.S_ISREG(there.st_mode)
-        mode = stat.S_IMODE(there.st_mode) if there else 0o644
-        with target.open("wb") if special else whole_file(target, mode=mode) as file:
-            file.write(content)
-    except OSError as error:
-        msg = f"{os_name(path)} cannot be written: {error.strerror or error}"
-        raise EsxparseError(msg) from None
-
-
-def os_name(path: str | os.PathLike[str]) -> str:
-    """The path as text."""
-    return str(Path(path))
+    if head.startswith(b"PAR1"):
+        with suppress(pl.exceptions.PolarsError, OSError):
+            return "esxparse" in pl.read_parquet_metadata(path)
+        return False
+    first = head.partition(b"\n")[0].decode("utf-8", "replace").rstrip("\r").split(",")
+    return PAGE_MARK in head[:4096] or any(set(columns) <= set(first) for columns in _OURS)
 
 
 def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -277,7 +246,7 @@ def _source_notes(study: Study, frame: pl.DataFrame) -> list[str]:
     return notes
 
 
-def html(made: GT, path: str | os.PathLike[str], title: str) -> None:
+def html(made: GT, out: Target, title: str) -> None:
     """Writes a table as one HTML file that needs nothing else.
 
     Raises:
@@ -285,9 +254,9 @@ def html(made: GT, path: str | os.PathLike[str], title: str) -> None:
     """
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{markup.escape(printable(title))}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
+        f"{PAGE_MARK.decode()}<title>{markup.escape(printable(title))}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"
     )
-    _write(page.encode(), path)
+    out.write(page.encode())
 
 
 def text_table(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None = None) -> str:

@@ -14,6 +14,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.recording import Note
 from esxparse.studies import lines as toml_lines
@@ -89,7 +90,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         EsxparseError: It is no TOML.
     """
     try:
-        data = tomllib.loads(text)
+        data = toml.parse(text)
     except tomllib.TOMLDecodeError as error:
         msg = f"{path} is no TOML: {error}: mend that line"
         raise EsxparseError(msg) from None

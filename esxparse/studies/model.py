@@ -193,21 +193,33 @@ class Study:
             raise EsxparseError(msg)
         return schema[name]
 
-    def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None) -> None:
-        """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`."""
-        export.refuse_inputs([path], self.inputs)
-        export.csv(self.runs if table is None else table, path)
+    def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
+        """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`.
 
-    def to_parquet(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None) -> None:
-        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
-        export.refuse_inputs([path], self.inputs)
-        export.parquet(self.runs if table is None else table, path, self.title, of_baseline.text(self.baseline))
+        Raises:
+            EsxparseError: It cannot be written, is what the study reads, or is there and may not be replaced.
+        """
+        out = export.place(path, self.inputs, replace=replace)
+        export.csv(self.runs if table is None else table, out)
+
+    def to_parquet(
+        self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True
+    ) -> None:
+        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`.
+
+        Raises:
+            EsxparseError: As `to_csv`.
+        """
+        out = export.place(path, self.inputs, replace=replace)
+        export.parquet(self.runs if table is None else table, out, self.title, of_baseline.text(self.baseline))
 
     def to_table(
         self,
         path: str | os.PathLike[str] | None = None,
         table: pl.LazyFrame | None = None,
         columns: Sequence[str] | None = None,
+        *,
+        replace: bool = True,
     ) -> GT:
         """Gives `runs`, or another table of this study, as a table for publication, and writes it as HTML.
 
@@ -215,11 +227,15 @@ class Study:
             path: Where the HTML is written, if it is.
             table: `compare(...)` for instance; `runs` where none is given.
             columns: Which columns, in which order; without, labels and those that say most.
+            replace: Whether a file that is there may be replaced.
+
+        Raises:
+            EsxparseError: As `to_csv`.
         """
+        out = None if path is None else export.place(path, self.inputs, replace=replace)
         made = export.great_table(self, self.runs if table is None else table, columns)
-        if path is not None:
-            export.refuse_inputs([path], self.inputs)
-            export.html(made, path, self.title)
+        if out is not None:
+            export.html(made, out, self.title)
         return made
 
 
@@ -239,20 +255,27 @@ def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:
     return results.with_columns(pl.concat_str([own, *told], separator=", ", ignore_nulls=True).alias("configuration"))
 
 
-def study(path: str | os.PathLike[str], *, progress: Callable[[int, int, str], None] | None = None) -> Study:
+def study(
+    path: str | os.PathLike[str],
+    *,
+    outside: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Study:
     """Reads `study.toml` and computes one row for each run; a run that lacks something has nulls and a note.
 
     Files are read one run after another, and none is kept.
 
     Args:
         path: The manifest, or the directory that has it as `study.toml`.
+        outside: Whether it may name files outside its directory, and URLs: a manifest from somebody else would read
+            what it likes.
         progress: Is told how many runs are done, of how many, and which is next.
 
     Raises:
         EsxparseError: The manifest cannot be read, is no TOML, or says above its runs what nobody can use.
     """
     manifest = load(Path(path))
-    runs = expand(manifest)
+    runs = expand(manifest, outside=outside)
     frame, figures, notes = table_of(manifest, runs, progress)
     labels = tuple(runs[0].labels) if runs else ()
     return Study(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.registry import open_recording, opening_options
-from esxparse.formats.window import EVERYTHING
+from esxparse.formats.registry import open_recording
 from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
@@ -98,15 +97,14 @@ def warned(recs: Iterable[Recording]) -> list[str]:
 
 
 def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
-    opening = dict(files.spec.opening)
-    member, format_name = opening.pop("member", None), opening.pop("format", None)
-    if role == "results_csv":
+    opening = files.spec.opening
+    if role == "results_csv" and not opening.format:
         # Nothing in such a file tells what it is; the manifest does.
-        format_name = format_name or role
-    options = opening_options(**opening) | ({"numbers": capture.TABLES} if ROLES[role] == ROLES["esxtop"] else {})
+        opening = replace(opening, format=role)
+    numbers = capture.TABLES if ROLES[role] == ROLES["esxtop"] else None
     found = []
     for path in files.paths:
-        rec = open_recording(path, EVERYTHING, member, format_name, options)
+        rec = open_recording(path, opening, numbers=numbers)
         if rec.format not in ROLES[role]:
             right = role_of(rec.format)
             hint = f": name it as {right} = ..." if right else ", which a study has no use for"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WILD: Final = re.compile(r"([*?])")
+_HUGE: Final = re.compile(r"\d{3}")
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 WILDCARD: Final = "*"
 """What the names of wildcards begin with: `*1` is the first of a pattern."""
@@ -35,6 +36,9 @@ def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
         if name is not None and not _NAME.fullmatch(name):
             msg = f"pattern {pattern!r}: {{{name}}} is no name of a label"
             raise EsxparseError(msg)
+    if any(_HUGE.search(spec) for _, _, spec in found):
+        msg = f"pattern {pattern!r}: no file name is so long"
+        raise EsxparseError(msg)
     return found
 
 

@@ -252,7 +252,7 @@ def _labelled(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
     """CPU use of the host without load; the file of many runs is read once."""
-    key = repr((files.paths, sorted(files.spec.opening.items())))
+    key = repr((files.paths, files.spec.opening))
     with _READING_IDLE:
         if key not in idle:
             rec = recording("idle", files, opened.kept)

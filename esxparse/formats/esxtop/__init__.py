@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -39,7 +38,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
+from esxparse.formats.esxtop import (
+    body,
+    header,
+    instances,
+    layout,
+    odd,
+    release,
+    resaved,
+    rows,
+    stamp_order,
+    tables,
+    times,
+)
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.first_sample import notes as first_notes
 from esxparse.formats.esxtop.line_notes import no_rows
@@ -47,12 +58,15 @@ from esxparse.formats.source import problem, read_up_to
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
 from esxparse.recording import Note, Recording
+from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import date
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.opening import DateOrder
     from esxparse.formats.source import Source
 
     Keep = bool | Collection[str]
@@ -60,7 +74,7 @@ if TYPE_CHECKING:
 
 FORMAT = "esxtop"
 TITLE = "esxtop batch capture (PDH-CSV)"
-OPTIONS = frozenset({"window", "lazy", "segment", "dates", "numbers"})
+OPTIONS = frozenset({"window", "lazy", "segment", "date_order", "date", "numbers"})
 
 _HEADER_WITHIN = 1 << 20
 """Bytes in which the header must begin: login chatter of resxtop may stand before it."""
@@ -235,7 +249,8 @@ def read(
     *,
     lazy: bool | None = None,
     segment: int = 1,
-    dates: resaved.Dates = resaved.AS_WRITTEN,
+    date_order: DateOrder | None = None,
+    date: date | None = None,
     numbers: Collection[str] | None = None,
 ) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
@@ -251,32 +266,26 @@ def read(
             256 MB are read so. What is no plain local file is unpacked into a temporary one for that, which is there
             as long as the tables, where its compressed size is above 32 MB.
         segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
-        dates: What is known of dates that another program wrote.
+        date_order: Order of day, month and year in the time stamps, where the file does not tell.
+        date: The day of the first sample, where time stamps have none.
         numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
+    dates = resaved.Dates(date_order, date)
     content = _resaved_content(source)
     keep = True if numbers is None else numbers
     if content is None:
-        try:
-            return _as_written(source, window, segment, keep, dates, lazy=lazy)
-        except _DayFirstError:
-            if dates.order != "dmy":
-                raise
-            content = _whole(source)
+        return _as_written(source, window, segment, keep, dates, lazy=lazy)
     mended = resaved.canonical(content, dates)
-    with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
-        copy = Path(folder, "capture.csv")
+    with Scratch() as folder:
+        copy = folder / "capture.csv"
         copy.write_bytes(mended.content)
-        rec = _at_once(replace(source, path=copy), window, segment, keep)
+        # Its dates have the month first now, and were judged.
+        rec = _at_once(replace(source, path=copy), window, segment, keep, resaved.Dates(dates.order and "mdy"))
     return replace(rec, notes=(*mended.notes, *rec.notes))
-
-
-class _DayFirstError(EsxparseError):
-    """The dates of a capture have the day before the month, and esxtop's way of writing them otherwise."""
 
 
 def _as_written(
@@ -286,11 +295,8 @@ def _as_written(
     local = unpacked(source) if lazy is not False and _unpack(source) else source
     large = local.path is not None and local.path.stat().st_size > LAZY_FROM
     if local.path is not None and (large if lazy is None else lazy):
-        rec = _in_place(local, local.path, window, segment, dates)[0]
-    else:
-        rec = _at_once(local, window, segment, keep, dates)
-    said = resaved.not_used(dates)
-    return replace(rec, notes=(*rec.notes, *said)) if said else rec
+        return _in_place(local, local.path, window, segment, dates)[0]
+    return _at_once(local, window, segment, keep, dates)
 
 
 def _whole(source: Source) -> bytes:
@@ -316,7 +322,12 @@ def _resaved_content(source: Source) -> bytes | None:
 
 
 def read_in_place(
-    source: Source, window: Window = EVERYTHING, *, segment: int = 1
+    source: Source,
+    window: Window = EVERYTHING,
+    *,
+    segment: int = 1,
+    date_order: DateOrder | None = None,
+    date: date | None = None,
 ) -> tuple[Recording, dict[str, lazy_tables.Table]] | None:
     """A capture as `read` gives it, its numbers left in the file, and what its tables read them with.
 
@@ -324,19 +335,17 @@ def read_in_place(
     """
     if source.path is None or _resaved_content(source) is not None:
         return None
-    return _in_place(source, source.path, window, segment)
+    return _in_place(source, source.path, window, segment, resaved.Dates(date_order, date))
 
 
-def _at_once(
-    source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates = resaved.AS_WRITTEN
-) -> Recording:
+def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> Recording:
     found = _judged(source, window, segment, keep, dates)
     built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
     return _recording(source, found, built)
 
 
 def _in_place(
-    source: Source, path: Path, window: Window, segment: int, dates: resaved.Dates = resaved.AS_WRITTEN
+    source: Source, path: Path, window: Window, segment: int, dates: resaved.Dates
 ) -> tuple[Recording, dict[str, lazy_tables.Table]]:
     found = _judged(source, window, segment, False, dates)
     kept, read_from = found.samples, found.segment.body
@@ -366,19 +375,15 @@ def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]
 def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
     found = _find_segment(source, segment, keep)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
-    samples, row_notes = rows.judge(bytes_read, found.expected)
-    if samples.day_first and dates.order != "mdy":
-        msg = (
-            f"dates such as {samples.day_first!r} have the day first, and others may be of either order: say which "
-            "with date_order= (mdy or dmy), on the command line --date-order"
-        )
-        raise _DayFirstError(msg)
+    samples, row_notes = rows.judge(bytes_read, found.expected, dates.order)
+    if samples.day_first and not dates.order:
+        raise stamp_order.unsaid(samples.day_first)
     if not len(samples.keep):
         raise no_rows(len(parsed.owners), row_notes)
     _forget_last_cell(bytes_read, samples, laid_out)
     samples = _windowed(samples, window)
     odd_cells = odd.odd_cells(bytes_read, samples)
-    notes = found.notes
+    notes = [*found.notes, *stamp_order.notes(dates)]
     if laid_out.repeated:
         place = laid_out.repeated[0]
         message = (

@@ -13,16 +13,17 @@ import csv
 import io
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.esxtop import clock_only, stamp_order
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DateOrder = Literal["mdy", "dmy", "ymd"]
+    from esxparse.formats.opening import DateOrder
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
@@ -37,13 +38,15 @@ _STAMP = re.compile(
     r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+_LINE_CLOCK = re.compile(r'^"?\d{1,2}:\d{2}[:.,;" \t]', re.MULTILINE)
 _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
 _STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
 _WRITTEN_STAMP = re.compile(rf'"{_STAMP_TEXT}"?|{_STAMP_TEXT}"')
 """A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
-_QUOTED_STAMP = re.compile(rb'\n"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
-_BARE_STAMP = re.compile(rb'\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
+_BEGINS = rb"(?:\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d|\d{1,2}:\d\d)"
+"""How a time stamp begins, with a date or without."""
+_QUOTED_STAMP = re.compile(rb'\n"' + _BEGINS + rb'[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z)')
+_BARE_STAMP = re.compile(rb"\n" + _BEGINS + rb'[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MONTHS = 12
@@ -90,14 +93,6 @@ def _otherwise(head: bytes, row: int) -> bool:
     """Whether the row after this line end has a quoted time stamp that is not written as esxtop does."""
     stamp = _QUOTED_STAMP.match(head, row)
     return stamp is not None and not _WRITTEN_STAMP.fullmatch(stamp[0].strip(b"\n\r,;\t").decode("latin-1"))
-
-
-def not_used(dates: Dates) -> list[Note]:
-    """What is said where a capture is as esxtop writes it, and somebody told another order of its dates."""
-    if dates.order in {None, "mdy"}:
-        return []
-    message = f"time stamps are as esxtop writes them, the month first: date_order {dates.order} is not used"
-    return [Note(message, line=2, column=1, severity="warning")]
 
 
 def _decoded(content: bytes) -> tuple[str, list[Note]]:
@@ -151,32 +146,52 @@ def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
     return f"{time:%m/%d/%Y %H:%M:%S}" + (f".{stamp['fraction']}" if stamp["fraction"] else "")
 
 
-def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> tuple[list[str], list[Note]]:
+def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None = None) -> tuple[list[str], list[Note]]:
     """Time stamps as esxtop writes them; one that is none stays as it is."""
     matches = [_STAMP.fullmatch(text.strip()) for text in texts]
     dated = [match for match in matches if match]
-    clocks = [bool(_CLOCK.fullmatch(text.strip())) for text in texts]
-    if not dated and any(clocks):
-        if day is None:
-            msg = f"time stamps such as {texts[clocks.index(True)]!r} hold no date: say which day with date="
-            raise EsxparseError(msg)
-        texts = [f"{day:%Y-%m-%d} {text.strip()}" if clock else text for text, clock in zip(texts, clocks, strict=True)]
-        found, notes = _stamps(texts, "ymd", None)
-        return found, [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told", line=2, column=1), *notes]
     if not dated:
-        return list(texts), []
+        return _without_dates(texts, day)
     settled = _order_of(dated, order)
+    notes = [] if day is None else [stamp_order.day_unused(day)]
     # A date that is none in this order is one in another: what reads on would take it for esxtop's own, and be wrong.
     found = [
         (_time(match, settled) or f"{text.strip()} (not {settled})") if match else text
         for match, text in zip(matches, texts, strict=True)
     ]
-    notes = []
     if all(match["clock"].count(":") == 1 for match in dated):
         notes.append(Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1))
     if settled != "mdy":
         notes.append(Note(f"dates read as {settled} (d day, m month, y year)", line=2, column=1))
     return found, notes
+
+
+def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], list[Note]]:
+    """Times of day as time stamps from that day on; past midnight the next day begins."""
+    clocks = [clock_only.seconds(text) for text in texts]
+    first = next((text for text, clock in zip(texts, clocks, strict=True) if clock is not None), None)
+    if first is None:
+        return list(texts), []
+    if day is None:
+        msg = (
+            f"time stamps such as {first!r} hold no date: say the day of the first with date= (2026-03-11), "
+            "on the command line --date"
+        )
+        raise EsxparseError(msg)
+    days = clock_only.days_after(clocks)
+    try:
+        dated = [
+            text if clock is None else f"{day + timedelta(days=after):%Y-%m-%d} {text.strip()}"
+            for text, clock, after in zip(texts, clocks, days, strict=True)
+        ]
+    except OverflowError:
+        msg = f"date {day} is too late for a capture of {max(days)} days more: say the day of the first sample"
+        raise EsxparseError(msg) from None
+    found, notes = _stamps(dated, "ymd")
+    past = f", and {max(days)} midnight{'s' if max(days) > 1 else ''} passed" if max(days) else ""
+    # How the date was written is ours, and no news.
+    notes = [note for note in notes if not note.message.startswith("dates read as")]
+    return found, [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told{past}", line=2, column=1), *notes]
 
 
 _CLOSED = ("\n", "\r", '"', "\0")
@@ -197,7 +212,8 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     before, mark, rest = text.partition("(PDH-CSV")
     quoted = before.endswith('"')
     body = ('"' if quoted else "") + mark + rest
-    if quoted and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
+    dated = not _LINE_CLOCK.search(body)
+    if quoted and dated and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
         # Names are not escaped: nothing but the reader of captures tells where they end.
         return _with_dates(text, before.removesuffix('"'), body, dates, notes)
     junk = before.removesuffix('"') if quoted else before
@@ -237,7 +253,8 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
 def _with_dates(text: str, before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
     """A capture that esxtop might have written but for the order in its dates."""
     if dates.order in {None, "mdy"}:
-        return Canonical(text.encode(), tuple(notes))
+        unused = () if dates.day is None else (stamp_order.day_unused(dates.day),)
+        return Canonical(text.encode(), (*notes, *unused))
     found, said = _stamps([stamp[0].strip('"') for stamp in _LINE_STAMP.finditer(body)], dates.order, dates.day)
     stamps = iter(found)
     dated = _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.formats.esxtop import first_sample, line_notes, times
+from esxparse.formats.esxtop import first_sample, line_notes, stamp_order, times
 from esxparse.formats.esxtop.line_notes import Met
 from esxparse.recording import Note
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.body import Body
+    from esxparse.formats.opening import DateOrder
 
     Integers = NDArray[np.int64]
 
@@ -143,8 +144,11 @@ def _time_note(lines: Integers, message: str) -> Note:
     return Note(message.format(met), line=met.lines[0], column=1, severity="warning")
 
 
-def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
-    """Tells the samples of a capture from lines that cannot be used, each kind with its note."""
+def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tuple[Samples, list[Note]]:
+    """Tells the samples of a capture from lines that cannot be used, each kind with its note.
+
+    `order` is that of day, month and year in the time stamps, where it was told.
+    """
     notes = []
     whole = _whole(body, expected)
     whole[list(expected.again)] = False
@@ -165,7 +169,7 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     notes += _line_notes(body, whole, torn, rows, last_line, expected)
 
     keep = np.flatnonzero(whole[:rows])
-    texts = [times.stamp_text(body.stamps[row]) for row in keep.tolist()]
+    texts = [stamp_order.month_first(times.stamp_text(body.stamps[row]), order) for row in keep.tolist()]
     clock = times.parse(texts, expected.bias)
     timeless = clock.is_null().to_numpy()
     day_first = times.day_first(texts) if timeless.any() else None

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
-from esxparse.formats.esxtop import header, resaved
+from esxparse.formats.esxtop import header, resaved, stamp_order
 from esxparse.formats.source import problem, read_up_to, resolve
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from esxparse.formats.opening import Opening
 
 _HEADER_WITHIN = 1 << 20
 _BUFFER = 2 << 20
@@ -39,6 +41,8 @@ class Lines:
         self.done = 0
         """Bytes read."""
         self.notes: list[Note] = []
+        self.order = dates.order
+        """Order of day and month in the time stamps of its lines, where it was told."""
         with _reading(name):
             head = read_up_to(file, _HEADER_WITHIN)
         if not head:
@@ -49,8 +53,13 @@ class Lines:
                 head += file.read()
             mended = resaved.canonical(head, dates)
             head, self.notes = mended.content, list(mended.notes)
+            # Its dates have the month first now, and were judged.
+            self.order = dates.order and "mdy"
         else:
-            self.notes += resaved.not_used(dates)
+            self.notes += stamp_order.notes(dates)
+            if self.order == "dmy":
+                message = "the slice has its dates as esxtop writes them, the month first: open it without date_order"
+                self.notes.append(Note(message, line=2, column=1))
         mark = head.find(header.MARK)
         if mark < 0:
             where = f"{header.MARK.decode()} is not in its first {_HEADER_WITHIN:,} bytes"
@@ -93,7 +102,7 @@ class Lines:
 
 
 @contextmanager
-def opened(capture: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[BinaryIO, str, str]]:
+def opened(capture: str | os.PathLike[str] | BinaryIO, opening: Opening) -> Iterator[tuple[BinaryIO, str, str]]:
     """The capture as a stream, its name, and the file it is in ("" for a stream).
 
     Raises:
@@ -102,7 +111,7 @@ def opened(capture: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[BinaryI
     if not isinstance(capture, (str, os.PathLike)):
         yield capture, str(getattr(capture, "name", "the stream")), ""
         return
-    source = resolve(capture)
+    source = resolve(capture, opening.member, timeout=opening.timeout)
     with source.open() as raw, io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER) as file:
         yield cast("BinaryIO", file), source.name, source.where
 

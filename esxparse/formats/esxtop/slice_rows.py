@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.esxtop import header, line_notes, times
+from esxparse.formats.esxtop import header, line_notes, stamp_order, times
 from esxparse.formats.esxtop.line_notes import Met
 from esxparse.formats.esxtop.slice_cells import bounds, may_be_cut, row
 from esxparse.formats.window import EVERYTHING, Window
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.header import Header
+    from esxparse.formats.opening import DateOrder
 
     Integers = NDArray[np.int64]
 
@@ -45,7 +46,9 @@ def time_of(line: bytes, bias: timedelta) -> datetime | None:
 class Rows:
     """Tells, line after line, which are samples to be kept, and remembers what was odd."""
 
-    def __init__(self, parsed: Header, kept: Integers, window: Window, line: int) -> None:
+    def __init__(
+        self, parsed: Header, kept: Integers, window: Window, line: int, order: DateOrder | None = None
+    ) -> None:
         self.expected = len(parsed.owners) + 1
         self.trailing_comma = parsed.trailing_comma
         self.bias = timedelta(minutes=parsed.bias)
@@ -53,6 +56,8 @@ class Rows:
         self.contiguous = np.diff(self.kept) == 1
         self.window = window
         self.line = line
+        self.order = order
+        self.doubt = stamp_order.Doubt()
         self.samples = 0
         self.first: datetime | None = None
         self.last: datetime | None = None
@@ -108,6 +113,7 @@ class Rows:
         if not self._whole(cells, line):
             self._damaged(line, cells, at_the_end=at_the_end)
         elif time is None:
+            self._doubt(line, None)
             self.timeless.add(self.line, text=times.stamp_text(line[:_STAMP]))
         elif b"\0" in line:
             # Even where only other columns are kept: a line end may be gone with what stood there.
@@ -122,7 +128,10 @@ class Rows:
         if len(line) < self.expected - 1:
             self._damaged(line, len(bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
+        line = stamp_order.line_month_first(line, self.order)
         time = time_of(line, self.bias)
+        if time is not None:
+            self._doubt(line, time)
         if time is not None and self._left_out(time):
             return None
         starts, ends = bounds(line)
@@ -139,6 +148,12 @@ class Rows:
                 starts[place] = ends[place] = len(line)
                 self.cut.add(self.line)
         return row(line, starts, ends, self.kept, self.contiguous)
+
+    def _doubt(self, line: bytes, time: datetime | None) -> None:
+        """Looks at the time stamp of a whole row, where nobody said whether the day comes first in it."""
+        if not self.order and (self.doubt.possible or time is None):
+            swapped = time_of(stamp_order.line_month_first(line, "dmy"), self.bias)
+            self.doubt.add(times.stamp_text(line[:_STAMP]) if time is None else "", time, swapped)
 
     def all_notes(self) -> list[Note]:
         """Notes on all lines taken."""

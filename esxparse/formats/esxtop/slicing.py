@@ -12,9 +12,10 @@ saved without quotes) are written as esxtop writes all others, so that whatever 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
-from esxparse.errors import DamagedError, EsxparseError
+from esxparse.errors import DamagedError
+from esxparse.formats import esxtop
 from esxparse.formats.esxtop import header, instances, layout, resaved
 from esxparse.formats.esxtop.selection import Selection, select
 from esxparse.formats.esxtop.slice_first import Headers
@@ -22,13 +23,15 @@ from esxparse.formats.esxtop.slice_header import header_line, misread
 from esxparse.formats.esxtop.slice_input import Lines, cut_short, opened, size
 from esxparse.formats.esxtop.slice_output import destination
 from esxparse.formats.esxtop.slice_rows import Rows
-from esxparse.formats.window import Window, window
+from esxparse.formats.opening import Opening
+from esxparse.formats.registry import refuse_foreign
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
-    from datetime import date, datetime, timedelta
 
+    from esxparse.formats.opening import Options
+    from esxparse.formats.window import Window
     from esxparse.recording import Note
 
     Capture = str | os.PathLike[str] | BinaryIO
@@ -82,10 +85,11 @@ class _Wanted:
     selection: Selection
     window: Window
     segment: int
-    dates: resaved.Dates
 
 
-def _slice(source: Lines, output: Capture, where: str, wanted: _Wanted, progress: Progress | None) -> Sliced:
+def _slice(
+    source: Lines, output: Capture, where: str, wanted: _Wanted, progress: Progress | None, *, replace: bool
+) -> Sliced:
     source.skip(wanted.segment - 1)
     parsed = header.parse(source.header, source.number)
     laid_out = layout.build(parsed.owners, parsed.counters)
@@ -95,9 +99,10 @@ def _slice(source: Lines, output: Capture, where: str, wanted: _Wanted, progress
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
     headers = Headers(source.header, parsed, laid_out, kept)
-    rows = Rows(parsed, kept, wanted.window, source.number)
-    with destination(output, source.file, where) as out:
+    rows = Rows(parsed, kept, wanted.window, source.number, source.order)
+    with destination(output, source.file, where, replace=replace) as out:
         _copy(source, headers, rows, out, progress)
+        rows.doubt.raise_if_sure()
         if not rows.samples:
             raise rows.nothing()
     return Sliced(len(kept) + 1, rows.samples, (*notes, *headers.notes, *rows.all_notes(), *cut_short(source.file)))
@@ -107,18 +112,14 @@ def slice_capture(
     path: Capture,
     output: Capture,
     *,
-    start: str | datetime | None = None,
-    end: str | datetime | None = None,
-    every: str | timedelta | None = None,
     tables: Sequence[str] = (),
     vms: Sequence[str] = (),
     instances: Sequence[str] = (),
     counters: Sequence[str] = (),
     keep_host: bool = False,
-    segment: int = 1,
-    date_order: resaved.DateOrder | None = None,
-    date: date | None = None,
+    replace: bool = True,
     progress: Progress | None = None,
+    **opening: Unpack[Options],
 ) -> Sliced:
     r"""Writes a part of an esxtop capture as a smaller capture, which `esxparse.open` reads as that part.
 
@@ -131,10 +132,6 @@ def slice_capture(
         path: A capture: a file, plain or compressed, `bundle:member`, a URL or `-`, as `esxparse.open` takes it; or a
             stream of bytes, which needs no seeking.
         output: A file, put in place when it is whole and left as it was on any error; or a stream of bytes.
-        start: Leave out samples before this time: a datetime, or text such as `2026-03-11T09:02` (UTC).
-        end: Leave out samples after this time.
-        every: Keep the first sample of each period of this length (`30s`, `5m`, `1h`), counted from the first sample
-            kept; the others are left out, nothing is averaged.
         tables: Tables or objects: `vcpu`, `Group Cpu`.
         vms: Names of VMs. Kept are a VM's groups, its worlds, virtual disks and ports, and what its worlds do on each
             device; all VMs of that name.
@@ -142,10 +139,11 @@ def slice_capture(
         counters: Names on the screen (`%RDY`), in a capture (`% Ready`) or of columns (`pct_ready`), in every table
             that has them. Of two columns of one name the second is never kept without the first.
         keep_host: Keep the tables about the host as a whole too, `HOST_TABLES`, whatever else is asked for.
-        segment: Which capture, from 1, where several with columns of their own were glued together.
-        date_order: Order of day, month and year in a capture that a spreadsheet saved, where the file does not tell.
-        date: The day of a capture whose time stamps were saved without one.
+        replace: Whether a file that is there may be replaced; the capture itself never is.
         progress: Called now and then with bytes done, bytes in all, and a word on it.
+        opening: Options of `esxparse.open`: `start`, `end`, `every` and the rest. Periods of `every` are counted from
+            the first sample kept. Dates that were told (`date_order`, `date`) are written as esxtop writes them, and
+            the slice opens without those options.
 
     Raises:
         UnreadableError: The capture cannot be opened or read.
@@ -165,13 +163,13 @@ def slice_capture(
     "03/02/2026 08:00:00","1.25"
     """
     chosen = Selection(tuple(tables), tuple(vms), tuple(instances), tuple(counters), keep_host)
-    if segment < 1:
-        msg = f"segment {segment} is none: they are counted from 1"
-        raise EsxparseError(msg)
-    wanted = _Wanted(chosen, window(start, end, every), segment, resaved.Dates(date_order, date))
-    with opened(path) as (file, name, where):
+    asked = Opening.of(opening)
+    wanted = _Wanted(chosen, asked.window, asked.segment or 1)
+    with opened(path, asked) as (file, name, where):
+        refuse_foreign(esxtop, asked, name)
         try:
-            return _slice(Lines(file, name, wanted.dates), output, where, wanted, progress)
+            lines = Lines(file, name, resaved.Dates(asked.date_order, asked.date))
+            return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"
             raise DamagedError(msg) from error

@@ -7,16 +7,17 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.packets.fields import FIELDS
 from esxparse.formats.source import problem
 from esxparse.recording import Note
+from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from esxparse.formats.source import Source
 
@@ -69,8 +70,8 @@ def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
     if source.path is not None:
         yield source.path.absolute()
         return
-    with tempfile.TemporaryDirectory(prefix="esxparse-") as folder:
-        copy = Path(folder, "capture")
+    with Scratch() as folder:
+        copy = folder / "capture"
         with source.open() as stream, copy.open("wb") as file:
             shutil.copyfileobj(stream, file, _BLOCK)
             cut = problem(stream) or source.problem

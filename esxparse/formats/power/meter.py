@@ -28,7 +28,7 @@ import csv
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.last_line import without_cut_number
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FORMAT = "power_csv"
 TITLE = "CSV of a power meter or PDU (a time and a watt column)"
-OPTIONS: frozenset[str] = frozenset({"time_column", "value_column", "dates"})
+OPTIONS: frozenset[str] = frozenset({"time_column", "value_column", "date_order"})
 
 _TIME = re.compile(
     r"(?:.*[\s_(\[-])?(?:time|date|timestamp|datetime|date[ _/-]?time|zeit|datum|when|collected_at)\b.*", re.IGNORECASE
@@ -212,7 +212,10 @@ def _date_order(texts: Sequence[str], given: str | None) -> str | None:
         return "dmy"
     if any(int(day) > most_days for day in second_days):
         return "mdy"
-    msg = f"{doubtful[0]!r} may be day/month or month/day: say date_order='dmy' or date_order='mdy'"
+    msg = (
+        f"{doubtful[0]!r} may be day/month or month/day: say which with date_order= (dmy or mdy), on the command line "
+        "--date-order"
+    )
     raise EsxparseError(msg)
 
 
@@ -276,7 +279,7 @@ def _merged(odd: dict[str, list[int]]) -> list[Note]:
 
 
 def read(
-    source: Source, time_column: str | None = None, value_column: str | None = None, dates: Any = None
+    source: Source, time_column: str | None = None, value_column: str | None = None, date_order: str | None = None
 ) -> Recording:
     """Reads an export.
 
@@ -284,7 +287,7 @@ def read(
         source: The file.
         time_column: The column of the time, by name or number.
         value_column: The column of the watts, by name or number.
-        dates: What is known of the order of day and month.
+        date_order: Order of day, month and year, where the file does not tell.
 
     Raises:
         EsxparseError: The columns, or the dates, cannot be told without guessing.
@@ -295,7 +298,7 @@ def read(
     pair = _day_and_time(table.header) if time_column is None else None
     columns = pair or (_chosen(table.header, time_column, "time", "time_column"),)
     texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
-    order = _date_order(texts, getattr(dates, "order", None))
+    order = _date_order(texts, date_order)
     odd: dict[str, list[int]] = {}
     rows = list(_readings(table, columns, value, order, odd))
     if not rows:

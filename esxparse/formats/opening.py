@@ -1,0 +1,255 @@
+"""What a caller can say of a recording that is opened: one class for every function and every command.
+
+`esxparse.open`, `convert`, `report`, the slicer, studies and the command line all take the same options, check them
+here, and hand the same `Opening` to the readers. Nothing heavy is imported, for the command line's help needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
+
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Day = date
+"""The type, where an option has its name."""
+
+DateOrder = Literal["mdy", "dmy", "ymd"]
+
+DATE_ORDERS: Final[tuple[str, ...]] = get_args(DateOrder)
+
+PATIENCE_S: Final = 60.0
+"""Seconds that a server may take for each answer, and for each piece of one, where nothing is said."""
+
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>s|sec|m|min|h|d)")
+_SECONDS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Window:
+    """The samples to read: from `start` to `end`, both included, and of those the first in each period of `every`."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    every: timedelta | None = None
+
+    def __str__(self) -> str:
+        """The window in words."""
+        parts = [
+            f"from {self.start:%Y-%m-%dT%H:%M:%S}" if self.start else "",
+            f"to {self.end:%Y-%m-%dT%H:%M:%S}" if self.end else "",
+        ]
+        return " ".join(part for part in parts if part) or "all of it"
+
+
+EVERYTHING = Window()
+
+
+def moment(given: str | date | None, name: str) -> datetime | None:
+    """A time in UTC: a datetime (one without a zone is taken for UTC), a date, or text such as `2026-03-11T09:02`.
+
+    Raises:
+        EsxparseError: It is no time.
+    """
+    if given is None or given == "":
+        return None
+    try:
+        if isinstance(given, date) and not isinstance(given, datetime):
+            given = given.isoformat()
+        time = datetime.fromisoformat(given.strip()) if isinstance(given, str) else given
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        msg = f"{name} {given!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
+    except (ValueError, AttributeError):
+        msg = f"{name} {given!r} is no time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
+    raise EsxparseError(msg)
+
+
+def day(given: str | date | None, name: str = "date") -> date | None:
+    """A day: a date, the day of a datetime, or text such as `2026-03-11`.
+
+    Raises:
+        EsxparseError: It is no day.
+    """
+    if given is None or given == "":
+        return None
+    if isinstance(given, datetime):
+        return given.date()
+    if isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given.strip())
+    except (ValueError, AttributeError):
+        msg = f"{name} {given!r} is no day: write it as 2026-03-11"
+        raise EsxparseError(msg) from None
+
+
+def period(given: str | timedelta | None, name: str) -> timedelta | None:
+    """A length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
+
+    Raises:
+        EsxparseError: It is no length of time, or it is not above zero.
+    """
+    if given is None or given == "":
+        return None
+    length: object = given
+    if isinstance(given, str):
+        match = _DURATION.fullmatch(given.strip())
+        try:
+            length = timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]]) if match else None
+        except OverflowError:
+            msg = f"{name} {given!r} is longer than any recording: write a length as 30s, 5m or 1h"
+            raise EsxparseError(msg) from None
+    if not isinstance(length, timedelta) or length <= timedelta(0):
+        msg = f"{name} {given!r} is no length of time: write it as 30s, 5m or 1h"
+        raise EsxparseError(msg)
+    return length
+
+
+def _seconds(given: str | float | timedelta | None, name: str) -> float | None:
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given) and given > 0:
+        return float(given)
+    if isinstance(given, str) and re.fullmatch(r"\s*\d+(?:\.\d+)?\s*", given):
+        return _seconds(float(given), name)
+    length = period(given if isinstance(given, (str, timedelta)) or given is None else str(given), name)
+    return None if length is None else length.total_seconds()
+
+
+def _number(given: str | int | None, name: str) -> int | None:
+    """A place that is counted from 1."""
+    if given is None or given == "":
+        return None
+    text = str(given).strip()
+    # Longer numbers than any file has captures are refused before they are computed.
+    if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        msg = f"{name} is {given!r}: give its number, from 1"
+        raise EsxparseError(msg)
+    # There is a first in every file: to ask for it says nothing.
+    return int(text) if int(text) > 1 else None
+
+
+def _order(given: str | None, name: str) -> str | None:
+    if given is None or given == "":
+        return None
+    if given not in DATE_ORDERS:
+        msg = f"{name} is {given!r}: choose from {', '.join(DATE_ORDERS)}"
+        raise EsxparseError(msg)
+    return given
+
+
+def _text(given: str | None, name: str) -> str | None:
+    if given is None or given == "":
+        return None
+    if not isinstance(given, str):
+        msg = f"{name} is {given!r}: give its name"
+        raise EsxparseError(msg)
+    return given
+
+
+def _truth(given: str | bool | None, name: str) -> bool | None:
+    if given is None or given == "":
+        return None
+    if str(given).casefold() not in _TRUTHS:
+        msg = f"{name} is {given!r}: say true or false"
+        raise EsxparseError(msg)
+    return _TRUTHS[str(given).casefold()]
+
+
+class Options(TypedDict, total=False):
+    """The options of `esxparse.open`, which describes them, as callers write them; text stands for every one."""
+
+    member: str | None
+    start: str | Day | None
+    end: str | Day | None
+    every: str | timedelta | None
+    lazy: bool | None
+    segment: int
+    date_order: DateOrder | None
+    date: str | Day | None
+    format: str | None
+    time_column: str | None
+    value_column: str | None
+    timeout: float | str | timedelta | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """The options of `esxparse.open`, checked: `Opening.of` makes it from what a caller wrote."""
+
+    member: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    every: timedelta | None = None
+    lazy: bool | None = None
+    segment: int | None = None
+    date_order: DateOrder | None = None
+    date: Day | None = None
+    format: str | None = None
+    time_column: str | None = None
+    value_column: str | None = None
+    timeout: float | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Opening:
+        """The options, each read and checked; None and empty text are as good as nothing said.
+
+        Raises:
+            EsxparseError: One is not known, or nobody can use what it says.
+        """
+        unknown = next((name for name in options if name not in NAMES), None)
+        if unknown is not None:
+            msg = f"there is no option {unknown!r} of opening a recording; there is: {', '.join(NAMES)}"
+            raise EsxparseError(msg)
+        made = cls(**{name: _READ[name](value, name) for name, value in options.items()})
+        if made.start and made.end and made.end < made.start:
+            msg = f"the window ends before it begins ({made.window}): change start or end"
+            raise EsxparseError(msg)
+        return made
+
+    @property
+    def window(self) -> Window:
+        """The samples to read."""
+        return Window(self.start, self.end, self.every)
+
+    def said(self) -> dict[str, Any]:
+        """The options that say something, by name."""
+        return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
+
+    def texts(self) -> dict[str, Any]:
+        """The options that say something, as text, numbers and truths, which `of` reads back."""
+        return {name: _written(value) for name, value in self.said().items()}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.6f}".rstrip("0").rstrip(".") + "s"
+    return value.isoformat() if isinstance(value, date) else value
+
+
+_READ: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "member": _text,
+    "start": moment,
+    "end": moment,
+    "every": period,
+    "lazy": _truth,
+    "segment": _number,
+    "date_order": _order,
+    "date": day,
+    "format": _text,
+    "time_column": _text,
+    "value_column": _text,
+    "timeout": _seconds,
+}
+
+NAMES: Final = tuple(field.name for field in fields(Opening))
+"""The options, in their order."""
+
+AS_FOUND: Final = Opening()
+"""Nothing said: what the file tells counts."""

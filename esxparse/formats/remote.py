@@ -1,0 +1,273 @@
+"""Captures behind URLs: http and https as they come, other schemes through fsspec.
+
+What a server does is told as what it is, each answer and each piece of it is waited for a stated time, and nothing
+whose end nobody knows is read beyond a bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from esxparse.errors import UnreadableError
+from esxparse.formats.opening import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from _typeshed import WriteableBuffer
+
+MOST_UNSAID: Final = 1 << 30
+"""Bytes that are read of an answer that does not say its length."""
+
+_PIECE: Final = 1 << 18
+_SLOWEST: Final = 1 << 10
+"""Bytes that have to come within the time that a server is waited for."""
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
+_HTTP: Final = re.compile(r"https?://", re.IGNORECASE)
+_PARTIAL: Final = 206
+_GONE: Final = frozenset({400, 403, 404, 410})
+"""What servers answer where there is no such file, or one that they do not tell of."""
+_LOGIN: Final = frozenset({401, 403, 407})
+_OF_SERVER: Final = 500
+
+
+class UnansweredError(UnreadableError):
+    """A server could not be asked, or did not say whether it has the file."""
+
+
+def is_url(where: str) -> re.Match[str] | None:
+    """Whether a name is a URL; the match ends behind its scheme."""
+    return _URL.match(where)
+
+
+def shown(where: str) -> str:
+    """What messages call it: URLs without passwords and signatures."""
+    if not is_url(where):
+        return where
+    return re.sub(r"(?<=://)[^/@]*@", "", where.partition("?")[0])
+
+
+def opened(url: str, timeout: float | None = None) -> BinaryIO:
+    """A stream of what is behind a URL.
+
+    Args:
+        url: The URL.
+        timeout: Seconds to wait for each answer, and for each piece of one.
+
+    Raises:
+        UnreadableError: There is nothing, or it cannot be had.
+    """
+    try:
+        import fsspec.asyn  # type: ignore[import-untyped,unused-ignore]  # noqa: F401, PLC0415  an extra
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
+    except ImportError:
+        msg = f'{shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"'
+        raise UnreadableError(msg) from None
+    try:
+        if _HTTP.match(url):
+            return cast("BinaryIO", _Answer(url, timeout or PATIENCE_S))
+        files, path = url_to_fs(url)
+        return cast("BinaryIO", files.open(path, "rb"))
+    except FileNotFoundError:
+        msg = f"{shown(url)} does not exist"
+        raise UnreadableError(msg) from None
+    except ImportError as error:
+        why = f'{error}. Install what it asks for, or pip install "esxparse[remote]"'
+        raise _unreadable(url, why) from None
+    except UnreadableError:
+        raise
+    except Exception as error:
+        # Each file system has errors of its own.
+        raise _unreadable(url, str(error) or type(error).__name__) from error
+
+
+def _unreadable(url: str, why: object) -> UnreadableError:
+    return UnreadableError(f"{shown(url)} cannot be read: {str(why).replace(url, shown(url))}")
+
+
+class _Answer(io.RawIOBase):
+    """What a web server answers: read as it comes, and asked for again from another place where that is wanted."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        super().__init__()
+        self._url = url
+        self._timeout = timeout
+        self._session: Any = None
+        self._answer: Any = None
+        self._at = 0
+        """Byte that the answer gives next."""
+        self._wanted = 0
+        self._since, self._came = time.monotonic(), 0
+        self.size: int | None = None
+        """Bytes in all, where the server says so."""
+        try:
+            self._ask(0)
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self, work: Coroutine[Any, Any, Any], what: str) -> Any:
+        """Waits for the server.
+
+        Raises:
+            UnreadableError: It cannot be asked, does not answer in time, or breaks off.
+        """
+        from fsspec.asyn import get_loop  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
+
+        doing = asyncio.run_coroutine_threadsafe(work, get_loop())
+        try:
+            return doing.result(self._timeout)
+        except TimeoutError:
+            doing.cancel()
+            raise self._too_slow(what) from None
+        except KeyboardInterrupt:
+            doing.cancel()
+            raise
+
+    def _too_slow(self, what: str) -> UnansweredError:
+        waited = f"{self._timeout:g} s"
+        return UnansweredError(f"{shown(self._url)}: {what} within {waited}; wait longer with timeout= (--timeout)")
+
+    def _ask(self, place: int) -> None:
+        """Asks for the file from a place on."""
+        import aiohttp  # noqa: PLC0415  an extra
+
+        self._drop()
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={place}-"} if place else {})
+
+        async def get() -> None:
+            if self._session is None:
+                waiting = aiohttp.ClientTimeout(total=None)
+                self._session = aiohttp.ClientSession(timeout=waiting, trust_env=True)
+            self._answer = await self._session.get(self._url, headers=headers)
+
+        try:
+            self._run(get(), "the server gave no answer")
+        except aiohttp.ClientError as error:
+            raise _told(self._url, error) from error
+        except (OSError, ValueError) as error:
+            raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from error
+        status, reason = self._answer.status, self._answer.reason or ""
+        if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
+            raise _refused(self._url, status, reason)
+        if place and status != _PARTIAL:
+            why = "the server gives no parts of files, which this bundle needs: download it, and name the file"
+            raise _unreadable(self._url, why)
+        length = self._answer.headers.get("Content-Length", "")
+        if not place and length.isdecimal() and "Content-Encoding" not in self._answer.headers:
+            self.size = int(length)
+        self._at = place
+        self._since, self._came = time.monotonic(), 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """Where its length is known."""
+        return self.size is not None
+
+    def tell(self) -> int:
+        """The byte that is read next."""
+        return self._wanted
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to another place; the server is asked for it when something is read there."""
+        if whence == io.SEEK_END and self.size is None:
+            msg = "the server does not say how long the file is, which this bundle needs: download it"
+            raise OSError(msg)
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._wanted, io.SEEK_END: self.size or 0}[whence]
+        self._wanted = max(base + offset, 0)
+        return self._wanted
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Reads what is there, up to the size of the buffer."""
+        import aiohttp  # noqa: PLC0415  an extra
+
+        view = memoryview(buffer).cast("B")
+        if not len(view) or (self.size is not None and self._wanted >= self.size):
+            return 0
+        if self._wanted != self._at:
+            self._ask(self._wanted)
+        try:
+            piece = self._run(self._answer.content.read(min(len(view), _PIECE)), "the server sent nothing more")
+        except aiohttp.ClientError as error:
+            raise _told(self._url, error) from error
+        view[: len(piece)] = piece
+        self._at += len(piece)
+        self._wanted = self._at
+        self._watch(len(piece))
+        return len(piece)
+
+    def _watch(self, came: int) -> None:
+        """Refuses answers that never end, and those that would take for ever."""
+        if self.size is None and self._at > MOST_UNSAID:
+            why = f"the server does not say how long it is, and it goes on after {MOST_UNSAID:,} bytes: download it"
+            raise _unreadable(self._url, why)
+        self._came += came
+        now = time.monotonic()
+        if now - self._since > self._timeout:
+            if came and self._came < _SLOWEST:
+                what = f"the server sent {self._came:,} bytes"
+                raise self._too_slow(what)
+            self._since, self._came = now, 0
+
+    def _drop(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if not self.closed and self._session is not None:
+
+            async def end() -> None:
+                self._drop()
+                await self._session.close()
+
+            with suppress(Exception):
+                self._run(end(), "the connection did not end")
+        super().close()
+
+
+def _refused(url: str, status: int, reason: str) -> UnreadableError:
+    """The error of an answer that is none."""
+    name, answer = shown(url), f"the server answers {status} {reason}".rstrip()
+    if status in {404, 410}:
+        return UnreadableError(f"{name} does not exist ({answer})")
+    hint = "try again later" if status >= _OF_SERVER else "check the address"
+    if status in _LOGIN:
+        hint = "it wants a login that may read it: https://NAME:PASSWORD@host/..."
+    kind = UnreadableError if status in _GONE else UnansweredError
+    return kind(f"{name} cannot be read: {answer}; {hint}")
+
+
+def _told(url: str, error: Exception) -> UnreadableError:
+    """The error of a server that cannot be talked to."""
+    import aiohttp  # noqa: PLC0415  an extra
+
+    cause = getattr(error, "os_error", None) or error
+    host = getattr(error, "host", None) or "the host"
+    port = getattr(error, "port", None)
+    where = f"{host}:{port}" if port else host
+    if isinstance(error, aiohttp.TooManyRedirects):
+        why = "the server redirects again and again, in a circle perhaps: check the address"
+    elif isinstance(error, aiohttp.InvalidURL):
+        why = "it is no URL: check the address"
+    elif isinstance(cause, socket.gaierror):
+        why = f"there is no host called {host}: check the address, or the network"
+    elif isinstance(cause, ConnectionRefusedError):
+        why = f"{where} refuses the connection: nothing listens there"
+    elif isinstance(error, aiohttp.ClientSSLError):
+        why = f"the certificate of {where} does not hold: {cause}"
+    elif isinstance(error, aiohttp.ClientPayloadError):
+        why = "the connection ended before the file did: try again"
+    else:
+        why = str(error) or type(error).__name__
+    return UnansweredError(str(_unreadable(url, why)))

@@ -1,0 +1,85 @@
+"""The recordings of a report under names that a notebook in another directory and another process can open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.remote import is_url
+from esxparse.formats.source import STANDARD_INPUT, standard_input
+from esxparse.whole import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.reports.library import Template
+
+_PIECE = 1 << 20
+
+
+class Inputs:
+    """Names of recordings, as long as it is entered."""
+
+    def __init__(self, given: Sequence[str | os.PathLike[str]]) -> None:
+        self._given = [os.fspath(one) for one in given]
+        if not self._given:
+            msg = "no capture given: name at least one file"
+            raise EsxparseError(msg)
+        self._held = ExitStack()
+        self.paths: list[str] = []
+
+    def __enter__(self) -> Self:
+        """Makes the names."""
+        with ExitStack() as held:
+            self.paths = [self._named(one, held) for one in self._given]
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Removes what was made for them."""
+        self._held.close()
+
+    def parameter(self, template: Template) -> dict[str, Any]:
+        """The recordings as the parameter of a template."""
+        return {"captures": self.paths} if template.has("captures") else {"capture": self.paths[0]}
+
+    def _named(self, given: str, held: ExitStack) -> str:
+        if given == STANDARD_INPUT:
+            return self._copied(held)
+        if is_url(given):
+            return given
+        path = Path(given).resolve()
+        if str(path).isprintable() and _is_text(str(path)):
+            return str(path)
+        # No notebook can hold the name, so it gets another one.
+        link = held.enter_context(Scratch()) / f"capture{_ending(path)}"
+        link.symlink_to(path, target_is_directory=path.is_dir())
+        return str(link)
+
+    def _copied(self, held: ExitStack) -> str:
+        """Standard input as a file: both the check and the notebook read it."""
+        copy = held.enter_context(Scratch()) / "standard-input"
+        try:
+            with standard_input() as stream, copy.open("wb") as file:
+                shutil.copyfileobj(stream, file, _PIECE)
+        except OSError as error:
+            msg = f"standard input cannot be kept in {copy.parent.parent}: {error.strerror or error}; set TMPDIR"
+            raise EsxparseError(msg) from None
+        return str(copy)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ending(path: Path) -> str:
+    ending = "".join(path.suffixes[-2:])
+    return ending if ending.isascii() and ending.isprintable() else ""

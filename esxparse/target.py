@@ -1,0 +1,182 @@
+"""Where output may go: one rule for every command and function that writes.
+
+- Nothing is ever written over what is read: the same file by another name, through a link, or in a directory that is
+  read.
+- Functions replace a file that is there unless they are told not to. Commands do so only with `--force`, or where the
+  file is one of the same kind that esxparse wrote (a report, a table of a study).
+- A device or a pipe (`/dev/stdout`) is written to as it is.
+- That the place can be written is made sure of before the work, and a file appears when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+from esxparse.whole import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Input = str | os.PathLike[str] | os.stat_result
+
+__all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
+
+PAGE_MARK = b'<meta name="generator" content="esxparse">'
+"""What every page that esxparse writes has near its beginning."""
+
+_STREAMS = frozenset(map(Path, ("/dev", "/dev/fd", "/proc/self/fd")))
+"""Where the files stand that a process has open already."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place that output may go to."""
+
+    path: Path
+    """As it was named."""
+    mode: int
+    replace: bool
+    """Whether it may take the place of a file."""
+    special: bool
+    """Whether it is a device or a pipe."""
+
+    @contextmanager
+    def open(self, *, buffering: int = -1) -> Iterator[BinaryIO]:
+        """A stream to it; the file is there when all is written.
+
+        Raises:
+            EsxparseError: It cannot be written, or another run has written it meanwhile.
+        """
+        try:
+            # What standard output is redirected to is added to, not cut.
+            with (
+                self.path.open("ab")
+                if self.special
+                else whole_file(self.path.resolve(), mode=self.mode, buffering=buffering, replace=self.replace)
+            ) as file:
+                yield file
+        except FileExistsError:
+            msg = f"{_name(self.path)} was written by another run meanwhile: give this output another name"
+            raise EsxparseError(msg) from None
+        except OSError as error:
+            raise _unwritable(self.path, error.strerror or error) from None
+
+    def write(self, content: bytes) -> None:
+        """Puts `content` there.
+
+        Raises:
+            EsxparseError: As `open`.
+        """
+        with self.open() as file:
+            file.write(content)
+
+
+def _name(path: object) -> str:
+    return printable(str(path))
+
+
+def _unwritable(path: Path, why: object) -> EsxparseError:
+    return EsxparseError(f"cannot write {_name(path)}: {why}")
+
+
+def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """What is there; None where nothing is, or the name cannot be one of a file, as that of a URL."""
+    with suppress(OSError, ValueError):
+        return os.stat(path)  # noqa: PTH116  a name may be no path
+    return None
+
+
+def _names(given: str | os.PathLike[str]) -> Iterator[str]:
+    """A file by its name, and the bundle that `bundle.tgz:member` is in."""
+    name = os.fspath(given)
+    yield name
+    for place, char in enumerate(name):
+        if char == ":" and place:
+            yield name[:place]
+
+
+def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result | None) -> None:
+    """Refuses output that would be written over what is read.
+
+    Args:
+        output: What messages call it.
+        inputs: What is read.
+        there: What is at the place of the output now.
+
+    Raises:
+        EsxparseError: It would.
+    """
+    if there is None:
+        return
+    for given in inputs:
+        for read in (given,) if isinstance(given, os.stat_result) else map(_stat, _names(given)):
+            if read and stat.S_ISREG(read.st_mode) and os.path.samestat(read, there):
+                msg = f"{_name(output)} is what is read, and would be lost: give the output another name"
+                raise EsxparseError(msg)
+
+
+def _is_within(path: Path, inputs: Iterable[Input]) -> bool:
+    """Whether a file lies in a directory that is read."""
+    real = path.resolve()
+    folders = (Path(given) for given in inputs if not isinstance(given, os.stat_result))
+    return any(_is_folder(folder) and real.is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _is_folder(path: Path) -> bool:
+    there = _stat(path)
+    return there is not None and stat.S_ISDIR(there.st_mode)
+
+
+def target(
+    output: str | os.PathLike[str],
+    inputs: Iterable[Input] = (),
+    *,
+    replace: bool = True,
+    ours: Callable[[Path], bool] = lambda _: False,
+) -> Target:
+    """A place for output, checked before anything is computed.
+
+    Args:
+        output: Where it was asked to go.
+        inputs: What is read: files, directories, `bundle:member`, URLs, or what an open stream is.
+        replace: Whether a file that is there may be replaced, whatever it is.
+        ours: Whether such a file is one of the same kind that esxparse wrote.
+
+    Raises:
+        EsxparseError: It may not go there, or cannot.
+    """
+    path = Path(output).expanduser()
+    inputs = tuple(inputs)
+    try:
+        there = path.stat() if path.exists() else None
+        refuse_inputs(path, inputs, there)
+        real = path.resolve()
+        if there and stat.S_ISDIR(there.st_mode):
+            msg = f"cannot write {_name(path)}: it is a directory, give the name of a file in it"
+            raise EsxparseError(msg)
+        if there and (path.parent in _STREAMS or not stat.S_ISREG(there.st_mode)):
+            return Target(path, 0, replace=True, special=True)
+        if not real.parent.is_dir():
+            msg = f"cannot write {_name(path)}: there is no directory {_name(real.parent)}; make it first"
+            raise EsxparseError(msg)
+        if not os.access(real.parent, os.W_OK):
+            raise _unwritable(path, f"no permission to write in {_name(real.parent)}")
+        if there is None:
+            return Target(path, 0o644, replace=replace, special=False)
+        mine = ours(path)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, getattr(error, "strerror", None) or error) from None
+    if not mine and _is_within(path, inputs):
+        msg = f"{_name(path)} is in a directory that is read, and would be lost: give the output another name"
+        raise EsxparseError(msg)
+    if not (replace or mine):
+        msg = f"{_name(path)} is there already: give the output another name, or replace it with --force"
+        raise EsxparseError(msg)
+    return Target(path, stat.S_IMODE(there.st_mode), replace=True, special=False)
