@@ -100,7 +100,7 @@ def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
     for run in runs:
         by_role = {}
         for role, files in run.files.items():
-            part = (files.spec.opening.get("member"), files.spec.opening.get("segment"))
+            part = (files.spec.opening.member, files.spec.opening.segment)
             test = files.spec.test if role in _WHOLE else None
             by_role[role] = frozenset((identity(role, path), *part, test) for path in files.paths)
         found.append(by_role)
