@@ -49,7 +49,7 @@ def computed() -> dict[str, float]:
 def ready_by_sample(policy: str) -> pl.DataFrame:
     """Mean ready time per vCPU of all desktops, sample by sample."""
     rec = ex.open(ex.datasets.folder("power") / f"{policy}-1.csv.bz2")
-    per_vm = scheduling.per_vcpu(rec["group_cpu"], inventory.vms(rec["vcpu"]))
+    per_vm = scheduling.per_vcpu(rec["group_cpu"], inventory.vms(rec["vcpu"]), rec["vcpu"])
     return per_vm.group_by("time").agg(pl.col("ready_pct").mean()).sort("time").collect()
 
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import polars as pl
 import pytest
+from cells import START, capture, columns_of, disk
 from compose import real_data
-from disk_sheets import START, capture, columns_of, disk
 from hypothesis import given
 from hypothesis import strategies as st
 

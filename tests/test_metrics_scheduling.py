@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from cells import columns_of
+from compose import real_data
 from hypothesis import given
 from hypothesis import strategies as st
 
+import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.metrics import scheduling
+from esxparse.metrics import inventory, scheduling
 
 START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 TIMES = [START, START + timedelta(seconds=5)]
@@ -187,3 +190,107 @@ def test_an_interval_that_is_no_interval_is_refused(interval_s: float) -> None:
 def test_less_than_one_vcpu_is_refused(vcpus: float) -> None:
     with pytest.raises(EsxparseError, match="vCPUs must be 1 or more"):
         scheduling.ms_to_pct(400, 20, vcpus)
+
+
+def test_the_waits_of_a_vm_are_those_of_its_vcpus_and_its_use_is_its_groups() -> None:
+    got = scheduling.per_vcpu(group_cpu(), VMS, vcpu()).collect()
+    first = got.row(0, named=True)
+    # (36 + 3) / 2 and (1 + 0) / 2, where the group's sum says 39.3 / 2: the vmx waited too.
+    assert (first["ready_pct"], first["max_limited_pct"], first["contention_pct"]) == (19.5, 0.5, 19.0)
+    assert (first["used_pct"], first["run_pct"], first["system_pct"]) == (28.0, 43.0, 1.0)
+    # Counters that only the group has are the group's.
+    assert first["costop_pct"] == 3.5
+    assert first["ready_from"] == "vCPU worlds"
+    # Another VM, and another sample, that the worlds do not tell of: the group, and it says so.
+    assert got.select("ready_pct", "ready_from").rows()[1:] == [(12.0, "group"), (10.0, "group"), (7.5, "group")]
+    assert got.columns == COLUMNS
+
+
+def test_a_vcpu_that_is_missing_makes_the_group_stand_in() -> None:
+    def of(number: int) -> tuple[float, float, str]:
+        worlds = vcpu().filter(pl.col("world_id") != number)
+        row = scheduling.per_vcpu(group_cpu(), VMS, worlds).collect().row(0, named=True)
+        return row["ready_pct"], row["max_limited_pct"], row["ready_from"]
+
+    assert of(480213) == (19.5, 0.5, "vCPU worlds")  # the vmx is no vCPU
+    for world in (480221, 480223):
+        assert of(world) == (19.65, 0.0, "group")
+
+
+def test_a_damaged_cell_of_a_vcpu_makes_the_group_stand_in_for_ready_and_its_limit() -> None:
+    damaged = vcpu().with_columns(
+        pct_max_limited=pl.when(pl.col("world_id") != 480223).then("pct_max_limited"),
+        pct_swap_wait=pl.lit(0.25),
+    )
+    row = scheduling.per_vcpu(group_cpu(), VMS, damaged).collect().row(0, named=True)
+    assert (row["ready_pct"], row["max_limited_pct"], row["ready_from"]) == (19.65, 0.0, "group")
+    assert row["swap_wait_pct"] == 0.25
+
+
+def test_vms_of_one_name_keep_their_own_worlds() -> None:
+    group = pl.LazyFrame({"time": [0, 0], "group_id": [1, 2], "pct_ready": [50.0, 5.0]})
+    worlds = pl.LazyFrame(
+        {
+            "time": [0, 0, 0],
+            "group_id": [1, 2, 2],
+            "group": ["web"] * 3,
+            "world_id": [10, 20, 21],
+            "world": ["vmx-vcpu-0:web", "vmx-vcpu-0:web", "vmx-vcpu-1:web"],
+            "pct_ready": [40.0, 1.0, 3.0],
+        }
+    )
+    got = scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect()
+    assert got.select("group_id", "vm", "vcpus", "ready_pct").rows() == [(1, "web", 1, 40.0), (2, "web", 2, 2.0)]
+
+
+def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up() -> None:
+    group = pl.LazyFrame({"time": [0], "group_id": [9], "pct_ready": [9.0]})
+    worlds = pl.LazyFrame(
+        {
+            "time": [0] * 4,
+            "group_id": [9] * 4,
+            "group": ["old"] * 4,
+            "world_id": [1, 2, 3, 4],
+            "world": ["vmm0:old", "vcpu-0:old", "vmm1:old", "vcpu-1:old"],
+            "pct_ready": [1.0, 0.5, 2.0, 0.5],
+        }
+    )
+    row = scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect().row(0, named=True)
+    assert (row["vcpus"], row["ready_pct"]) == (2, 2.0)
+
+
+def test_samples_of_one_time_keep_their_own_waits() -> None:
+    group = pl.LazyFrame({"time": [0, 0], "group_id": [9, 9], "pct_ready": [3.0, 8.0]})
+    worlds = pl.LazyFrame(
+        {
+            "time": [0, 0],
+            "group_id": [9, 9],
+            "group": ["db"] * 2,
+            "world_id": [1, 1],
+            "world": ["vmx-vcpu-0:db"] * 2,
+            "pct_ready": [2.0, 7.0],
+        }
+    )
+    assert scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect()["ready_pct"].to_list() == [2.0, 7.0]
+
+
+def test_the_lowest_vcpus_that_a_part_of_a_capture_lacks_are_counted_all_the_same() -> None:
+    worlds = pl.LazyFrame({"group_id": [9], "group": ["db"], "world": ["vmx-vcpu-3:db"]})
+    assert inventory.vms(worlds).collect()["vcpus"].item() == 4
+
+
+def test_the_real_vms_wait_as_their_vcpus_do() -> None:
+    path = real_data("esxtop", "esxi65_all_counters.csv")
+    cells = columns_of(path, "Vcpu")
+    own = {
+        instance.split(":")[1]: values["% Ready"]
+        for instance, values in cells.items()
+        if "vmx-vcpu-0" in instance and not any("vmx-vcpu-1:" + instance.split(":")[1] in one for one in cells)
+    }
+    assert {"styx", "ananke"} <= set(own)
+    rec = ex.open(path)
+    got = scheduling.per_vcpu(rec["group_cpu"], inventory.vms(rec["vcpu"]), rec["vcpu"]).collect()
+    for vm, values in own.items():
+        assert got.filter(vm=vm).sort("time")["ready_pct"].to_list() == pytest.approx(values), vm
+    # By the group it looked three times as long.
+    assert max(columns_of(path, "Group Cpu")["1302698:styx"]["% Ready"]) > 2 * max(own["styx"])

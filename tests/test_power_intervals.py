@@ -120,7 +120,9 @@ def test_a_meter_of_another_host_is_not_moved():
     ends = np.arange(0, 1200, 20.0)
     load = pl.DataFrame({"time": at(ends), "util_pct": mine.mean(ends - 20, ends)})
     watts = FLOOR + SLOPE * other.mean(ends - 20, ends)
-    meter = pl.DataFrame({"time": at(ends), "watts": watts, "own_s": [None] * len(ends)}, schema_overrides={"own_s": float})
+    meter = pl.DataFrame(
+        {"time": at(ends), "watts": watts, "own_s": [None] * len(ends)}, schema_overrides={"own_s": float}
+    )
     assert shared(load, meter).shift_s == 0
 
 

@@ -279,7 +279,7 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
-    """Power against util, one point per interval, with the lowest and the highest load marked: the server's power curve.
+    """Power against util, one point per interval, the lowest and the highest load marked: the server's power curve.
 
     Args:
         beside: `time, util_pct, watts`, both means over the same intervals.

@@ -55,8 +55,14 @@ def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Ch
     """
     if power is None or pcpu is None:
         return None
-    total = pcpu.filter(pl.col("pcpu").is_null(), pl.col("util_pct").is_not_null()).select("time", "util_pct")
-    joined = power.filter(pl.col("watts") > 0).select("time", "watts").join(total, on="time").sort("time").collect()
+    # Samples that share a time are one point, their mean: which watts are of which load is not told.
+    total = (
+        pcpu.filter(pl.col("pcpu").is_null(), pl.col("util_pct").is_not_null())
+        .group_by("time")
+        .agg(pl.col("util_pct").mean())
+    )
+    drawn = power.filter(pl.col("watts") > 0).group_by("time").agg(pl.col("watts").mean())
+    joined = drawn.join(total, on="time").sort("time").collect()
     if joined.is_empty():
         return None
     every = -(-joined.height // _MOST_POINTS)

@@ -228,13 +228,18 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
         floor_unit=entry.get("floor_unit"),
         metric=entry.get("metric", ""),
     )
-    if made.metric and (made.view not in VIEWS or not made.metric.partition(":")[2]):
-        known = ", ".join(sorted(VIEWS))
-        _refuse(file, key, "metric", f"is {made.metric!r}: write view:column, where the view is one of {known}")
+    _check_view(made, file)
     sign = 1 if made.direction == "above" else -1
     if made.critical is not None and made.critical * sign < made.warn * sign:
         _refuse(file, key, "critical", f"is {made.critical:g}, which is met before warn, {made.warn:g}")
     return made
+
+
+def _check_view(made: Threshold, file: str) -> None:
+    """Refuse a threshold on a view that nobody could judge."""
+    if made.metric and (made.view not in VIEWS or not made.metric.partition(":")[2]):
+        known = ", ".join(sorted(VIEWS))
+        _refuse(file, made.id, "metric", f"is {made.metric!r}: write view:column, where the view is one of {known}")
 
 
 def _wrong(entry: Mapping[str, Any], name: str, wanted: str) -> str:

@@ -17,13 +17,17 @@ interval is then noise that does not change the slope (general knowledge: Berkso
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ._lag import Numbers
 from .energy import LONGEST_GAP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._lag import Numbers
 
 _TIME: Final = pl.Datetime("us", "UTC")
 _FEWEST: Final = 10
@@ -92,10 +96,11 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
 
 
 def _table(load: pl.DataFrame, names: list[str], ends: Numbers, means: Numbers) -> pl.DataFrame:
-    zero = load["time"].cast(_TIME).min()
-    frame = pl.DataFrame(means, schema=dict.fromkeys(["interval_s", "watts", *names], pl.Float64), orient="row")
-    time = pl.lit(zero).cast(_TIME) + pl.duration(microseconds=pl.Series("time", (ends * 1e6).round().astype(np.int64)))
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).select(time.alias("time"), pl.all())
+    zero = pl.lit(load["time"].cast(_TIME).min()).cast(_TIME)
+    numbers = dict.fromkeys(["_end", "interval_s", "watts", *names], pl.Float64)
+    frame = pl.DataFrame(np.column_stack((ends, means)), schema=numbers, orient="row").fill_nan(None)
+    time = zero + pl.duration(microseconds=(pl.col("_end") * 1e6).round().cast(pl.Int64))
+    return frame.select(time.alias("time"), pl.exclude("_end"))
 
 
 def _spans(ends: Numbers, own: Numbers | None) -> _Spans:
@@ -123,8 +128,11 @@ def _cells(spans: _Spans, middles: Numbers) -> Numbers:
 def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tuple[Numbers, Numbers]:
     """Ends of the intervals, and for each: seconds known of, watts, and the columns of the load."""
     edges = np.unique(np.concatenate((meter.begins, meter.ends)))
-    right = np.clip(np.searchsorted(edges, samples.ends), 1, len(edges) - 1)
-    nearest = np.where(samples.ends - edges[right - 1] <= edges[right] - samples.ends, right - 1, right)
+    # Samples before and after all readings have no end of a reading near them.
+    room = float(np.median(meter.ends - meter.begins)) / 2
+    ends = samples.ends[(samples.ends >= edges[0] - room) & (samples.ends <= edges[-1] + room)]
+    right = np.clip(np.searchsorted(edges, ends), 1, len(edges) - 1)
+    nearest = np.where(ends - edges[right - 1] <= edges[right] - ends, right - 1, right)
     bounds = edges[np.unique(nearest)]
     if len(bounds) < 2:  # noqa: PLR2004  two ends
         return np.empty(0), np.empty((0, 2 + loads.shape[1]))
@@ -141,16 +149,16 @@ def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tu
 
     known = total(np.where(covered, lengths, 0.0))
     # Rounded time stamps leave slivers of a microsecond.
-    room = 1e-5 * np.maximum(known, 1.0)
+    sliver = 1e-5 * np.maximum(known, 1.0)
     columns = [known, total(np.where(covered, lengths * watts[reading], 0.0)) / np.maximum(known, 1e-9)]
     for number in range(loads.shape[1]):
         values = np.where(sample >= 0, loads[sample, number], np.nan)
         there = covered & np.isfinite(values)
         seconds = total(np.where(there, lengths, 0.0))
         mean = total(np.where(there, lengths * np.nan_to_num(values), 0.0)) / np.maximum(seconds, 1e-9)
-        columns.append(np.where(seconds >= known - room, mean, np.nan))
+        columns.append(np.where(seconds >= known - sliver, mean, np.nan))
     table = np.column_stack(columns)
-    kept = (known > room) & np.isfinite(table[:, 2:]).any(axis=1)
+    kept = (known > sliver) & np.isfinite(table[:, 2:]).any(axis=1)
     return bounds[1:][kept], table[kept]
 
 
@@ -163,12 +171,12 @@ def _correlation(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) 
 
 
 def _shift(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) -> float:
-    """s to add to the times of the readings for them to go together best with the load; 0 where nothing tells."""
+    """S to add to the times of the readings for them to go together best with the load; 0 where nothing tells."""
     here = _correlation(samples, load, meter, watts)
     if not np.isfinite(here):
         return 0.0
 
-    def best(tried: Numbers) -> tuple[float, float]:
+    def best(tried: NDArray[Any]) -> tuple[float, float]:
         found = np.array([_correlation(samples, load, meter.later(shift), watts) for shift in tried])
         place = int(np.argmax(np.nan_to_num(found, nan=-2.0)))
         return float(tried[place]), float(found[place])
@@ -176,6 +184,6 @@ def _shift(samples: _Spans, load: Numbers, meter: _Spans, watts: Numbers) -> flo
     apart = [float(np.median(np.diff(one.ends))) for one in (samples, meter)]
     furthest = 2 * max(apart)
     step = max(min(apart) / 3, furthest / _MOST_STEPS)
-    shift, _ = best(np.arange(-furthest, furthest + step / 2, step))
+    shift, _ = best(step * np.arange(-round(furthest / step), round(furthest / step) + 1))
     shift, correlation = best(shift + step / _FINE * np.arange(-_FINE, _FINE + 1))
     return shift if correlation >= _SURE and correlation - here >= _BETTER else 0.0

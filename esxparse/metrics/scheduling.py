@@ -2,7 +2,7 @@
 
 A world's percentages are of one physical core, and a group's are sums over its worlds: 20 % ready of a VM with four
 vCPUs is about 5 % of each. About, for its helper worlds (vmx, mks, disk and network worlds) are in the sum: on an ESXi
-6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So how long vCPUs waited is told by their own
+6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So the waits of vCPUs are those of their own
 worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is counted inside `%RDY`, so what
 other VMs cost is `%RDY - %MLMTD`, here *contention*.
 
@@ -107,10 +107,7 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
         .join(vms.select("group_id", "vm", "vcpus"), on="group_id", how="inner", maintain_order="left")
         .select(*_KEYS, "vm", "vcpus", *(state / pl.col("vcpus") for state in renamed(there, _STATES)))
     )
-    if vcpu is None:
-        rows = rows.with_columns(ready_from=pl.lit(FROM_GROUP))
-    else:
-        rows = _with_worlds(rows, vcpu)
+    rows = rows.with_columns(ready_from=pl.lit(FROM_GROUP)) if vcpu is None else _with_worlds(rows, vcpu)
     return rows.with_columns(contention()).select("time", "group_id", "vm", "vcpus", *_ORDER, "ready_from")
 
 

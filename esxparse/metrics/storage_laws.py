@@ -113,7 +113,8 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     """Check Little's law: the I/Os under way that rate and latency ask for, against those measured or configured.
 
     Needs `iops`; a latency of as many, `latency_mean_ms` (`workload.results`) or `gavg_all_ms`, else `gavg_ms`
-    (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null where a number is lacking:
+    (`storage.latency`); and `outstanding`, or `active` and `queued` together. Keeps all columns and adds, null where a
+    number is lacking:
 
     outstanding_by_law    f64   IOPS x latency / 1000
     outstanding_pct       f64   by law / measured x 100: below 100, the load generator did not keep its queue full, or

@@ -229,8 +229,8 @@ def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
 
     Returns:
         time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (what
-        the guest waited; null where there was no such I/O in the sample), good_iops (iops without those that failed, the
-        weight of the latency). The roll-up rows of VMs are left out.
+        the guest waited; null where there was no such I/O in the sample), good_iops (those that did not fail, its
+        weight). The roll-up rows of VMs are left out.
     """
     there = names(table)
     disks = table.filter(pl.col("disk").is_not_null()) if "disk" in there else table

@@ -65,8 +65,8 @@ class Gathered:
     columns of table `power`."""
     meters: tuple[Meter, ...]
     beside: pl.DataFrame | None
-    """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: means of power and load over
-    the same intervals; without a capture the readings of a meter that tells CPU utilisation."""
+    """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: power and load over the
+    same intervals; without a capture the readings of a meter that tells CPU utilisation."""
     measured_by: str
     """What measured `watts` of `beside`."""
     load: str

@@ -116,7 +116,9 @@ def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
     if limit.value not in frame.collect_schema().names():
         return f"there is no column {limit.value} in {limit.view}"
     if frame.select(pl.col(limit.value).is_not_null().any()).collect().item():
-        return f"never {limit.floor:g} {limit.floor_unit} or more" if limit.floor is not None else "no object has a name"
+        return (
+            f"never {limit.floor:g} {limit.floor_unit} or more" if limit.floor is not None else "no object has a name"
+        )
     return "the capture has no number for it"
 
 

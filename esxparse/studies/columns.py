@@ -71,7 +71,9 @@ CAPTURE: Final[dict[str, Column]] = {
     "overlap_pct": Column("esxtop", "%OVRLP per vCPU, all VMs", "metrics.scheduling.per_vcpu"),
     "worst_vm_ready_pct": Column("esxtop", "ready_pct of the VM with most of it", "metrics.scheduling.per_vcpu"),
     "worst_vm_costop_pct": Column("esxtop", "costop_pct of the VM with most of it", "metrics.scheduling.per_vcpu"),
-    "ready_from": Column("esxtop", "whose waits these are: vCPU worlds, group (with helper worlds)", "metrics.scheduling", _S),
+    "ready_from": Column(
+        "esxtop", "whose waits these are: vCPU worlds, group (with helper worlds)", "metrics.scheduling", _S
+    ),
     "numa_local_pct": Column("esxtop", "local of all memory of VMs, N%L weighted by memory", "metrics.memory.vms"),
     "memory_free_mib": Column("esxtop", "free memory of the host", "metrics.memory.host"),
     "balloon_mib": Column("esxtop", "taken back from guests by balloons", "metrics.memory.host"),
