@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.metrics import storage
 
 DISK = "Physical Disk SCSI Device(naa.1)"
 OTHER = "Physical Disk SCSI Device(naa.2)"
@@ -210,6 +211,16 @@ def test_a_slice_is_the_window_of_its_capture(tmp_path_factory, kinds, start, wh
         mine = frame.collect()
         theirs = whole[name].filter(pl.col("instance").is_in(mine["instance"].unique().implode())).collect()
         assert_frame_equal(mine, theirs.select(mine.columns), check_exact=True)
+
+
+def test_means_of_a_study_leave_it_out(tmp_path):
+    """15 I/Os a second over two measured samples are 15, where a third of 0 would make them 10."""
+    file = compose.write(tmp_path, lines(FIRST, BUSY, BUSY))
+    manifest = compose.write(tmp_path, '[[run]]\nname = "one"\nesxtop = "capture.csv"\n', "study.toml")
+    row = ex.study(manifest).runs.collect().row(0, named=True)
+    assert row["host_iops"] == 15.0
+    per_device = storage.summary(storage.latency(ex.open(file)["physical_disk_scsi_device"])).collect()
+    assert per_device["mean_iops"].to_list() == [15.0, 0.0]
 
 
 def test_a_real_capture():
