@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,9 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.formats.esxtop.slicing import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
 
     to_stdout = options.output == "-"
+    if to_stdout and getattr(sys.stdout, "name", "") == os.devnull:
+        print("esxparse: standard output is closed: name a file with -o", file=sys.stderr)
+        return 1
     name = "standard output" if to_stdout else options.output
     progress = Progress(Path(name).name, quiet=options.quiet)
     try:

@@ -103,7 +103,8 @@ def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> 
         {"message": one.message, "line": one.line, "column": one.column, "severity": one.severity} for one in notes
     ]
     text = json.dumps(_plain({**content, "notes": listed}), indent=1, ensure_ascii=False)
-    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+    # A file's name may hold bytes that are not UTF-8; JSON has an escape for them.
+    (folder / NAME).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:

@@ -186,7 +186,9 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
         for direction in ("read", "write")
     ]
     named = pl.concat(tests).with_columns(
-        test=pl.col("access_spec"), outstanding=pl.col("queue_depth") * pl.max_horizontal("disks", pl.lit(1))
+        test=pl.col("access_spec"),
+        # A file that ends in its first row lacks the columns behind its end.
+        outstanding=column(there, "queue_depth") * pl.max_horizontal(column(there, "disks"), pl.lit(1)),
     )
     return _ordered(named.sort("test_number" if "test_number" in there else "test", "direction", maintain_order=True))
 
