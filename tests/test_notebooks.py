@@ -1,7 +1,7 @@
 """The notebooks run from top to bottom, without any optional program, and give the outputs that are stored in them.
 
-One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are not
-compared. `make search` runs each in a kernel of its own, with nbval, and draws.
+One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are
+not compared. `make search` runs each in a kernel of its own, with nbval, and draws.
 """
 
 from __future__ import annotations
