@@ -36,8 +36,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of a file, and tests of a dataset, stay in one process: what they share is made once."""
     for item in items:
         name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
-        if item.path.stem in {"test_datasets", "test_absolute"}:
-            name = (getattr(item, "callspec", None) and item.callspec.params.get("name")) or name
+        if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
+            name = item.callspec.params.get("name", name)
+        if "busy_host_report" in getattr(item, "fixturenames", ()):
+            name = "busy-host-report"
         item.add_marker(pytest.mark.xdist_group(name))
 
 

@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
 VARIES = "nbval-ignore-output"
 # Their studies take longest: tests/test_dataset_*.py hold the numbers, and `make search` the notebooks.
-LONG = {"case-readahead", "dense", "protocols", "vaio", "vsan"}
+LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem", "power", "protocols", "raid-pool"}
+LONG |= {"vaio", "vsan"}
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}
 
