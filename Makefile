@@ -41,7 +41,7 @@ lab: $(SYNCED) ## Open the notebooks in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks
 
 test: $(SYNCED) ## The tests: Python, doctests, notebooks, and the Rust crate where cargo is there
-	$(TEST) --dist loadfile
+	$(TEST) --dist loadgroup
 	@if command -v cargo >/dev/null; then $(CARGO) test --manifest-path native/Cargo.toml; \
 	else echo "skipped: tests of the native crate (no cargo)"; fi
 

@@ -32,6 +32,18 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file, and tests of a dataset, stay in one process: what they share is made once."""
+    for item in items:
+        name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
+        if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
+            name = item.callspec.params.get("name", name)
+        if "busy_host_report" in getattr(item, "fixturenames", ()):
+            name = "busy-host-report"
+        item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before any fixture: what the test needs is on its PATH, or it is skipped."""
     said = [name for mark in item.iter_markers("needs") for name in mark.args]
@@ -54,7 +66,7 @@ def busy_host(busy_host_file: Path) -> ex.Recording:
 @pytest.fixture(scope="session")
 def busy_host_report(tmp_path_factory: pytest.TempPathFactory, busy_host_file: Path) -> Path:
     """The page of `make report`."""
-    return ex.report(busy_host_file, output=tmp_path_factory.mktemp("busy-host") / "report.html").path
+    return ex.report(busy_host_file, output=tmp_path_factory.mktemp("busy-host") / "report.html")
 
 
 @pytest.fixture(scope="session")

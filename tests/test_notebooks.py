@@ -1,7 +1,7 @@
 """The notebooks run from top to bottom, without any optional program, and give the outputs that are stored in them.
 
-One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are not
-compared. `make search` runs each in a kernel of its own, with nbval, and draws.
+One kernel runs them, cleared between two, so that libraries are imported once. It draws no pictures: their bytes are
+not compared. `make search` runs each in a kernel of its own, with nbval, and draws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.rglob("[!.]*.ipynb"))
 VARIES = "nbval-ignore-output"
 # Their studies take longest: tests/test_dataset_*.py hold the numbers, and `make search` the notebooks.
-LONG = {"case-readahead", "dense", "protocols", "vaio", "vsan"}
+LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem", "power", "protocols", "raid-pool"}
+LONG |= {"vaio", "vsan"}
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}
 

@@ -163,6 +163,7 @@ def lab(tmp_path):
     return load_experiment(tmp_path / "lab.toml")
 
 
+@pytest.mark.needs("tshark")
 def test_every_tool_that_needs_no_host_writes_what_its_reader_opens(tmp_path):
     record(parsed(NO_HOST + GIVEN), tmp_path)
     formats = {path.name: ex.open(path).format for path in tmp_path.iterdir()}

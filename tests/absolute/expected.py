@@ -1,0 +1,82 @@
+"""What every run of a bundled study has to say, from its raw files."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING
+
+from absolute import tools
+from absolute.capture import Capture, figures
+from absolute.manifest import runs, seconds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MISTAKES = (
+    "used for util",
+    "cost halved",
+    "MiB for MB",
+    "unweighted latency",
+    "ready not per vCPU",
+    "warm-up kept",
+)
+capture = cache(Capture)
+
+
+@cache
+def of(folder: Path, wrong: str = "") -> list[tuple[dict, dict[str, float]]]:
+    """Labels and numbers of each run; with a mistake of `MISTAKES` in them where `wrong` names one."""
+    return [(run["labels"], _of_run(run, wrong)) for run in runs(folder)]
+
+
+def _of_run(run: dict, wrong: str) -> dict[str, float]:
+    files = {role: paths for role, (paths, _) in run["files"].items()}
+    found: dict = {}
+    if "iometer" in files:
+        parts = [tools.iometer(path, run["files"]["iometer"][1], wrong) for path in files["iometer"]]
+        found = tools.together(parts, wrong)
+    if "fio" in files and files["fio"][0].suffix == ".json":
+        found = tools.together([tools.fio(path, wrong) for path in files["fio"]], wrong)
+    if "fio" in files and files["fio"][0].suffix == ".txt":
+        found = tools.fio_text(files["fio"][0])
+    for role, read in (("perf", tools.perf), ("vmkperf", tools.vmkperf)):
+        if role in files:
+            found |= read(files[role][0])
+    span = found.pop("span", None)
+    if "esxtop" in files:
+        host = _of_host(run, capture(files["esxtop"][0]), span, wrong)
+        # Of a cluster, one host is captured: its CPU is no cost of the others' I/O.
+        one_host = len(files.get("iometer", [1])) == 1
+        found = host | found | (_cost(run, files, host | found, wrong) if one_host else {})
+        found["watts"] = found.pop("esxtop_watts")
+    if "power" in files:
+        found["watts"] = tools.ribcl_watts(files["power"][0])
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _of_host(run: dict, host: Capture, span: tuple | None, wrong: str) -> dict:
+    window = run["window"]
+    start, end = host.times[0], host.times[-1]
+    if "span" in window:
+        start, end = span
+    else:
+        start += timedelta(seconds=seconds(window.get("warmup", 0)))
+        if "measure" in window:
+            end = start + timedelta(seconds=seconds(window["measure"]))
+    return figures(host, start, end, wrong)
+
+
+def _cost(run: dict, files: dict, found: dict, wrong: str) -> dict:
+    """MHz, by MB/s and by I/O; a core's percent by 1,000 I/Os; of what the load generator saw, else of the disks."""
+    pcpus = len(capture(files["esxtop"][0]).objects["Physical Cpu"] - {"_Total"})
+    half = 0.5 if wrong == "cost halved" else 1.0
+    if "mhz" not in run["host"]:
+        return {}
+    mhz = half * found["host_used_pct"] / 100 * pcpus * run["host"]["mhz"]
+    cost = {"used_mhz": mhz}
+    if found.get("iops"):
+        cost["used_pct_of_core_per_1k_iops"] = half * found["host_used_pct"] * pcpus / (found["iops"] / 1000)
+    if found.get("mb_per_s"):
+        cost["used_mhz_per_mbps"] = mhz / found["mb_per_s"]
+    return cost
