@@ -27,19 +27,19 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, tables, times
+from esxparse.formats.esxtop import body, header, instances, layout, odd, release, resaved, rows, seams, tables, times
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.esxtop.line_notes import no_rows
+from esxparse.formats.esxtop.line_notes import GLUED, counted, no_rows
 from esxparse.formats.source import problem, read_up_to
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
@@ -104,35 +104,29 @@ def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes,
         shown = " ".join(before.decode("utf-8", errors="replace").split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
-    begin = body.Start(origin + stop + 1, head[stop + 1 :], None)
-    return head[start:stop].rstrip(b"\r"), number, begin, notes
+    line = head[start:stop].rstrip(b"\r")
+    glued = header.glued_row(line)
+    if glued is None:
+        return line, number, body.Start(origin + stop + 1, head[stop + 1 :], None), notes
+    notes.append(Note(GLUED, line=number, column=1, severity="warning"))
+    return line[:glued], number, body.Start(origin + start + glued, head[start + glued :], None, same_line=True), notes
 
 
-def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], int | None, int]:
-    """Rows that repeat the header `line`, the row in which another header stands, and the byte that one begins with."""
+def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], rows.Other | None]:
+    """Rows that repeat the header `line`, and where the first other header stands."""
     again: list[int] = []
+    others = [
+        rows.Other(int(np.searchsorted(bytes_read.line, number)), number, at) for number, at in bytes_read.short_headers
+    ]
     for row, text in sorted(bytes_read.headers.items()):
         if text != line:
             mark = text.find(header.MARK)
-            return tuple(again), row, int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
+            at = int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
+            others.append(rows.Other(row, int(bytes_read.line[row]), at))
+            break
         again.append(row)
-    return tuple(again), None, 0
-
-
-def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: Layout) -> None:
-    """Makes the last cell odd: bare, at the end of a file and without a line end, it may be half a number."""
-    last, cell = len(bytes_read.cells) - 1, len(laid_out.table)
-    if bytes_read.last_byte in b'\r\n",' or not len(samples.keep) or samples.keep[-1] != last:
-        return
-    if bytes_read.line[last] != bytes_read.lines - 1:
-        return
-    if bytes_read.odd and bytes_read.odd[-1][:2] == (last, cell):
-        return
-    bytes_read.odd.append((last, cell, b'"'))
-    if bytes_read.blocks:
-        block = bytes_read.blocks[bytes_read.block[last]]
-        first, step = laid_out.places(block.capacity)
-        block.numbers[first[-1] + bytes_read.row[last] * step[-1]] = math.nan
+    other = min(others, key=lambda other: other.start, default=None)
+    return tuple(row for row in again if other is None or row < other.row), other
 
 
 def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
@@ -203,9 +197,10 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
         cut = problem(stream) or source.problem
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
-    again, other, offset = _headers_again(bytes_read, line)
-    expected = rows.Expected(len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other)
-    following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
+    again, other = _headers_again(bytes_read, line)
+    first_line = number + (not start.same_line)
+    expected = rows.Expected(len(parsed.owners) + 1, parsed.commas, first_line, parsed.bias, again, other)
+    following = None if other is None else (other.start, other.line + first_line)
     return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
 
 
@@ -358,10 +353,22 @@ def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]
     return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
-    found = _find_segment(source, segment, keep)
-    parsed, laid_out, bytes_read = found.header, found.layout, found.body
-    samples, row_notes = rows.judge(bytes_read, found.expected)
+def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[int, int]:
+    """Line to its first cell whose number is not written as its counter is; none where that cannot be told."""
+    if source.path is None or _resaved_content(source) is not None:
+        return {}
+    try:
+        found = _find_segment(source, segment, False)
+        strangers = _samples(found, dates)[1]
+    except EsxparseError:
+        return {}
+    lines = found.body.line + found.expected.first_line
+    return {int(lines[row]): cell for row, cell in reversed(strangers)}
+
+
+def _samples(found: _Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
+    """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
+    samples, notes = rows.judge(found.body, found.expected)
     if samples.day_first and dates.order != "mdy":
         msg = (
             f"dates such as {samples.day_first!r} have the day first, and others may be of either order: say which "
@@ -369,16 +376,24 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: res
         )
         raise _DayFirstError(msg)
     if not len(samples.keep):
-        raise no_rows(len(parsed.owners), row_notes)
-    _forget_last_cell(bytes_read, samples, laid_out)
+        raise no_rows(len(found.header.owners), [*found.notes, *notes])
+    is_sample = np.zeros(len(found.body.cells), dtype=np.bool_)
+    is_sample[samples.keep] = True
+    return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
+
+
+def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
+    found = _find_segment(source, segment, keep)
+    parsed, laid_out, bytes_read = found.header, found.layout, found.body
+    samples, strangers, row_notes = _samples(found, dates)
     samples = _windowed(samples, window)
-    odd_cells = odd.odd_cells(bytes_read, samples)
+    odd_cells = odd.odd_cells(bytes_read, samples, strangers, laid_out, parsed)
+    tables.void(bytes_read, samples, laid_out, odd_cells.voids)
     notes = found.notes
     if laid_out.repeated:
         place = laid_out.repeated[0]
-        message = (
-            f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
-        )
+        columns = counted(len(laid_out.repeated), "column")
+        message = f"{columns} met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
         notes.append(Note(message, line=found.line, column=place + 2))
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
@@ -387,5 +402,5 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: res
         samples=samples,
         holes=tables.gaps(laid_out, odd_cells),
         parts=parts,
-        notes=(*notes, *row_notes, *odd.notes(odd_cells, parsed, samples)),
+        notes=(*notes, *row_notes, *odd_cells.notes),
     )

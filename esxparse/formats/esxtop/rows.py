@@ -43,21 +43,32 @@ class Samples:
     """A time stamp that shows the day to stand before the month in this file."""
 
 
+@dataclass(frozen=True, order=True)
+class Other:
+    """Where a header with other columns stands: another capture begins there."""
+
+    row: int
+    """The first row that is not this capture's."""
+    line: int
+    """Its line, the one after the first header being 0."""
+    start: int
+    """The byte of the file it begins with."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """What the header lets expect of a row."""
 
     cells: int
     """Number of cells, the time stamp's included."""
-    trailing_comma: bool
-    """Whether rows end with a comma, and so with an empty cell that is not counted."""
+    commas: int
+    """Commas at the end of each row, after which empty cells follow that are not counted."""
     first_line: int
     """Line of the file that follows the header, from 1."""
     bias: int
     again: tuple[int, ...] = ()
     """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
-    other: int | None = None
-    """Row in which a header with other columns stands: another capture begins there."""
+    other: Other | None = None
 
 
 def _met(lines: Integers) -> Met:
@@ -65,11 +76,11 @@ def _met(lines: Integers) -> Met:
 
 
 def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
-    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with one too."""
-    exact = body.cells == expected.cells
-    if expected.trailing_comma:
-        exact &= ~body.blank_end
-    return np.asarray(exact | ((body.cells == expected.cells + 1) & body.blank_end))
+    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with them too."""
+    beyond = body.cells - expected.cells
+    empty = (beyond == body.commas) | ((beyond <= body.commas) & (expected.commas <= 1) & (beyond == 1))
+    exact = (beyond == 0) & ((body.commas == 0) | (expected.commas == 0))
+    return np.asarray(exact | ((beyond > 0) & (beyond <= max(1, expected.commas)) & empty))
 
 
 def _is_cut(body: Body, rows: int) -> bool:
@@ -86,11 +97,16 @@ def _line_notes(
     if len(empty):
         notes.append(line_notes.blank(_met(empty + expected.first_line)))
     bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
-    wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
+    # The empty cells after trailing commas are not counted in the header either.
+    own = body.cells[bad] - np.minimum(body.commas[bad], expected.commas)
+    wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
     wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
     if _is_cut(body, rows) and wrong and wrong[-1][0] == body.lines - 1:
         line, found = wrong.pop()
-        notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
+        if body.nul_tail:
+            notes.append(line_notes.nul_tail(line + expected.first_line, body.nul_tail))
+        else:
+            notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
     if wrong:
         lines = [line + expected.first_line for line, _ in wrong]
         met = Met(len(wrong), lines, [found for _, found in wrong])
@@ -126,11 +142,12 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
     notes = [_time_note(after[steps_of], f"{message}: {_UNSURE}") for steps_of, message in found if steps_of.any()]
     backward = after[(steps < 0) & ~back]
     if len(backward):
-        message = f"time goes backward {len(backward)} times: rows kept in the order of the file"
+        message = f"time goes backward {line_notes.times(len(backward))}: rows kept in the order of the file"
         notes.append(_time_note(backward, message))
     same = after[steps == 0]
     if len(same):
-        notes.append(_time_note(same, f"{len(same)} rows have the time of the row before them: kept"))
+        have = "1 row has the time of the row before it" if len(same) == 1 else None
+        notes.append(_time_note(same, f"{have or f'{len(same):,} rows have the time of the row before them'}: kept"))
     return notes
 
 
@@ -144,7 +161,10 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
     notes = []
     whole = _whole(body, expected)
     whole[list(expected.again)] = False
-    nuls = {row for row, _, text in body.odd if b"\0" in text} | {n for n, s in enumerate(body.stamps) if b"\0" in s}
+    with_nuls = np.array([b"\0" in text for text in body.odd.words], dtype=np.bool_)
+    nuls = {n for n, s in enumerate(body.stamps) if b"\0" in s}
+    if with_nuls.any():
+        nuls |= set(body.odd.sample[with_nuls[body.odd.word]].tolist())
     torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
     if len(torn):
@@ -155,7 +175,7 @@ def judge(body: Body, expected: Expected) -> tuple[Samples, list[Note]]:
         notes.append(line_notes.started_again(_met(again)))
     if expected.other is not None:
         # What follows stands in other columns: under these names its numbers would be wrong.
-        rows, last_line = expected.other, int(body.line[expected.other])
+        rows, last_line = expected.other.row, expected.other.line
         left = body.lines - last_line
         notes.append(line_notes.another_capture(last_line + expected.first_line, left, "open it"))
     notes += _line_notes(body, whole, torn, rows, last_line, expected)

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.esxtop import header, instances, layout, resaved
+from esxparse.formats.esxtop import header, instances, layout, resaved, strange_numbers
 from esxparse.formats.esxtop.selection import Selection, select
 from esxparse.formats.esxtop.slice_header import header_line, misread
 from esxparse.formats.esxtop.slice_input import Lines, cut_short, opened, size
 from esxparse.formats.esxtop.slice_output import destination
 from esxparse.formats.esxtop.slice_rows import Rows
+from esxparse.formats.source import STANDARD_INPUT, resolve
 from esxparse.formats.window import Window, window
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import date, datetime, timedelta
 
     from esxparse.recording import Note
@@ -52,17 +53,17 @@ def _copy(source: Lines, rows: Rows, out: BinaryIO, progress: Progress | None) -
     """Writes the kept part of each line."""
     total, shown = size(source.file), 0
     while line := source.line():
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        text = line.rstrip(b"\r\n")
         if rows.is_header(text):
             if text == source.header:
-                rows.pass_over_header()
+                rows.pass_over_header(glued=source.on_one_line)
                 continue
-            left = 1
+            left, glued = 1, source.on_one_line
             while source.line():
                 left += 1
-            rows.end(left)
+            rows.end(left, glued=glued)
             return
-        taken = rows.take(text, at_the_end=not line.endswith(b"\n"))
+        taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued), glued=source.on_one_line)
         if taken is not None:
             out.write(taken)
         if progress and source.done - shown >= _STEP:
@@ -78,6 +79,7 @@ class _Wanted:
     window: Window
     segment: int
     dates: resaved.Dates
+    strangers: Mapping[int, int]
 
 
 def _slice(source: Lines, output: Capture, where: str, wanted: _Wanted, progress: Progress | None) -> Sliced:
@@ -89,7 +91,7 @@ def _slice(source: Lines, output: Capture, where: str, wanted: _Wanted, progress
     kept, notes = select(laid_out, parts, wanted.selection)
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
-    rows = Rows(parsed, kept, wanted.window, source.number)
+    rows = Rows(parsed, kept, wanted.window, source.number, wanted.strangers)
     with destination(output, source.file, where) as out:
         out.write(line + b"\n")
         _copy(source, rows, out, progress)
@@ -163,8 +165,12 @@ def slice_capture(
     if segment < 1:
         msg = f"segment {segment} is none: they are counted from 1"
         raise EsxparseError(msg)
-    wanted = _Wanted(chosen, window(start, end, every), segment, resaved.Dates(date_order, date))
+    dates = resaved.Dates(date_order, date)
+    bounds = window(start, end, every)
     with opened(path) as (file, name, where):
+        # Of what can be read once, a row can be told by its own looks alone.
+        known = strange_numbers(resolve(where), segment, dates) if where == name != STANDARD_INPUT else {}
+        wanted = _Wanted(chosen, bounds, segment, dates, known)
         try:
             return _slice(Lines(file, name, wanted.dates), output, where, wanted, progress)
         except DamagedError as error:
