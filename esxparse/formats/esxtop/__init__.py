@@ -41,6 +41,7 @@ from esxparse.formats.esxtop import body, header, instances, layout, odd, releas
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.line_notes import GLUED, counted, no_rows
 from esxparse.formats.source import problem, read_up_to
+from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
 from esxparse.recording import Note, Recording
@@ -184,11 +185,14 @@ class _Segment:
     notes: list[Note]
     next: tuple[int, int] | None
     """Byte and line that the next capture begins with."""
+    status: os.stat_result | None
+    """Of a local file, when reading it began."""
 
 
 def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segment:
     with source.open() as stream:
-        end = os.fstat(stream.fileno()).st_size if source.path else None
+        status = os.fstat(stream.fileno()) if source.path else None
+        end = status.st_size if status else None
         line, number, start, notes = _find_header(stream, origin, first_line)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
@@ -201,7 +205,7 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
     first_line = number + (not start.same_line)
     expected = rows.Expected(len(parsed.owners) + 1, parsed.commas, first_line, parsed.bias, again, other)
     following = None if other is None else (other.start, other.line + first_line)
-    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
+    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following, status)
 
 
 def _find_segment(source: Source, number: int, keep: Keep) -> _Segment:
@@ -331,7 +335,15 @@ def _in_place(
     found = _judged(source, window, segment, False, dates)
     kept, read_from = found.samples, found.segment.body
     where = read_from.start[kept.keep], read_from.stop[kept.keep], kept.lines
-    surveyed = lazy_tables.Surveyed(path, found.segment.layout, kept.times, *where, source.scratch)
+    stamps = [read_from.stamps[row] for row in kept.keep.tolist()]
+    surveyed = lazy_tables.Surveyed(
+        Opened.of(path, found.segment.status or path.stat()),
+        found.segment.layout,
+        kept.times,
+        *where,
+        stamps,
+        source.scratch,
+    )
     built = lazy_tables.build(surveyed, found.holes, found.parts)
     return _recording(source, found, {name: table.scan() for name, table in built.items()}), built
 

@@ -20,15 +20,16 @@ from polars.io.plugins import register_io_source
 from esxparse.formats.esxtop import body
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.tables import text_columns, text_series
+from esxparse.formats.source import read_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
     from esxparse.formats.esxtop.tables import Gaps
+    from esxparse.formats.unchanged import Opened
 
     Integers = NDArray[np.int64]
 
@@ -43,7 +44,8 @@ _BATCH_NUMBERS = 4 << 20
 class Surveyed:
     """A capture whose rows are known and not kept."""
 
-    path: Path
+    opened: Opened
+    """The file."""
     layout: Layout
     times: pl.Series
     start: Integers
@@ -52,6 +54,8 @@ class Surveyed:
     """For each sample the byte after its row, the line end not counted."""
     lines: Integers
     """For each sample its line."""
+    stamps: Sequence[bytes]
+    """For each sample what its row begins with."""
     scratch: object = None
     """What keeps a temporary file from being removed."""
 
@@ -108,10 +112,22 @@ def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     # Lines between two samples are none: blank ones, damaged ones.
     apart = np.flatnonzero(np.diff(surveyed.lines[samples]) != 1) + 1
     runs = []
-    with surveyed.path.open("rb", buffering=0) as file:
-        for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
-            file.seek(int(start[begin]))
-            runs.append(file.read(int(stop[end - 1] - start[begin])))
+    opened = surveyed.opened
+    try:
+        with opened.path.open("rb", buffering=0) as file:
+            grown = opened.has_grown(file.fileno())
+            for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
+                file.seek(int(start[begin]))
+                run = read_up_to(file, int(stop[end - 1] - start[begin]))
+                # A file that grew may have been written anew; of one that looks the same a look at its ends is enough.
+                for place in range(begin, end) if grown else {begin, end - 1}:
+                    at, stamp = int(start[place] - start[begin]), surveyed.stamps[samples[place]]
+                    if run[at : at + len(stamp)] != stamp:
+                        raise opened.error("was changed")
+                runs.append(run)
+            opened.has_grown(file.fileno())
+    except OSError as error:
+        raise opened.unreadable(error) from error
     return b"\n".join(runs)
 
 

@@ -119,8 +119,8 @@ def seams(met: Met) -> Note:
     """The note on rows of which a slice keeps the beginning alone."""
     rows = counted(met.count, "row")
     message = (
-        f"{rows} with a cell that no tool prints, as where bytes were lost between two samples: empty from there to the "
-        f"end of the row ({met})"
+        f"{rows} with a cell that no tool prints, as where bytes were lost between two samples: empty from there to "
+        f"the end of the row ({met})"
     )
     return Note(message, line=met.lines[0], column=met.cells[0] + 1, severity="warning")
 

@@ -209,8 +209,8 @@ class _Said:
         how = "is not written as the others of its column" if word is None else f"reads {_shown(known[word])!r}"
         met = Met(len(voids), self.samples.lines[[void.sample for void in voids[: SHOWN + 1]]].tolist())
         message = (
-            f"{counted(len(voids), 'row')} with a cell that no tool prints, as where bytes were lost between two samples:"
-            f" null from there to the end of the row ({met}; first {self.header.path(first.start)}, which {how})"
+            f"{counted(len(voids), 'row')} with a cell that no tool prints, as where bytes were lost between two "
+            f"samples: null from there to the end of the row ({met}; first {self.header.path(first.start)}, which {how})"
         )
         yield self._note("warning", message, first.sample, first.start)
 

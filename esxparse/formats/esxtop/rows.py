@@ -24,6 +24,10 @@ _LONGEST_INTERVAL = 900.0
 """Seconds between samples up to which an hour stands out among the steps."""
 _SLACK = 60.0
 """Seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still."""
+_LONG = 1.75
+"""Intervals between two samples from which on one is missing."""
+_FEWEST_STEPS = 4
+"""Steps that tell an interval, and for each gap."""
 _UNSURE = (
     "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
     "from there on may be off by an hour"
@@ -144,11 +148,28 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
     if len(backward):
         message = f"time goes backward {line_notes.times(len(backward))}: rows kept in the order of the file"
         notes.append(_time_note(backward, message))
+    notes += _gap_notes(steps, after, forth)
     same = after[steps == 0]
     if len(same):
         have = "1 row has the time of the row before it" if len(same) == 1 else None
         notes.append(_time_note(same, f"{have or f'{len(same):,} rows have the time of the row before them'}: kept"))
     return notes
+
+
+def _gap_notes(steps: NDArray[np.float64], after: Integers, forth: NDArray[np.bool_]) -> list[Note]:
+    """The note on samples that are missing: where bytes were lost with them, two halves may look like one row."""
+    ahead = steps[steps > 0]
+    if len(ahead) < _FEWEST_STEPS:
+        return []
+    interval = float(np.median(ahead))
+    gaps = (steps > _LONG * interval) & ~forth
+    if not gaps.any() or gaps.sum() * _FEWEST_STEPS > len(ahead):
+        return []
+    message = (
+        f"more than one interval of {interval:g} s passes before {{}}: samples are missing there, and if the file lost "
+        "bytes with them, the row before may hold numbers of two times"
+    )
+    return [_time_note(after[gaps], message)]
 
 
 def _time_note(lines: Integers, message: str) -> Note:
