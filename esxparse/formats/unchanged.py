@@ -60,10 +60,12 @@ class Opened:
         except OSError as error:
             raise self.unreadable(error) from None
         try:
-            if self.has_grown(descriptor):
-                raise self.error("was changed")
+            grown = self.has_grown(descriptor)
         finally:
             os.close(descriptor)
+        if grown:
+            why = "was changed"
+            raise self.error(why)
 
     def unreadable(self, error: OSError) -> UnreadableError:
         """The error that the file cannot be opened any more."""

@@ -304,7 +304,7 @@ def _unpack(source: Source) -> bool:
 def _resaved_content(source: Source) -> bytes | None:
     """The content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
-        if not resaved.is_resaved(read_up_to(stream, _HEADER_WITHIN)):
+        if not resaved.is_resaved(resaved.head_with_rows(stream)):
             return None
     return _whole(source)
 

@@ -14,9 +14,10 @@ import io
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.source import read_up_to
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
 """Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
+_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')
+"""A first cell with quotes, and no comma after it."""
 _SEPARATED = {
     ";": "semicolons between cells and commas in decimals: a spreadsheet saved it",
     "\t": "tabs between cells: a spreadsheet saved it as text",
@@ -36,7 +39,7 @@ _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
     r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = re.compile(r"\r*\n|\r")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
 _STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
@@ -46,7 +49,12 @@ _QUOTED_STAMP = re.compile(rb'\n"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\
 _BARE_STAMP = re.compile(rb'\n\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}[ T]\d[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_UTF_16 = ("utf-16-le", "utf-16-be")
 _MONTHS = 12
+_YEAR_DIGITS = 4
+_CENTURY = 2000
+_HEAD = 1 << 20
+_LONGEST_HEAD = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -70,13 +78,36 @@ class Canonical:
     notes: tuple[Note, ...]
 
 
+def head_with_rows(stream: BinaryIO) -> bytes:
+    """The beginning of a file, as far as its second row where there is a header: a mebibyte at least, 64 at most."""
+    head = read_up_to(stream, _HEAD)
+    while True:
+        start = head.find(b"(PDH-CSV")
+        size = len(head)
+        if start < 0 or head.count(b"\n", start) > 2 or size >= _LONGEST_HEAD:  # noqa: PLR2004  header and two rows
+            return head
+        if b"\n" not in head[start:] and head.find(b"\r", start, -1) >= 0:
+            return head
+        head = read_up_to(stream, 2 * size, head)
+        if len(head) == size:
+            return head
+
+
+def _utf_16(head: bytes) -> str | None:
+    """The encoding of a capture in UTF-16 that does not begin with its mark."""
+    return next((encoding for encoding in _UTF_16 if "(PDH-CSV".encode(encoding) in head), None)
+
+
 def is_resaved(head: bytes) -> bool:
-    """Whether a capture that begins so was saved by another program."""
-    if head[:2] in _BOMS:
+    """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
+    if head[:2] in _BOMS or _utf_16(head):
         return True
     start = head.find(b"(PDH-CSV")
     if start < 0 or head[start - 1 : start] != b'"':
         return start >= 0
+    # Cells apart by something else, or a line that ends as lines did on old Macs.
+    if _BETWEEN.match(head, start) or head.find(b"\n", start) < 0 <= head.find(b"\r", start, -1):
+        return True
     # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps, and has one way of them.
     row = head.find(b"\n", start)
     if _BARE_STAMP.match(head, row):
@@ -105,6 +136,9 @@ def _decoded(content: bytes) -> tuple[str, list[Note]]:
         if content.startswith(bom):
             note = [Note("the file is UTF-16: read as such", line=1)] if encoding == "utf-16" else []
             return content.decode(encoding, errors="replace"), note
+    if encoding := _utf_16(content[:_HEAD]):
+        note = [Note("the file is UTF-16 without its mark: read as such", line=1)]
+        return content.decode(encoding, errors="replace"), note
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError:
@@ -119,7 +153,7 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
     """
     if asked:
         return asked
-    if any(len(stamp["first"]) == len("2015") for stamp in stamps):
+    if any(len(stamp["first"]) == _YEAR_DIGITS for stamp in stamps):
         return "ymd"
     if any(stamp["mark"] == "." for stamp in stamps):
         return "dmy"  # nobody writes month.day.year
@@ -139,6 +173,8 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
 
 def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "second", "third")), strict=True))
+    if numbers["y"] < 100:  # noqa: PLR2004  two digits
+        numbers["y"] += _CENTURY
     hour, *rest = (int(part) for part in stamp["clock"].split(":"))
     if stamp["half"]:
         hour = hour % _MONTHS + (_MONTHS if stamp["half"] in "Pp" else 0)
@@ -162,7 +198,8 @@ def _stamps(texts: Sequence[str], order: DateOrder | None, day: date | None) -> 
             raise EsxparseError(msg)
         texts = [f"{day:%Y-%m-%d} {text.strip()}" if clock else text for text, clock in zip(texts, clocks, strict=True)]
         found, notes = _stamps(texts, "ymd", None)
-        return found, [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told", line=2, column=1), *notes]
+        told = [note for note in notes if "dates read" not in note.message]
+        return found, [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told", line=2, column=1), *told]
     if not dated:
         return list(texts), []
     settled = _order_of(dated, order)
@@ -197,15 +234,17 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     before, mark, rest = text.partition("(PDH-CSV")
     quoted = before.endswith('"')
     body = ('"' if quoted else "") + mark + rest
-    if quoted and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
+    # Old Macs ended lines with what is a part of a line end elsewhere.
+    body = body if "\n" in body else body.replace("\r", "\n")
+    separator = _SEPARATOR.match(body)
+    between = separator["separator"] if separator else ","
+    if quoted and between == "," and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
         # Names are not escaped: nothing but the reader of captures tells where they end.
-        return _with_dates(text, before.removesuffix('"'), body, dates, notes)
+        return _with_dates(before.removesuffix('"'), body, dates, notes)
     junk = before.removesuffix('"') if quoted else before
     lines_before = junk.count("\n")
     if junk.strip():
         notes.append(Note(f"text before the header: passed over ({' '.join(junk.split())[:80]!r})", line=1, column=1))
-    separator = _SEPARATOR.match(body)
-    between = separator["separator"] if separator else ","
     captures = _captures(_rows(body, between))
     if any(capture[0][-1] == "" for capture in captures):
         notes.append(Note("trailing separator: the empty last column is left out", line=lines_before + 1))
@@ -234,10 +273,10 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     return Canonical(lines.encode(), (*notes, *stamp_notes))
 
 
-def _with_dates(text: str, before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
+def _with_dates(before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
     """A capture that esxtop might have written but for the order in its dates."""
     if dates.order in {None, "mdy"}:
-        return Canonical(text.encode(), tuple(notes))
+        return Canonical((before + body).encode(), tuple(notes))
     found, said = _stamps([stamp[0].strip('"') for stamp in _LINE_STAMP.finditer(body)], dates.order, dates.day)
     stamps = iter(found)
     dated = _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats.esxtop import header, resaved
 from esxparse.formats.esxtop.line_notes import GLUED
-from esxparse.formats.source import problem, read_up_to, resolve
+from esxparse.formats.source import problem, resolve
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Lines:
         """Bytes read."""
         self.notes: list[Note] = []
         with _reading(name):
-            head = read_up_to(file, _HEADER_WITHIN)
+            head = resaved.head_with_rows(file)
         if not head:
             msg = "it is empty: nothing was captured, or the copy failed"
             raise DamagedError(msg)
