@@ -225,7 +225,8 @@ def parse(line: bytes, number: int) -> Header:
         raise DamagedError(msg)
     names = text.rstrip(",")
     commas = len(text) - len(names)
-    if text.startswith('"'):
+    # The first of all quotes may be lost.
+    if text.startswith('"') or stamp[0].endswith('"'):
         cells = _cut_at_backslashes(names) or _cut_at_quotes(names)
     else:
         cells = _cut_csv(names)

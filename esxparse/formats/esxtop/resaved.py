@@ -29,11 +29,13 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
 """Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
+_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')
+"""A first cell of a header in quotes that lost the first of them."""
 _BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')
 """A first cell with quotes, and no comma after it."""
 _SEPARATED = {
-    ";": "semicolons between cells and commas in decimals: a spreadsheet saved it",
-    "\t": "tabs between cells: a spreadsheet saved it as text",
+    ";": "semicolons between cells, commas in numbers read as decimal points: another program saved it",
+    "\t": "tabs between cells: another program saved it as text",
 }
 _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
@@ -41,7 +43,7 @@ _STAMP = re.compile(
 )
 _LINE_END = re.compile(r"\r*\n|\r")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
-_LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
+_LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\t\r\n]*"?', re.MULTILINE)
 _STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
 _WRITTEN_STAMP = re.compile(rf'"{_STAMP_TEXT}"?|{_STAMP_TEXT}"')
 """A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
@@ -95,7 +97,9 @@ def head_with_rows(stream: BinaryIO) -> bytes:
 
 def _utf_16(head: bytes) -> str | None:
     """The encoding of a capture in UTF-16 that does not begin with its mark."""
-    return next((encoding for encoding in _UTF_16 if "(PDH-CSV".encode(encoding) in head), None)
+    marks = {encoding: head.find("(PDH-CSV".encode(encoding)) for encoding in _UTF_16}
+    # At an odd place what is found are halves of letters.
+    return next((encoding for encoding, mark in marks.items() if mark >= 0 and mark % 2 == 0), None)
 
 
 def is_resaved(head: bytes) -> bool:
@@ -103,7 +107,7 @@ def is_resaved(head: bytes) -> bool:
     if head[:2] in _BOMS or _utf_16(head):
         return True
     start = head.find(b"(PDH-CSV")
-    if start < 0 or head[start - 1 : start] != b'"':
+    if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
         return start >= 0
     # Cells apart by something else, or a line that ends as lines did on old Macs.
     if _BETWEEN.match(head, start) or head.find(b"\n", start) < 0 <= head.find(b"\r", start, -1):
@@ -236,7 +240,7 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     body = ('"' if quoted else "") + mark + rest
     # Old Macs ended lines with what is a part of a line end elsewhere.
     body = body if "\n" in body else body.replace("\r", "\n")
-    separator = _SEPARATOR.match(body)
+    separator = _SEPARATOR.match(body, 1 if quoted else 0)
     between = separator["separator"] if separator else ","
     if quoted and between == "," and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
         # Names are not escaped: nothing but the reader of captures tells where they end.
@@ -256,7 +260,11 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
         message = "the header has no quotes around its cells: another program saved this file"
         notes.append(Note(message, line=lines_before + 1))
     rows = [row for _, *rows in captures for row in rows]
-    found, stamp_notes = _stamps([row[0] if row else "" for row in rows], dates.order, dates.day)
+    order = dates.order
+    if quoted and order is None and _as_esxtop_writes(body):
+        # Dates in quotes are texts to the program that saved them: they are as they were.
+        order = "mdy"
+    found, stamp_notes = _stamps([row[0] if row else "" for row in rows], order, dates.day)
     stamps = iter(found)
     out = io.StringIO()
     # Lines keep their numbers, so that notes tell those of the file.
@@ -281,6 +289,12 @@ def _with_dates(before: str, body: str, dates: Dates, notes: list[Note]) -> Cano
     stamps = iter(found)
     dated = _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body)
     return Canonical((before + dated).encode(), (*notes, *said))
+
+
+def _as_esxtop_writes(body: str) -> bool:
+    """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
+    stamps = [stamp[0] for stamp in _LINE_STAMP.finditer(body)]
+    return all(_WRITTEN_STAMP.fullmatch(stamp) and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in stamps)
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:
