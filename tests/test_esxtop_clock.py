@@ -65,12 +65,12 @@ def clocked(*seconds, stamp=compose.STAMP):
         ((3580, 3590, 3600, 10, 20), [(5, "the clock was set back by an hour at line 5")]),
         # A sample or two lost on the way, or one taken early.
         ((3590, 3595, 5, 10, 15), [(4, "the clock was set back by an hour at line 4")]),
-        ((3590, 3595, 30, 35, 40), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        ((3590, 3595, 30, 35, 40), [(4, "time goes backward once: rows kept in the order of the file")]),
         # The same hour appended with its header, and another hour before it.
-        ((3590, 3595, None, 0, 5, 10), [(5, "time goes backward 1 times: rows kept in the order of the file")]),
-        ((7200, 7205, 0, 5, 10), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        ((3590, 3595, None, 0, 5, 10), [(5, "time goes backward once: rows kept in the order of the file")]),
+        ((7200, 7205, 0, 5, 10), [(4, "time goes backward once: rows kept in the order of the file")]),
         # Samples so far apart that an hour is a step like any other.
-        ((3600, 5400, 3600, 5400), [(4, "time goes backward 1 times: rows kept in the order of the file")]),
+        ((3600, 5400, 3600, 5400), [(4, "time goes backward once: rows kept in the order of the file")]),
         # On UTC, an hour that is missing is missing.
         ((0, 5, 3610, 3615, 3620), []),
     ],

@@ -174,9 +174,12 @@ def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
     other = compose.text([("Memory", "Free MBytes"), ("Group Cpu(8:x)", "% Used"), ("Group Cpu(9:y)", "% Used")], ROWS)
     rec = opened(tmp_path, WHOLE[:-cut] + other)
     memory, used = values(rec)
-    assert memory == [100.0, 200.0]
-    assert used == [1.25, 2.0, 1.5, 2.25]
+    whole = {1: [300.0, 1.75, 2.5], 3: [300.0, 1.75, None]}.get(cut, [])
+    assert memory == [100.0, 200.0, *whole[:1]]
+    assert used == [1.25, 2.0, 1.5, 2.25, *whole[1:]]
     assert any("another capture" in note.message and note.line == 4 for note in rec.notes)
+    again = ex.open(tmp_path / "capture.csv", segment=2)
+    assert again["memory"].collect()["free_mbytes"].to_list() == [100.0, 200.0, 300.0]
 
 
 def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
@@ -186,7 +189,8 @@ def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
     first = f'{stamp},{state}\n"01/15/2008 23:58:00","1.00",   -\n"01/15/2008 23:58:05","2.00",   -'
     other = f'{stamp},"\\\\h\\Memory\\Free MBytes",{state}\n"01/18/2008 23:58:02","5.00","6.00",   -\n'
     rec = opened(tmp_path, first + other)
-    assert rec["pcpu_power_state"].collect()["pct_t_state_t7"].to_list() == [1.0]
+    states = rec["pcpu_power_state"].collect()
+    assert states["pct_t_state_t7"].to_list() == [1.0, 2.0]
     assert any("another capture" in note.message and note.line == 3 for note in rec.notes)
     last = ex.open(tmp_path / "capture.csv", segment=2)
     assert last["memory"].collect()["free_mbytes"].to_list() == [5.0]
@@ -210,8 +214,8 @@ def test_short_lines_do_not_ask_for_memory(tmp_path):
     rec = ex.open(file)
     assert rec.meta["samples"] == 1
     assert [note.line for note in rec.notes] == [3, 100_003]
-    assert "100000 blank lines" in rec.notes[0].message
-    assert "50000 rows have 1 cells" in rec.notes[1].message
+    assert "100,000 blank lines" in rec.notes[0].message
+    assert "50,000 rows have 1 cell" in rec.notes[1].message
 
 
 def test_a_file_that_shrinks_or_grows_while_it_is_read(tmp_path, monkeypatch):
@@ -288,7 +292,7 @@ def test_a_row_with_nul_bytes_is_left_out(tmp_path):
     assert memory == [100.0, 300.0]
     assert used == [1.25, 2.0, 1.75, 2.5]
     (note,) = rec.notes
-    assert "NUL bytes in 1 rows" in note.message
+    assert "NUL bytes in 1 row" in note.message
     assert note.line == 3
     joined = opened(tmp_path, WHOLE.replace('.50","2.25"\n"03/02/2026 08:00:10","300","1.75"', "\0" * 40))
     assert values(joined)[0] == [100.0]
@@ -302,7 +306,7 @@ def test_a_row_with_nul_bytes_behind_its_time_stamp_is_left_out(tmp_path, length
     rec = opened(tmp_path, f'{lines[0]}{first_stamp}{chr(0) * length}",{numbers}{lines[3]}')
     assert values(rec)[0] == [300.0]
     (note,) = rec.notes
-    assert "NUL bytes in 1 rows" in note.message
+    assert "NUL bytes in 1 row" in note.message
     assert (note.line, note.severity) == (2, "warning")
 
 

@@ -248,9 +248,9 @@ def test_text_flags_and_blanks(tmp_path):
     assert "memctl_text" not in memory.columns
     kinds = {note.message.split(" (first")[0]: (note.line, note.column) for note in rec.notes}
     assert kinds == {
-        "3 yes and no in words: read as 1 and 0": (2, 4),
+        "3 cells with yes or no in words: read as 1 and 0": (2, 4),
         "3 cells without a number: null": (2, 6),
-        "2 cells with text: null in the counter's column, kept in the column with _text after its name": (2, 3),
+        "2 cells with text, as the counter has it: kept in the column with _text after its name": (2, 3),
     }
 
 

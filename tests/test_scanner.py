@@ -27,18 +27,28 @@ if _native is not None:
 
 def scanned(module, data: bytes, cells: int, wanted=None, least=0, count=True):
     """Numbers (one list per line), lines and odd cells."""
+    return everything(module, data, cells, wanted, least, count)[:3]
+
+
+def everything(module, data: bytes, cells: int, wanted=None, least=0, count=True):
+    """Numbers (one list per line), lines, odd cells, words, shapes, changes of shape, blank columns, padded."""
     _, rows = module.count_lines(data, least)
     wanted = range(cells) if wanted is None else wanted
     first = np.full(cells, -1, dtype=np.int64)
     first[list(wanted)] = np.arange(len(wanted))
     step = np.full(cells, len(wanted), dtype=np.int64)
     out = np.full(rows * len(wanted), -7.0)
-    lines, odd = module.scan(data, first, step, out, least, count)
+    lines, odd, words, shapes, changes, blank, padded = module.scan(data, first, step, out, least, count)
     numbers = out.reshape(rows, len(wanted)).tolist() if len(wanted) else [[] for _ in range(rows)]
     return (
         numbers,
         list(struct.iter_unpack("=3q", lines)),
         [(line, cell, data[start:end]) for line, cell, start, end in struct.iter_unpack("=4q", odd)],
+        [(*numbers, data[start:end]) for *numbers, start, end in struct.iter_unpack("=6q", words)],
+        list(shapes),
+        list(struct.iter_unpack("=3q", changes)),
+        list(blank),
+        padded,
     )
 
 
@@ -66,7 +76,7 @@ class TestEach:
         assert math.isnan(numbers[0][4])
         assert numbers[0][5:] == [1.0, 73.9]
         assert lines[0][2] == 7
-        assert odd == [(0, 4, b"   -")]
+        assert odd == []
 
     def test_bare_text_keeps_its_quotes(self, module):
         numbers, lines, odd = scanned(module, b'disk of 5",2,x"y\n', 3)
@@ -99,10 +109,52 @@ class TestEach:
         assert numbers == [[5.25]]
         assert odd == []
 
+    @pytest.mark.parametrize("text", ["", " ", "-", "nan", "-NaN", "inf", "n/a", "1.#QNAN"])
+    def test_words_for_no_number_are_counted(self, module, text):
+        numbers, _, odd, words, *_, blank, _ = everything(module, f'"1","{text}","2","{text}"\n'.encode(), 4)
+        assert [numbers[0][0], numbers[0][2]] == [1.0, 2.0]
+        assert math.isnan(numbers[0][1])
+        assert odd == []
+        assert words == [(0, 0, 2, 1, text.encode())]
+        assert blank == [0, 1, 0, 1]
+
+    def test_yes_and_no_are_numbers_that_are_counted(self, module):
+        numbers, _, odd, words, *_, blank, _ = everything(module, b'"Yes","0","off"\n"no","1","TRUE"\n', 3)
+        assert numbers == [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+        assert odd == []
+        assert words == [(0, 1, 2, 0, b"Yes"), (1, 1, 2, 0, b"no")]
+        assert blank == [0, 0, 0]
+
+    def test_a_bare_number_before_a_quote_is_odd_without_blanks_before_it(self, module):
+        numbers, lines, odd = scanned(module, b'"1.00",5","2.00","3.00"\n', 4)
+        assert lines[0][2] == 4
+        assert odd == [(0, 1, b"5"), (0, 2, b',"2.00')]
+        assert numbers[0][3] == 3.0
+
+    def test_shapes_are_those_of_whole_rows(self, module):
+        rows = [
+            '"0.00","5","-1",   -',
+            '"1.5","7","4",    73.1',
+            '"9","9"',
+            '"2.25",,"",    70.2',
+            '"3.00","12","1e5",   -',
+        ]
+        *_, shapes, changes, _, padded = everything(module, "\n".join(rows).encode(), 4)
+        assert shapes == [2, 0, 0, 17]
+        assert changes == [(1, 0, 1), (3, 0, 2), (3, 1, 27), (4, 1, 0), (4, 2, 10)]
+        assert padded
+        assert not everything(module, b'"1.5","20","0.25"\n', 3)[-1]
+
+    def test_carriage_returns_belong_to_the_line_end(self, module):
+        numbers, lines, odd = scanned(module, b'"1","2"\r\r\n"3","4"\r\r\r\n', 2)
+        assert numbers == [[1.0, 2.0], [3.0, 4.0]]
+        assert [(start, end) for start, end, _ in lines] == [(0, 7), (10, 17)]
+        assert odd == []
+
     @pytest.mark.parametrize(
-        "text", ["", " ", "-", "nan", "-nan", "inf", "1_000", "0x1f", "1e", "1.2.3", "1 2", "1e999", "٣"]
+        "text", ["1_000", "0x1f", "1e", "1.2.3", "1 2", "1e999", "٣", "00", "007", "01.25", "12.", ".5", "+1", "9" * 21]
     )
-    def test_what_is_no_finite_decimal_is_odd(self, module, text):
+    def test_what_is_no_finite_decimal_as_programs_print_it_is_odd(self, module, text):
         data = f'"{text}","1"\n'.encode()
         numbers, _, odd = scanned(module, data, 2)
         assert math.isnan(numbers[0][0])
@@ -124,7 +176,7 @@ class TestEach:
     def test_a_line_too_short_for_its_cells_is_no_row(self, module):
         data = b'"1","2"\r\n\n;;\n"3","4"'
         out = np.zeros(4)
-        lines, odd = module.scan(data, np.array([0, 1]), np.array([2, 2]), out, 4, True)
+        lines, odd, *_ = module.scan(data, np.array([0, 1]), np.array([2, 2]), out, 4, True)
         assert out.tolist() == [1.0, 2.0, 3.0, 4.0]
         assert list(struct.iter_unpack("=3q", lines)) == [(0, 7, 2), (9, 9, 0), (10, 12, 1), (13, 20, 2)]
         assert odd == b""
@@ -175,6 +227,12 @@ fragments = st.sampled_from(
         b"nan",
         b"\x00",
         b"\xe6\x97",
+        b'"",',
+        b'"yes",',
+        b'"7",',
+        b'"1.5",',
+        b'"007",',
+        b",",
     ]
 )
 
@@ -191,8 +249,8 @@ fragments = st.sampled_from(
 def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
     wanted = draw.draw(st.lists(st.integers(0, max(cells - 1, 0)), unique=True, max_size=cells)) if cells else []
     left, right = (
-        scanned(_native, data, cells, wanted, least, count),
-        scanned(scan_twin, data, cells, wanted, least, count),
+        everything(_native, data, cells, wanted, least, count),
+        everything(scan_twin, data, cells, wanted, least, count),
     )
     assert bits(left[0]) == bits(right[0])
     assert left[1:] == right[1:]

@@ -90,6 +90,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
     if reduced.frame.is_empty():
         return None
     step = reduced.step_s or _median_step(reduced.frame)
+    shown = f"highest sample of {spoken(reduced.step_s)}" if reduced.step_s else "each sample"
     edges = [*_HEAT_EDGES]
     labels = [
         f"under {edges[0]} %",
@@ -102,7 +103,7 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
         until=pl.col("time") + pl.duration(seconds=step),
     )
     chart: alt.Chart = (
-        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", f"highest sample of {spoken(step)}"))
+        alt.Chart(rounded(cells), title=marks.heading("Each physical CPU, util", shown))
         .mark_rect()
         .encode(
             marks.time_x(cells["time"]),

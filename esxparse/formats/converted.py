@@ -13,12 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from esxparse.errors import DamagedError, UnreadableError
 from esxparse.formats import manifest
+from esxparse.formats.unchanged import Opened
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TITLE = "converted recording"
@@ -35,6 +38,35 @@ def inside(folder: Path) -> list[Path]:
 def recognise_directory(folder: Path) -> bool:
     """Whether there is a converted recording in `folder`."""
     return bool(inside(folder))
+
+
+def _scan(file: Path) -> pl.LazyFrame:
+    """The table in a Parquet file, which has to be the same file whenever the table is read."""
+    opened = Opened.of(file, file.stat())
+
+    def read(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        opened.check()
+        frame = pl.scan_parquet(file)
+        frame = frame if predicate is None else frame.filter(predicate)
+        frame = frame if with_columns is None else frame.select(with_columns)
+        frame = frame if n_rows is None else frame.head(n_rows)
+        try:
+            yield from frame.collect_batches(maintain_order=True)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            # Where it was replaced meanwhile, that is why.
+            opened.check()
+            msg = f"{file} cannot be read: {str(error).splitlines()[0]}"
+            raise DamagedError(msg) from error
+        opened.check()
+
+    try:
+        schema = pl.read_parquet_schema(file)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        msg = f"{file} cannot be read: {str(error).splitlines()[0]}"
+        raise DamagedError(msg) from error
+    return register_io_source(read, schema=schema, is_pure=True)
 
 
 def read_directory(folder: Path) -> Recording:
@@ -58,10 +90,5 @@ def read_directory(folder: Path) -> Recording:
             what = "is not there" if not file.is_file() else f"has {file.stat().st_size:,} bytes of {table['bytes']:,}"
             msg = f"{file} {what}: remove {home} and convert the capture again"
             raise DamagedError(msg)
-        try:
-            tables[name] = pl.scan_parquet(file)
-            tables[name].collect_schema()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            msg = f"{file} is damaged ({str(error).splitlines()[0]}): remove {home} and convert the capture again"
-            raise DamagedError(msg) from None
+        tables[name] = _scan(file)
     return Recording(content["format"], content["source"], tables, content["meta"], notes)

@@ -18,6 +18,7 @@ from queue import Empty, Queue
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from esxparse.errors import UnreadableError
+from esxparse.formats.gzip_member import GzipMember
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,10 +125,10 @@ class Decompressor(Protocol):
 
 
 class _Zlib:
-    """zlib behind the same face."""
+    """zlib's raw deflate behind the same face."""
 
-    def __init__(self, wbits: int) -> None:
-        self._inner = zlib.decompressobj(wbits)
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(-zlib.MAX_WBITS)
         self.eof = False
         self.needs_input = True
 
@@ -157,22 +158,23 @@ class Codec:
     """Whether zeros may stand between and after the parts, as tapes and xz leave them."""
 
 
-def _deflate(wbits: int, isal_flag: str) -> _Made:
-    try:
-        from isal import igzip_lib  # noqa: PLC0415  an extra, three times as fast as zlib
-    except ImportError:
-        return _Zlib(wbits), zlib.error
-    # Its stub calls the class of its errors an error.
-    error = cast("type[Exception]", igzip_lib.error)
-    return igzip_lib.IgzipDecompressor(flag=getattr(igzip_lib, isal_flag)), error
-
-
 def _gzip() -> _Made:
-    return _deflate(31, "DECOMP_GZIP")
+    inner, error = _raw_deflate()
+    try:
+        from isal.isal_zlib import crc32  # noqa: PLC0415  an extra, as above
+    except ImportError:
+        return GzipMember(inner, error), error
+    return GzipMember(inner, error, crc32), error
 
 
 def _raw_deflate() -> _Made:
-    return _deflate(-15, "DECOMP_DEFLATE")
+    try:
+        from isal import igzip_lib  # noqa: PLC0415  an extra, three times as fast as zlib
+    except ImportError:
+        return _Zlib(), zlib.error
+    # Its stub calls the class of its errors an error.
+    error = cast("type[Exception]", igzip_lib.error)
+    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE), error
 
 
 def _zstd() -> _Made:
@@ -227,10 +229,12 @@ class Decoded(Layer):
         self._waiting = b""
         self._step = _FIRST_STEP
         self._ended = False
+        self._flaw: str | None = None
+        """What was wrong with a part all of whose content was given."""
 
     def _end(self, problem: str | None) -> bytes:
         self._ended = True
-        self.problem = problem or self._below.problem
+        self.problem = problem or self._flaw or self._below.problem
         return b""
 
     def _next_part(self) -> bool:
@@ -263,6 +267,12 @@ class Decoded(Layer):
             try:
                 made = self._decompressor.decompress(data, self._step)
             except self._error as error:
+                if self._decompressor.eof:
+                    self._flaw = (
+                        f"{self._codec.title} data ends with a checksum that is not that of its {self.made:,} bytes of "
+                        "content: some of them may be wrong"
+                    )
+                    continue
                 problem = (
                     f"{self._codec.title} data cannot be decompressed beyond {self.made:,} bytes of content ({error}): "
                     "what follows is lost, and what stands shortly before may be wrong"

@@ -56,7 +56,9 @@ def decode(content: bytes) -> Text:
             Note(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line, severity="warning")
         )
         text = text.replace("\0", "")
-    return Text(text.replace("\r\n", "\n").replace("\r", "\n"), tuple(notes))
+    # Copied twice as text, lines end with two carriage returns.
+    text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    return Text(text, tuple(notes))
 
 
 def read_text(source: Source) -> Text:

@@ -65,21 +65,32 @@ fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes)
 }
 
+/// What a scan tells: see `scan::Report`.
+type Scanned<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    bool,
+);
+
 /// Scans whole lines of a capture: see the Python twin for what it promises.
 ///
 /// The interpreter lock is not held meanwhile: nobody may write to the first three buffers until it returns; into `out`
 /// other scans may write, to other places.
 #[pyfunction]
 #[pyo3(name = "scan")]
-fn scan_capture(
-    py: Python<'_>,
+fn scan_capture<'py>(
+    py: Python<'py>,
     data: PyBuffer<u8>,
     first: PyBuffer<i64>,
     step: PyBuffer<i64>,
     out: PyBuffer<f64>,
     least: usize,
     count: bool,
-) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
+) -> PyResult<Scanned<'py>> {
     let bytes = items(&data, "data")?;
     let firsts = items(&first, "first")?;
     let steps = items(&step, "step")?;
@@ -90,7 +101,15 @@ fn scan_capture(
     }
     let numbers: &[Slot] = places(&out)?;
     let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least, count));
-    Ok((to_bytes(py, &report.lines), to_bytes(py, &report.odd)))
+    Ok((
+        to_bytes(py, &report.lines),
+        to_bytes(py, &report.odd),
+        to_bytes(py, &report.words),
+        PyBytes::new(py, &report.shapes),
+        to_bytes(py, &report.changes),
+        PyBytes::new(py, &report.blank),
+        report.padded,
+    ))
 }
 
 /// Number of lines in `data`, and how many of them have at least `least` bytes.

@@ -4,7 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::number::{bytes_before_quote, decimal, short_decimal, trim};
+use crate::number::{
+    bytes_before_quote, decimal, is_printed, shape, short_decimal, trim, word_of, Word,
+};
 
 /// A place for one number. Threads that scan pieces of one file write to different places of the same table, so a place
 /// is set without exclusive access to the table; that costs no more than a plain write.
@@ -26,14 +28,40 @@ pub fn slots(numbers: &mut [f64]) -> &[Slot] {
     unsafe { &*(std::ptr::from_mut(numbers) as *const [Slot]) }
 }
 
-/// What a scan tells besides the numbers it wrote.
+/// What a scan tells besides the numbers it wrote. Rows and cells are counted from 0.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// For each line: offset of its first byte, offset after its last (line end not counted), number of cells.
     pub lines: Vec<i64>,
-    /// For each wanted cell that is no number: row, cell, offset of its text, offset after its text.
+    /// For each wanted cell that is neither a number nor a word for one: row, cell, offset of its text, offset after it.
     pub odd: Vec<i64>,
+    /// For each row with words in wanted cells, and each kind of them (0 no number, 1 yes or no): row, kind, how many
+    /// they are, and of the first its cell, offset of its text, offset after it.
+    pub words: Vec<i64>,
+    /// For each column the shape of its first number: `UNKNOWN` where there is none, `MIXED` where shapes change too
+    /// often to be told.
+    pub shapes: Vec<u8>,
+    /// For each number that is not of the shape of the one above it: row, cell, its shape.
+    pub changes: Vec<i64>,
+    /// For each column whether it has cells without a number.
+    pub blank: Vec<u8>,
+    /// Whether a number ends with a zero after its point: programs that shorten numbers leave none.
+    pub padded: bool,
 }
+
+/// No number yet.
+pub const UNKNOWN: u8 = 255;
+/// More changes than are told.
+pub const MIXED: u8 = 254;
+/// Nothing but `"0.00"` so far, or no row: see `ZERO`.
+const ASSUMED: u8 = 253;
+/// What is added to the shape of a number without quotes.
+pub const BARE: u8 = 16;
+/// The shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`.
+const NOTHING: u8 = 11;
+const TWO_DECIMALS: u8 = 2;
+/// Changes of shape in one column that are told of.
+const MOST_CHANGES: u8 = 64;
 
 /// A cell found in a line: its text, whether more of the line follows, and where that begins.
 struct Cell {
@@ -149,11 +177,21 @@ const ZERO: Seen = Seen {
     length: 7,
 };
 
-/// Where the numbers of a column go, and its last short cell.
+/// What no line has: no cell is like it.
+const NEVER: Seen = Seen {
+    word: u64::from_le_bytes([b'\n'; 8]),
+    value: 0.0,
+    shift: 0,
+    length: 0,
+};
+
+/// Where the numbers of a column go, its last short cell, and the shape of its last number.
 struct Column {
     place: usize,
     step: usize,
     seen: Seen,
+    shape: u8,
+    changes: u8,
 }
 
 impl Column {
@@ -164,20 +202,31 @@ impl Column {
                 place,
                 step: step as usize,
                 seen: ZERO,
+                shape: ASSUMED,
+                changes: 0,
             },
             Err(_) => Self {
                 place: usize::MAX,
                 step: 0,
                 seen: ZERO,
+                shape: ASSUMED,
+                changes: 0,
             },
         }
     }
 }
 
-/// The cell at `at` where it is a short quoted decimal with more cells after it: its value and its length. It is
-/// remembered where it fits.
+/// A short quoted decimal: its value, its length with quotes and comma, and its shape.
+struct Short {
+    value: f64,
+    length: usize,
+    shape: u8,
+    padded: bool,
+}
+
+/// The cell at `at` where it is a short quoted decimal with more cells after it. It is remembered where it fits.
 #[inline(always)]
-fn short_cell(line: &[u8], at: usize, seen: &mut Seen) -> Option<(f64, usize)> {
+fn short_cell(line: &[u8], at: usize, seen: &mut Seen) -> Option<Short> {
     let head = word_at(line, at)?;
     if head & 0xff != u64::from(b'"') {
         return None;
@@ -188,16 +237,24 @@ fn short_cell(line: &[u8], at: usize, seen: &mut Seen) -> Option<(f64, usize)> {
     if length == 8 || line.get(at + comma) != Some(&b',') {
         return None;
     }
-    let value = short_decimal(text, length)?;
-    if comma < 8 {
-        *seen = Seen {
+    let (value, point) = short_decimal(text, length)?;
+    *seen = if comma < 8 {
+        Seen {
             word: head,
             value,
             shift: 56 - 8 * comma as u32,
             length: comma as u32 + 1,
-        };
-    }
-    Some((value, comma + 1))
+        }
+    } else {
+        // What was remembered may be of another shape.
+        NEVER
+    };
+    Some(Short {
+        value,
+        length: comma + 1,
+        shape: if point { TWO_DECIMALS } else { 0 },
+        padded: point && (text >> (8 * (length - 1))) & 0xff == u64::from(b'0'),
+    })
 }
 
 /// Number of cells from `at` on; none in an empty line.
@@ -238,45 +295,188 @@ fn scan_seen(
     (columns.len(), at)
 }
 
-/// Scans one line (no line end in it) and gives the number of its cells; numbers go to `out`.
+/// What is learnt of one row, until it is known whether it has all its cells: a row that lost one has all others under
+/// wrong names.
+#[derive(Default)]
+struct Row {
+    /// Cells whose number is of another shape than the one above it, and the shape that was.
+    changes: Vec<(usize, u8)>,
+    /// Of each kind of words: how many, and of the first its cell, start and end.
+    words: [(i64, [i64; 3]); 2],
+    padded: bool,
+}
+
+/// Where scanning writes to, but for the columns.
+struct Scan<'a> {
+    out: &'a [Slot],
+    report: Report,
+    row: Row,
+    /// Whether a row with all its cells has been met.
+    begun: bool,
+}
+
+impl Scan<'_> {
+    /// Remembers that a column's number is of this shape now.
+    #[inline(always)]
+    fn shaped(&mut self, cell: usize, column: &mut Column, shape: u8) {
+        if column.shape != shape && column.shape != MIXED {
+            self.row.changes.push((cell, column.shape));
+            column.shape = shape;
+        }
+    }
+
+    /// The value of a cell that is no short decimal; what it is otherwise is told.
+    fn slow_cell(
+        &mut self,
+        line: &[u8],
+        place: (usize, usize, usize),
+        column: &mut Column,
+        cell: &Cell,
+    ) -> f64 {
+        let (row, number, base) = place;
+        let text = &line[cell.start..cell.end];
+        let bare = cell.start == 0 || line[cell.start - 1] != b'"';
+        let where_it_is = [
+            number as i64,
+            (base + cell.start) as i64,
+            (base + cell.end) as i64,
+        ];
+        // The bare numbers that ESXi 6.5 glues to the next cell have blanks before them.
+        let glued = bare && !cell.last && cell.next == cell.end && !text.starts_with(b" ");
+        if let Some(value) = decimal(text).filter(|_| !glued && is_printed(text)) {
+            if trim(text) == b"-1" {
+                self.unshaped(number, column);
+            } else {
+                let is = shape(text);
+                self.shaped(number, column, is + if bare { BARE } else { 0 });
+                self.row.padded |= (1..=9).contains(&is) && trim(text).ends_with(b"0");
+            }
+            column.seen = NEVER;
+            return value;
+        }
+        let Some(word) = word_of(text) else {
+            self.report.odd.push(row as i64);
+            self.report.odd.extend(where_it_is);
+            self.unshaped(number, column);
+            return f64::NAN;
+        };
+        let kind = usize::from(word != Word::Absent);
+        let (count, first) = &mut self.row.words[kind];
+        *count += 1;
+        if *count == 1 {
+            *first = where_it_is;
+        }
+        match word {
+            Word::Yes | Word::No => {
+                self.unshaped(number, column);
+                return if word == Word::Yes { 1.0 } else { 0.0 };
+            }
+            Word::Absent => {}
+        }
+        self.report.blank[number] = 1;
+        if bare && (column.shape < BARE || column.shape == ASSUMED && self.begun) {
+            column.seen = NEVER;
+            self.shaped(number, column, NOTHING + BARE);
+        } else {
+            self.unshaped(number, column);
+        }
+        f64::NAN
+    }
+
+    /// Remembers that there is no number of any shape yet, where nothing but this cell was met.
+    fn unshaped(&mut self, cell: usize, column: &mut Column) {
+        if column.shape == ASSUMED && !self.begun {
+            self.shaped(cell, column, UNKNOWN);
+            column.seen = NEVER;
+        }
+    }
+
+    /// Tells what was learnt of a row, or forgets it where the row does not have all its cells.
+    fn end_row(&mut self, row: usize, whole: bool, columns: &mut [Column]) {
+        for (cell, before) in self.row.changes.drain(..) {
+            let column = &mut columns[cell];
+            if !whole {
+                column.shape = before;
+                continue;
+            }
+            let first = &mut self.report.shapes[cell];
+            match before {
+                UNKNOWN => *first = column.shape,
+                ASSUMED if !self.begun => *first = column.shape,
+                ASSUMED if column.shape == TWO_DECIMALS => {
+                    *first = TWO_DECIMALS;
+                    self.report.padded = true;
+                }
+                _ => {
+                    if before == ASSUMED {
+                        *first = TWO_DECIMALS;
+                        self.report.padded = true;
+                    }
+                    self.report
+                        .changes
+                        .extend([row as i64, cell as i64, i64::from(column.shape)]);
+                    column.changes += 1;
+                    if column.changes == MOST_CHANGES {
+                        column.shape = MIXED;
+                    }
+                }
+            }
+        }
+        if whole {
+            self.begun = true;
+            self.report.padded |= self.row.padded;
+        } else {
+            // What they remember was met in this row alone, perhaps.
+            for column in columns {
+                column.seen = NEVER;
+            }
+        }
+        self.row.padded = false;
+        for (kind, (count, first)) in std::mem::take(&mut self.row.words).into_iter().enumerate() {
+            if count > 0 {
+                self.report.words.extend([row as i64, kind as i64, count]);
+                self.report.words.extend(first);
+            }
+        }
+    }
+}
+
+/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places.
 fn scan_line(
     line: &[u8],
     row: usize,
     base: usize,
     columns: &mut [Column],
-    out: &[Slot],
-    odd: &mut Vec<i64>,
+    scan: &mut Scan,
     count: bool,
 ) -> usize {
     let mut at = 0;
     let mut cells = 0;
     let mut more = !line.is_empty();
     while more {
-        let (passed, next) = scan_seen(line, at, row, &columns[cells..], out);
+        let (passed, next) = scan_seen(line, at, row, &columns[cells..], scan.out);
         at = next;
         cells += passed;
         let Some(column) = columns.get_mut(cells) else {
             break;
         };
-        let slot = out.get(column.place.wrapping_add(row * column.step));
-        if let Some((value, length)) = short_cell(line, at, &mut column.seen) {
+        let slot = scan.out.get(column.place.wrapping_add(row * column.step));
+        if let Some(short) = short_cell(line, at, &mut column.seen) {
             if let Some(slot) = slot {
-                slot.set(value);
+                slot.set(short.value);
+                // `"-1"` stands for what has no limit.
+                if short.value.to_bits() == (-1.0_f64).to_bits() && short.shape == 0 {
+                    scan.unshaped(cells, column);
+                } else {
+                    scan.shaped(cells, column, short.shape);
+                    scan.row.padded |= short.padded;
+                }
             }
-            at += length;
+            at += short.length;
         } else {
             let cell = any_cell(line, at);
             if let Some(slot) = slot {
-                let value = decimal(&line[cell.start..cell.end]).unwrap_or(f64::NAN);
-                slot.set(value);
-                if value.is_nan() {
-                    odd.extend([
-                        row as i64,
-                        cells as i64,
-                        (base + cell.start) as i64,
-                        (base + cell.end) as i64,
-                    ]);
-                }
+                slot.set(scan.slow_cell(line, (row, cells, base), column, &cell));
             }
             at = cell.next;
             more = !cell.last;
@@ -284,7 +484,7 @@ fn scan_line(
         cells += 1;
     }
     for column in columns.iter().skip(cells) {
-        if let Some(slot) = out.get(column.place.wrapping_add(row * column.step)) {
+        if let Some(slot) = scan.out.get(column.place.wrapping_add(row * column.step)) {
             slot.set(f64::NAN);
         }
     }
@@ -292,6 +492,12 @@ fn scan_line(
         cells += count_cells(line, at);
     }
     cells
+}
+
+/// Whether a row has all its cells, and after them nothing but commas.
+fn is_whole(line: &[u8], cells: usize, columns: usize) -> bool {
+    let commas = line.iter().rev().take_while(|byte| **byte == b',').count();
+    cells >= columns && commas >= cells - columns
 }
 
 /// The lines of `data`: offset of each and the line itself, without its line end.
@@ -303,7 +509,8 @@ fn lines(data: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         }
         let stop = memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |found| start + found);
         let line = &data[start..stop];
-        let found = (start, line.strip_suffix(b"\r").unwrap_or(line));
+        let ends = line.iter().rev().take_while(|byte| **byte == b'\r').count();
+        let found = (start, &line[..line.len() - ends]);
         start = stop + 1;
         Some(found)
     })
@@ -317,8 +524,9 @@ pub fn count_lines(data: &[u8], least: usize) -> (usize, usize) {
 }
 
 /// Scans `data`, whole lines, and writes cell `j` of row `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
-/// nowhere). A wanted cell that is missing or no number becomes NaN. A line of fewer than `least` bytes is no row.
-/// Cells after the last of `first` are counted where `count` says so, and not looked at otherwise.
+/// nowhere). A wanted cell that is missing or no number becomes NaN; yes and no become 1 and 0. A line of fewer than
+/// `least` bytes is no row. Cells after the last of `first` are counted where `count` says so, and not looked at
+/// otherwise.
 pub fn scan(
     data: &[u8],
     first: &[i64],
@@ -327,33 +535,45 @@ pub fn scan(
     least: usize,
     count: bool,
 ) -> Report {
-    let mut report = Report::default();
     let mut columns: Vec<Column> = first
         .iter()
         .zip(step)
         .map(|(place, step)| Column::new(*place, *step))
         .collect();
+    let mut scan = Scan {
+        out,
+        report: Report {
+            shapes: vec![UNKNOWN; columns.len()],
+            blank: vec![0; columns.len()],
+            ..Report::default()
+        },
+        row: Row::default(),
+        begun: false,
+    };
     let mut row = 0;
     for (start, line) in lines(data) {
         let cells = if line.len() >= least {
+            let cells = scan_line(line, row, start, &mut columns, &mut scan, count);
+            let whole = is_whole(line, cells, columns.len());
+            scan.end_row(row, whole, &mut columns);
             row += 1;
-            scan_line(
-                line,
-                row - 1,
-                start,
-                &mut columns,
-                out,
-                &mut report.odd,
-                count,
-            )
+            cells
         } else {
             count_cells(line, 0)
         };
-        report
+        scan.report
             .lines
             .extend([start as i64, (start + line.len()) as i64, cells as i64]);
     }
-    report
+    for (first, column) in scan.report.shapes.iter_mut().zip(&columns) {
+        if column.shape == MIXED {
+            *first = MIXED;
+        } else if column.shape == ASSUMED && scan.begun && column.place != usize::MAX {
+            *first = TWO_DECIMALS;
+            scan.report.padded = true;
+        }
+    }
+    scan.report
 }
 
 #[cfg(test)]

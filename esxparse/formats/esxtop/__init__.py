@@ -29,12 +29,12 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
@@ -47,14 +47,16 @@ from esxparse.formats.esxtop import (
     release,
     resaved,
     rows,
+    seams,
     stamp_order,
     tables,
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.first_sample import notes as first_notes
-from esxparse.formats.esxtop.line_notes import no_rows
+from esxparse.formats.esxtop.line_notes import GLUED, counted, no_rows
 from esxparse.formats.source import problem, read_up_to
+from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
 from esxparse.recording import Note, Recording
@@ -121,35 +123,29 @@ def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes,
         shown = " ".join(before.decode("utf-8", errors="replace").split())
         shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
         notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
-    begin = body.Start(origin + stop + 1, head[stop + 1 :], None)
-    return head[start:stop].rstrip(b"\r"), number, begin, notes
+    line = head[start:stop].rstrip(b"\r")
+    glued = header.glued_row(line)
+    if glued is None:
+        return line, number, body.Start(origin + stop + 1, head[stop + 1 :], None), notes
+    notes.append(Note(GLUED, line=number, column=1, severity="warning"))
+    return line[:glued], number, body.Start(origin + start + glued, head[start + glued :], None, same_line=True), notes
 
 
-def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], int | None, int]:
-    """Rows that repeat the header `line`, the row in which another header stands, and the byte that one begins with."""
+def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], rows.Other | None]:
+    """Rows that repeat the header `line`, and where the first other header stands."""
     again: list[int] = []
+    others = [
+        rows.Other(int(np.searchsorted(bytes_read.line, number)), number, at) for number, at in bytes_read.short_headers
+    ]
     for row, text in sorted(bytes_read.headers.items()):
         if text != line:
             mark = text.find(header.MARK)
-            return tuple(again), row, int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
+            at = int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
+            others.append(rows.Other(row, int(bytes_read.line[row]), at))
+            break
         again.append(row)
-    return tuple(again), None, 0
-
-
-def _forget_last_cell(bytes_read: body.Body, samples: rows.Samples, laid_out: Layout) -> None:
-    """Makes the last cell odd: bare, at the end of a file and without a line end, it may be half a number."""
-    last, cell = len(bytes_read.cells) - 1, len(laid_out.table)
-    if bytes_read.last_byte in b'\r\n",' or not len(samples.keep) or samples.keep[-1] != last:
-        return
-    if bytes_read.line[last] != bytes_read.lines - 1:
-        return
-    if bytes_read.odd and bytes_read.odd[-1][:2] == (last, cell):
-        return
-    bytes_read.odd.append((last, cell, b'"'))
-    if bytes_read.blocks:
-        block = bytes_read.blocks[bytes_read.block[last]]
-        first, step = laid_out.places(block.capacity)
-        block.numbers[first[-1] + bytes_read.row[last] * step[-1]] = math.nan
+    other = min(others, key=lambda other: other.start, default=None)
+    return tuple(row for row in again if other is None or row < other.row), other
 
 
 def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
@@ -207,11 +203,14 @@ class _Segment:
     notes: list[Note]
     next: tuple[int, int] | None
     """Byte and line that the next capture begins with."""
+    status: os.stat_result | None
+    """Of a local file, when reading it began."""
 
 
 def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segment:
     with source.open() as stream:
-        end = os.fstat(stream.fileno()).st_size if source.path else None
+        status = os.fstat(stream.fileno()) if source.path else None
+        end = status.st_size if status else None
         line, number, start, notes = _find_header(stream, origin, first_line)
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
@@ -220,12 +219,13 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
         cut = problem(stream) or source.problem
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
-    again, other, offset = _headers_again(bytes_read, line)
+    again, other = _headers_again(bytes_read, line)
+    first_line = number + (not start.same_line)
     expected = rows.Expected(
-        len(parsed.owners) + 1, parsed.trailing_comma, number + 1, parsed.bias, again, other, parsed.continued
+        len(parsed.owners) + 1, parsed.commas, first_line, parsed.bias, again, other, parsed.continued
     )
-    following = None if other is None else (offset, int(bytes_read.line[other]) + number + 1)
-    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following)
+    following = None if other is None else (other.start, other.line + first_line)
+    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following, status)
 
 
 def _find_segment(source: Source, number: int, keep: Keep) -> _Segment:
@@ -316,7 +316,7 @@ def _unpack(source: Source) -> bool:
 def _resaved_content(source: Source) -> bytes | None:
     """The content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
-        if not resaved.is_resaved(read_up_to(stream, _HEADER_WITHIN)):
+        if not resaved.is_resaved(resaved.head_with_rows(stream)):
             return None
     return _whole(source)
 
@@ -350,7 +350,15 @@ def _in_place(
     found = _judged(source, window, segment, False, dates)
     kept, read_from = found.samples, found.segment.body
     where = read_from.start[kept.keep], read_from.stop[kept.keep], kept.lines
-    surveyed = lazy_tables.Surveyed(path, found.segment.layout, kept.times, *where, source.scratch)
+    stamps = [read_from.stamps[row] for row in kept.keep.tolist()]
+    surveyed = lazy_tables.Surveyed(
+        Opened.of(path, found.segment.status or path.stat()),
+        found.segment.layout,
+        kept.times,
+        *where,
+        stamps,
+        source.scratch,
+    )
     built = lazy_tables.build(surveyed, found.holes, found.parts)
     return _recording(source, found, {name: table.scan() for name, table in built.items()}), built
 
@@ -372,23 +380,43 @@ def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]
     return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
-    found = _find_segment(source, segment, keep)
-    parsed, laid_out, bytes_read = found.header, found.layout, found.body
-    samples, row_notes = rows.judge(bytes_read, found.expected, dates.order)
+def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[int, int]:
+    """Line to its first cell whose number is not written as its counter is; none where that cannot be told."""
+    if source.path is None or _resaved_content(source) is not None:
+        return {}
+    try:
+        found = _find_segment(source, segment, False)
+        strangers = _samples(found, dates)[1]
+    except EsxparseError:
+        return {}
+    lines = found.body.line + found.expected.first_line
+    return {int(lines[row]): cell for row, cell in reversed(strangers)}
+
+
+def _samples(found: _Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
+    """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
+    samples, notes = rows.judge(found.body, found.expected, dates.order)
     if samples.day_first and not dates.order:
         raise stamp_order.unsaid(samples.day_first)
     if not len(samples.keep):
-        raise no_rows(len(parsed.owners), row_notes)
-    _forget_last_cell(bytes_read, samples, laid_out)
+        raise no_rows(len(found.header.owners), [*found.notes, *notes])
+    is_sample = np.zeros(len(found.body.cells), dtype=np.bool_)
+    is_sample[samples.keep] = True
+    return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
+
+
+def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
+    found = _find_segment(source, segment, keep)
+    parsed, laid_out, bytes_read = found.header, found.layout, found.body
+    samples, strangers, row_notes = _samples(found, dates)
     samples = _windowed(samples, window)
-    odd_cells = odd.odd_cells(bytes_read, samples)
+    odd_cells = odd.odd_cells(bytes_read, samples, strangers, laid_out, parsed)
+    tables.void(bytes_read, samples, laid_out, odd_cells.voids)
     notes = [*found.notes, *stamp_order.notes(dates)]
     if laid_out.repeated:
         place = laid_out.repeated[0]
-        message = (
-            f"{len(laid_out.repeated)} columns met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
-        )
+        columns = counted(len(laid_out.repeated), "column")
+        message = f"{columns} met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
         notes.append(Note(message, line=found.line, column=place + 2))
     known = {shape.name: shape.instances for shape in laid_out.tables}
     parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
@@ -397,5 +425,5 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: res
         samples=samples,
         holes=tables.gaps(laid_out, odd_cells, samples),
         parts=parts,
-        notes=(*notes, *row_notes, *first_notes(laid_out, samples), *odd.notes(odd_cells, parsed, samples)),
+        notes=(*notes, *row_notes, *first_notes(laid_out, samples), *odd_cells.notes),
     )

@@ -10,13 +10,16 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
-from esxparse.formats.esxtop.header import MARK
+from esxparse.formats.esxtop.header import JOINT, MARK, STAMP_BYTES
+from esxparse.formats.esxtop.odd import Texts
 from esxparse.formats.esxtop.scan import count_lines, scan
+from esxparse.formats.esxtop.seams import Shapes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
 PIECE = 2 << 20
 """Bytes read at a time."""
 
-_STAMP = 48
-"""Bytes kept of a line's beginning: a time stamp with its quotes, `"04/24/2018 10:49:12"`, takes 21."""
+_MOST_COMMAS = 8
+"""Commas at the end of a line that are looked for."""
 
 _UNKNOWN = 32 << 20
 """Bytes that content of unknown length is at first taken to have."""
@@ -49,6 +52,8 @@ class Start:
     """What was read beyond it already."""
     end: int | None
     """Bytes of the content, where they are known."""
+    same_line: bool = False
+    """Whether the first row is on the header's line."""
 
 
 @dataclass
@@ -75,22 +80,36 @@ class Body:
     """For each row its line, the one after the header being 0."""
     cells: Integers
     """For each row the number of its cells."""
-    blank_end: NDArray[np.bool_]
-    """For each row whether it ends with a comma, its last cell being empty."""
+    commas: Integers
+    """For each row the number of commas it ends with, each of which an empty cell follows."""
     start: Integers
     """For each row the byte of the file it begins with."""
     stop: Integers
     """For each row the byte after its last, its line end not counted."""
     stamps: list[bytes]
     """For each row its beginning."""
-    odd: list[tuple[int, int, bytes]]
-    """Row, cell and text of each wanted cell that is no number, in the order of the file."""
+    odd: Texts
+    """Rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one."""
+    words: list[tuple[int, int, int, int, bytes]]
+    """For each row and kind of words in it: row, kind, how many, and the first one's cell and text."""
+    blank: NDArray[np.uint8]
+    """For each cell of a row, the time stamp's included, whether it says somewhere that there is no number."""
+    shapes: list[Shapes]
+    """How the numbers of all rows are written."""
+    padded: bool
+    """Whether a number ends with a zero after its point."""
     short: list[tuple[int, int]]
     """Line and number of cells of each line too short to be a row."""
     headers: dict[int, bytes]
     """Rows in which a header stands again, whole."""
     without_rates: frozenset[int]
     """Rows after a header in which no disk has a rate above 0."""
+    short_headers: list[tuple[int, int]]
+    """Line, and byte of the file, of each header that is too short to be a row."""
+    bare_ends: list[int]
+    """Rows that no line end follows, and whose last cell has no quote at its end: it may be half a number."""
+    nul_tail: int
+    """NUL bytes that are all there is of the last line."""
     lines: int
     last_byte: bytes
     """Last byte that was read."""
@@ -98,24 +117,36 @@ class Body:
 
 @dataclass
 class _Piece:
-    """A piece of the file, and what scanning it gave."""
+    """A piece of the file, and what scanning it gave. Rows and offsets are those of the piece."""
 
     position: int
     """Byte of the file it begins with."""
     first_line: int
     block: int
     first_row: int
+    is_row: NDArray[np.bool_]
+    """For each line whether it is a row."""
     lines: Integers
     """Start, end and number of cells of each line."""
     stamps: list[bytes]
-    blank_end: list[bool]
-    odd: list[tuple[int, int, bytes]]
+    commas: Integers
+    odd: Integers
+    """Row, cell, and the text's place in `texts`."""
+    texts: list[bytes]
+    words: list[tuple[int, int, int, int, bytes]]
+    shapes: Shapes
+    blank: NDArray[np.uint8]
+    padded: bool
     headers: dict[int, bytes]
     without_rates: list[int]
-    last_byte: bytes = b""
+    short_headers: list[tuple[int, int]]
+    nul_tail: int
+    last_byte: bytes
 
-    def is_row(self, least: int) -> NDArray[np.bool_]:
-        return np.asarray(self.lines[:, 1] - self.lines[:, 0] >= least)
+    @property
+    def bare_end(self) -> bool:
+        """Whether its last line is a row without a line end, and without a quote or comma at its end."""
+        return bool(len(self.lines) and self.is_row[-1]) and self.last_byte not in b'\r\n",'
 
 
 def threads() -> int:
@@ -219,7 +250,7 @@ class _Reader:
         while length and buffer[length - 1] in b"\r\n":
             length -= 1
         line = buffer.rfind(b"\n", 0, length) + 1
-        return buffer.find(MARK, line, min(line + _STAMP, length)) >= 0 if length else self.after_header
+        return buffer.find(MARK, line, length) >= 0 if length else self.after_header
 
     def scan(self) -> list[_Piece]:
         """Takes and scans pieces until there are none left."""
@@ -232,70 +263,178 @@ class _Reader:
         pieces = []
         while taken is not None:
             length, position, first_line, block, first_row, after_header = taken
-            first, step, out = self._out(block, first_row, spare)
-            with memoryview(buffer)[:length] as data:
-                lines_raw, odd_raw = scan(data, first, step, out, self.least, True)
-            lines = np.frombuffer(lines_raw, dtype=np.int64).reshape(-1, 3)
-            odd = np.frombuffer(odd_raw, dtype=np.int64).reshape(-1, 4)
-            last_byte = bytes(buffer[length - 1 : length])
-            piece = _Piece(position, first_line, block, first_row, lines, [], [], [], {}, [], last_byte)
-            rows = lines[piece.is_row(self.least)].tolist()
-            piece.stamps = [bytes(buffer[start : min(start + _STAMP, end)]) for start, end, _ in rows]
-            piece.blank_end = [buffer[end - 1 : end] == b"," for _, end, _ in rows]
-            piece.odd = [(row, cell, bytes(buffer[start:end])) for row, cell, start, end in odd.tolist()]
-            marked = {row for row, stamp in enumerate(piece.stamps) if MARK in stamp}
-            marked |= {row for row, _, text in piece.odd if MARK in text}
-            # A header glued to a row may begin beyond the last cell that is looked at.
-            for row, (start, end, cells) in enumerate(rows):
-                if cells - piece.blank_end[row] > len(self.layout.table) + 1 and buffer.find(MARK, start, end) >= 0:
-                    marked.add(row)
-            piece.headers = {row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked}
-            follow = {row + 1 for row in marked} | ({0} if after_header else set())
-            piece.without_rates = [
-                row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), self.rates)
-            ]
-            pieces.append(piece)
+            piece = self._scan(buffer, (0, length), (position, first_line, block, first_row), spare, after_header)
+            joints = self._joints(buffer, piece)
+            pieces += self._apart(buffer, piece, [0, *joints, length], spare, after_header) if joints else [piece]
             taken = self.take(buffer)
         return pieces
 
+    def _joints(self, buffer: bytearray, piece: _Piece) -> list[int]:
+        """Where a row or a header begins that is glued to the line before it, the line end between them being lost."""
+        cells = piece.lines[piece.is_row, 2] - piece.commas
+        doubtful = set(np.flatnonzero(cells > len(self.layout.table) + 1).tolist()) | set(piece.headers)
+        doubtful |= {row for row, stamp in enumerate(piece.stamps) if JOINT.search(stamp, 1)}
+        lines = piece.lines[piece.is_row].tolist()
+        return [
+            joint.start()
+            for row in sorted(doubtful)
+            for joint in JOINT.finditer(buffer, lines[row][0] + 1, lines[row][1])
+        ]
+
+    def _apart(
+        self, buffer: bytearray, piece: _Piece, bounds: list[int], spare: NDArray[np.float64], after_header: bool
+    ) -> list[_Piece]:
+        """The piece cut where lines are glued, each part with rows of its own."""
+        pieces: list[_Piece] = []
+        line = piece.first_line
+        for begin, end in pairwise(bounds):
+            with memoryview(buffer)[begin:end] as data:
+                lines, rows = count_lines(data, self.least)
+            with self.lock:
+                block, row = self._room_for(rows, end - begin)
+            pieces.append(
+                self._scan(buffer, (begin, end), (piece.position + begin, line, block, row), spare, after_header)
+            )
+            if stamps := pieces[-1].stamps:
+                after_header = MARK in stamps[-1]
+            # What is glued to a line is on it.
+            line += lines - 1
+        return pieces
+
+    def _scan(
+        self,
+        buffer: bytearray,
+        span: tuple[int, int],
+        place: tuple[int, int, int, int],
+        spare: NDArray[np.float64],
+        after_header: bool,
+    ) -> _Piece:
+        """Scans a span of the buffer, whose place is its byte, its first line, and its block and row."""
+        begin, stop = span
+        position, first_line, block, first_row = place
+        first, step, out = self._out(block, first_row, spare)
+        with memoryview(buffer)[begin:stop] as data:
+            told = scan(data, first, step, out, self.least, True)
+        lines, odd, words, changes = (
+            np.frombuffer(run, dtype=np.int64).reshape(-1, width)
+            for run, width in zip((told[0], told[1], told[2], told[4]), (3, 4, 6, 3), strict=True)
+        )
+        lines = lines + np.array([begin, begin, 0])
+        is_row = lines[:, 1] - lines[:, 0] >= self.least
+        rows = lines[is_row].tolist()
+        stamps = [bytes(buffer[start : min(start + STAMP_BYTES, end)]) for start, end, _ in rows]
+        tails = [bytes(buffer[max(start, end - _MOST_COMMAS) : end]) for start, end, _ in rows]
+        known: dict[bytes, int] = {}
+        where = [
+            (row, cell, known.setdefault(bytes(buffer[begin + start : begin + end]), len(known)))
+            for row, cell, start, end in odd.tolist()
+        ]
+        marked = {row for row, stamp in enumerate(stamps) if MARK in stamp}
+        marks = {place for text, place in known.items() if MARK in text}
+        marked |= {row for row, _, text in where if text in marks} if marks else set()
+        commas = np.array([len(tail) - len(tail.rstrip(b",")) for tail in tails], dtype=np.int64)
+        # A header glued to a row may begin beyond the last cell that is looked at.
+        for row, (start, end, cells) in enumerate(rows):
+            if cells - commas[row] > len(self.layout.table) + 1 and buffer.find(MARK, start, end) >= 0:
+                marked.add(row)
+        follow = {row + 1 for row in marked} | ({0} if after_header else set())
+        return _Piece(
+            position=position - begin,
+            first_line=first_line,
+            block=block,
+            first_row=first_row,
+            is_row=is_row,
+            lines=lines,
+            stamps=stamps,
+            commas=commas,
+            odd=np.array(where, dtype=np.int64).reshape(-1, 3),
+            texts=list(known),
+            words=[
+                (row, kind, count, cell, bytes(buffer[begin + start : begin + end]))
+                for row, kind, count, cell, start, end in words.tolist()
+            ],
+            shapes=Shapes(0, len(rows), np.frombuffer(told[3], dtype=np.uint8), changes),
+            blank=np.frombuffer(told[5], dtype=np.uint8),
+            padded=told[6],
+            headers={row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked},
+            without_rates=[
+                row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), self.rates)
+            ],
+            short_headers=self._short_headers(buffer, lines[~is_row], np.flatnonzero(~is_row)),
+            nul_tail=int(lines[-1, 1] - lines[-1, 0]) if _all_nul(buffer, lines) else 0,
+            last_byte=bytes(buffer[stop - 1 : stop]),
+        )
+
+    def _short_headers(self, buffer: bytearray, lines: Integers, numbers: Integers) -> list[tuple[int, int]]:
+        """Line of the piece, and offset, of each header that has fewer bytes than a row has cells."""
+        long = lines[:, 1] - lines[:, 0] > len(MARK)
+        found = []
+        for number, (start, end, _) in zip(numbers[long].tolist(), lines[long].tolist(), strict=True):
+            mark = buffer.find(MARK, start, min(end, start + STAMP_BYTES))
+            if mark >= 0:
+                found.append((number, mark - (buffer[mark - 1 : mark] == b'"')))
+        return found
+
+
+def _all_nul(buffer: bytearray, lines: Integers) -> bool:
+    """Whether the last line is nothing but NUL bytes."""
+    if not len(lines):
+        return False
+    start, end, _ = lines[-1].tolist()
+    return bool(start < end and buffer[end - 1] == 0 and not buffer[start:end].strip(b"\0"))
+
 
 def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
-    pieces.sort(key=lambda piece: piece.first_line)
-    block, row, line, cells, start, stop = [], [], [], [], [], []
-    odd: list[tuple[int, int, bytes]] = []
+    pieces.sort(key=lambda piece: piece.position + int(piece.lines[0, 0]) if len(piece.lines) else piece.position)
+    known: dict[bytes, int] = {}
+    odd, words, shapes, headers = [], [], [], {}
     short: list[tuple[int, int]] = []
-    headers: dict[int, bytes] = {}
     without_rates: set[int] = set()
+    short_headers, bare_ends = [], []
     before = 0
     for piece in pieces:
-        is_row = piece.is_row(reader.least)
-        rows = int(is_row.sum())
-        block.append(np.full(rows, piece.block, dtype=np.int64))
-        row.append(np.arange(piece.first_row, piece.first_row + rows))
-        line.append(np.flatnonzero(is_row) + piece.first_line)
-        start.append(piece.lines[is_row, 0] + piece.position)
-        stop.append(piece.lines[is_row, 1] + piece.position)
-        cells.append(piece.lines[is_row, 2])
-        odd += [(before + place, cell, text) for place, cell, text in piece.odd]
-        short += [(piece.first_line + place, int(piece.lines[place, 2])) for place in np.flatnonzero(~is_row).tolist()]
-        headers |= {before + place: text for place, text in piece.headers.items()}
-        without_rates |= {before + place for place in piece.without_rates}
+        rows = len(piece.stamps)
+        place = np.array([known.setdefault(text, len(known)) for text in piece.texts], dtype=np.int64)
+        if len(piece.odd):
+            odd.append(np.column_stack([piece.odd[:, 0] + before, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
+        words += [(before + row, *rest) for row, *rest in piece.words]
+        changes = piece.shapes.changes + np.array([before, 0, 0])
+        shapes.append(Shapes(before, before + rows, piece.shapes.first, changes))
+        lines = piece.lines[~piece.is_row, 2].tolist()
+        short += [(piece.first_line + n, c) for n, c in zip(np.flatnonzero(~piece.is_row).tolist(), lines, strict=True)]
+        headers |= {before + row: text for row, text in piece.headers.items()}
+        without_rates |= {before + row for row in piece.without_rates}
+        short_headers += [(piece.first_line + line, piece.position + at) for line, at in piece.short_headers]
+        if piece.bare_end:
+            bare_ends.append(before + rows - 1)
         before += rows
-    empty = [np.zeros(0, dtype=np.int64)]
+    where = np.concatenate([np.zeros((0, 3), dtype=np.int64), *odd])
+    empty = np.zeros(0, dtype=np.int64)
     return Body(
         blocks=reader.blocks,
-        block=np.concatenate(block or empty),
-        row=np.concatenate(row or empty),
-        line=np.concatenate(line or empty),
-        cells=np.concatenate(cells or empty),
-        start=np.concatenate(start or empty),
-        stop=np.concatenate(stop or empty),
-        blank_end=np.array([blank for piece in pieces for blank in piece.blank_end], dtype=np.bool_),
+        block=np.concatenate([empty, *(np.full(len(piece.stamps), piece.block) for piece in pieces)]),
+        row=np.concatenate(
+            [empty, *(np.arange(piece.first_row, piece.first_row + len(piece.stamps)) for piece in pieces)]
+        ),
+        line=np.concatenate([empty, *(np.flatnonzero(piece.is_row) + piece.first_line for piece in pieces)]),
+        cells=np.concatenate([empty, *(piece.lines[piece.is_row, 2] for piece in pieces)]),
+        start=np.concatenate([empty, *(piece.lines[piece.is_row, 0] + piece.position for piece in pieces)]),
+        stop=np.concatenate([empty, *(piece.lines[piece.is_row, 1] + piece.position for piece in pieces)]),
+        commas=np.concatenate([empty, *(piece.commas for piece in pieces)]),
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
-        odd=odd,
+        odd=Texts(where[:, 0], where[:, 1], where[:, 2], list(known)),
+        words=words,
+        blank=np.bitwise_or.reduce(
+            [np.zeros(len(reader.layout.table) + 1, dtype=np.uint8), *(piece.blank for piece in pieces)]
+        ),
+        shapes=shapes,
+        padded=any(piece.padded for piece in pieces),
         short=short,
         headers=headers,
         without_rates=frozenset(without_rates),
+        short_headers=short_headers,
+        bare_ends=bare_ends,
+        nul_tail=pieces[-1].nul_tail if pieces else 0,
         lines=reader.line,
         last_byte=pieces[-1].last_byte if pieces else b"",
     )

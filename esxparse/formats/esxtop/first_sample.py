@@ -80,7 +80,8 @@ def unmeasured_rows(body: Body, expected: Expected) -> frozenset[int]:
     found = set()
     for row, line in headers:
         if row + 1 in body.without_rates:
-            between = int(body.line[row + 1]) - line - 1
+            # A row that is glued to the header stands on its line.
+            between = max(int(body.line[row + 1]) - line - 1, 0)
             passed = np.count_nonzero((blank > line) & (blank < body.line[row + 1]))
             if between == passed:
                 found.add(row + 1)

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from esxparse.errors import DamagedError
+from esxparse.formats.esxtop.line_notes import counted
 from esxparse.recording import Note
 
 MARK = b"(PDH-CSV"
 """What the first cell of every capture holds."""
+
+STAMP = rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
+"""A time stamp as esxtop writes it."""
+STAMP_BYTES = 48
+"""Bytes of a line's beginning that hold a time stamp with its quotes, `"04/24/2018 10:49:12"`, or a header's mark."""
+JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP + rb'",)')
+"""What a header or a row begins with. Within a line it tells that a line end was lost there."""
 
 A_MPERF = "% of aperf/mperf"
 
@@ -28,7 +36,9 @@ _STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d
 _PIECES = 4
 # A counter and what leads from it to the next cell. `",   -"` leads over a cell that has no name: ESXi 6.5 `-b -a`
 # prints the A/MPERF column of each PCPU bare, without a name and without the comma after it.
-_COUNTER = re.compile(r'(?P<counter>.*?)"(?P<gap>, *-? *,?)?"?', re.DOTALL)
+# A quote or comma that was lost leaves the counter as it is.
+_COUNTER = re.compile(r'(?P<counter>.*?),?"?(?P<gap>, *-? *,?)?"?', re.DOTALL)
+_WHOLE_TAIL = re.compile(r'.*?", *-? *,?"', re.DOTALL)
 _POWER_STATE = re.compile(r"PCPU Power State\(.*\)", re.DOTALL)
 _CUT = re.compile(r'"(?P<gap>, *-? *,?)"(?=\\\\)')
 
@@ -43,8 +53,8 @@ class Header:
     """`object(instance)` or `object` of each cell."""
     counters: list[str]
     """Counter of each cell."""
-    trailing_comma: bool
-    """Whether the line ends with a comma, and so with a cell that is empty and not counted."""
+    commas: int
+    """Commas that the line ends with, after each of which an empty cell follows that is not counted."""
     bias: int
     """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
     notes: tuple[Note, ...]
@@ -64,7 +74,7 @@ class _Cells:
     owners: list[str]
     counters: list[str]
     nameless: list[int]
-    trailing_comma: bool
+    misquoted: list[int] = field(default_factory=list)
 
 
 def _decode(line: bytes, number: int) -> tuple[str, list[Note]]:
@@ -106,13 +116,15 @@ def _cut_at_backslashes(text: str) -> _Cells | None:
     counter_of = {tail: match["counter"] for tail, match in known.items() if match}
     gap_of = {tail: match["gap"] for tail, match in known.items() if match}
     counters = [counter_of[tail] for tail in tails]
-    cells = _Cells(list(dict.fromkeys(pieces[1::_PIECES])), pieces[2::_PIECES], counters, [], text.endswith(","))
+    cells = _Cells(list(dict.fromkeys(pieces[1::_PIECES])), pieces[2::_PIECES], counters, [])
+    wrong = {tail for tail in known if not _WHOLE_TAIL.fullmatch(tail)}
+    cells.misquoted = [place for place, tail in enumerate(tails[:-1]) if tail in wrong] if wrong else []
     if any(map(_leads_over_nameless, gap_of.values())):
         _insert_nameless(cells, [gap_of[tail] for tail in tails])
     return cells
 
 
-def _from_paths(paths: list[str], gaps: list[str | None], *, trailing_comma: bool) -> _Cells:
+def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
     r"""Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
     hosts: dict[str, None] = {}
     owners, counters = [], []
@@ -123,7 +135,7 @@ def _from_paths(paths: list[str], gaps: list[str | None], *, trailing_comma: boo
             hosts.setdefault(host)
         owners.append(owner)
         counters.append(counter)
-    cells = _Cells(list(hosts), owners, counters, [], trailing_comma)
+    cells = _Cells(list(hosts), owners, counters, [])
     if any(map(_leads_over_nameless, gaps)):
         _insert_nameless(cells, gaps)
     return cells
@@ -138,7 +150,7 @@ def _cut_at_quotes(text: str) -> _Cells:
         last = re.fullmatch(r'(?P<path>.*?)"?(?P<gap>, *-? *,?)?', paths[-1], re.DOTALL)
         if last:
             paths[-1], gaps[-1] = last["path"], last["gap"]
-    return _from_paths(paths, gaps, trailing_comma=text.endswith(","))
+    return _from_paths(paths, gaps)
 
 
 def _cut_csv(text: str) -> _Cells:
@@ -148,10 +160,7 @@ def _cut_csv(text: str) -> _Cells:
     except csv.Error as error:
         msg = f"its header has no quotes, and cannot be read as comma-separated values either ({error})"
         raise DamagedError(msg) from None
-    trailing_comma = text.endswith(",")
-    if trailing_comma:
-        paths.pop()
-    return _from_paths(paths, [None] * len(paths), trailing_comma=trailing_comma)
+    return _from_paths(paths, [None] * len(paths))
 
 
 def _take_back_doubled_quotes(cells: _Cells) -> bool:
@@ -163,25 +172,49 @@ def _take_back_doubled_quotes(cells: _Cells) -> bool:
     return True
 
 
-def _notes(cells: _Cells, number: int) -> list[Note]:
+def _notes(cells: _Cells, commas: int, number: int) -> list[Note]:
     notes = []
-    if cells.trailing_comma:
+    if commas:
         column = len(cells.owners) + 2
-        notes.append(Note("trailing comma: the empty last column is left out", line=number, column=column))
+        what = (
+            "trailing comma: the empty last column is"
+            if commas == 1
+            else f"{commas} trailing commas: the empty last columns are"
+        )
+        notes.append(Note(f"{what} left out", line=number, column=column))
+    if cells.misquoted:
+        message = (
+            f"{counted(len(cells.misquoted), 'name')} in the header lost a quote or comma at its end: read without"
+        )
+        notes.append(Note(message, line=number, column=cells.misquoted[0] + 2, severity="warning"))
     named = [place for place in cells.nameless if cells.owners[place]]
     if named:
         message = (
-            f"{len(named)} columns printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
+            f"{counted(len(named), 'column')} printed without name and comma (ESXi 6.5 -a): "
+            f"read as PCPU Power State {A_MPERF}"
         )
         notes.append(Note(message, line=number, column=named[0] + 2))
     nameless = [place for place, owner in enumerate(cells.owners) if not owner]
     if nameless:
-        message = f"{len(nameless)} columns whose name is no \\\\host\\object\\counter: kept in table 'object'"
+        message = (
+            f"{counted(len(nameless), 'column')} without a \\\\host\\object\\counter for a name: kept in table 'object'"
+        )
         notes.append(Note(message, line=number, column=nameless[0] + 2, severity="warning"))
     if len(cells.hosts) > 1:
         message = f"columns of several hosts in one file ({', '.join(cells.hosts[:5])}): tables do not tell them apart"
         notes.append(Note(message, line=number, severity="warning"))
     return notes
+
+
+def stands_in(line: bytes, cells: int) -> bool:
+    """Whether a header stands in a line: at its beginning, or in one that is long enough for a row of so many cells."""
+    return MARK in line[:STAMP_BYTES] or (MARK in line and len(line) >= cells)
+
+
+def glued_row(line: bytes) -> int | None:
+    """Where the first row begins in a header line that lost its line end; None where it did not."""
+    joint = JOINT.search(line, 1)
+    return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
 
 
 def parse(line: bytes, number: int) -> Header:
@@ -195,17 +228,20 @@ def parse(line: bytes, number: int) -> Header:
     if not stamp:
         msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) and begins {text[:60]!r}"
         raise DamagedError(msg)
-    if text.startswith('"'):
-        cells = _cut_at_backslashes(text) or _cut_at_quotes(text)
+    names = text.rstrip(",")
+    commas = len(text) - len(names)
+    # The first of all quotes may be lost.
+    if text.startswith('"') or stamp[0].endswith('"'):
+        cells = _cut_at_backslashes(names) or _cut_at_quotes(names)
     else:
-        cells = _cut_csv(text)
+        cells = _cut_csv(names)
         notes.append(Note("the header has no quotes around its cells: another program saved this file", line=number))
     if not cells.owners:
         msg = f"line {number} is the header of a capture without a single column: capture again, or check the separator"
         raise DamagedError(msg)
     if _take_back_doubled_quotes(cells):
         notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
-    notes += _notes(cells, number)
+    notes += _notes(cells, commas, number)
     bias, zone = int(stamp["bias"]), stamp["zone"].removesuffix(CONTINUED)
     if abs(bias) > _MOST_BIAS:
         msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"
@@ -213,12 +249,5 @@ def parse(line: bytes, number: int) -> Header:
     if bias:
         message = f"times are local, zone {zone}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    return Header(
-        tuple(cells.hosts),
-        cells.owners,
-        cells.counters,
-        cells.trailing_comma,
-        bias,
-        tuple(notes),
-        zone != stamp["zone"],
-    )
+    continued = zone != stamp["zone"]
+    return Header(tuple(cells.hosts), cells.owners, cells.counters, commas, bias, tuple(notes), continued)

@@ -20,17 +20,17 @@ from polars.io.plugins import register_io_source
 from esxparse.formats.esxtop import body
 from esxparse.formats.esxtop.first_sample import not_measured
 from esxparse.formats.esxtop.scan import scan
-from esxparse.formats.esxtop.tables import text_columns
+from esxparse.formats.esxtop.tables import text_columns, text_series
+from esxparse.formats.source import read_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.odd import OddCell
     from esxparse.formats.esxtop.tables import Gaps
+    from esxparse.formats.unchanged import Opened
 
     Integers = NDArray[np.int64]
 
@@ -45,7 +45,8 @@ _BATCH_NUMBERS = 4 << 20
 class Surveyed:
     """A capture whose rows are known and not kept."""
 
-    path: Path
+    opened: Opened
+    """The file."""
     layout: Layout
     times: pl.Series
     start: Integers
@@ -54,6 +55,8 @@ class Surveyed:
     """For each sample the byte after its row, the line end not counted."""
     lines: Integers
     """For each sample its line."""
+    stamps: Sequence[bytes]
+    """For each sample what its row begins with."""
     scratch: object = None
     """What keeps a temporary file from being removed."""
 
@@ -110,10 +113,22 @@ def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     # Lines between two samples are none: blank ones, damaged ones.
     apart = np.flatnonzero(np.diff(surveyed.lines[samples]) != 1) + 1
     runs = []
-    with surveyed.path.open("rb", buffering=0) as file:
-        for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
-            file.seek(int(start[begin]))
-            runs.append(file.read(int(stop[end - 1] - start[begin])))
+    opened = surveyed.opened
+    try:
+        with opened.path.open("rb", buffering=0) as file:
+            grown = opened.has_grown(file.fileno())
+            for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
+                file.seek(int(start[begin]))
+                run = read_up_to(file, int(stop[end - 1] - start[begin]))
+                # A file that grew may have been written anew; of one that looks the same a look at its ends is enough.
+                for place in range(begin, end) if grown else {begin, end - 1}:
+                    at, stamp = int(start[place] - start[begin]), surveyed.stamps[samples[place]]
+                    if run[at : at + len(stamp)] != stamp:
+                        raise opened.error("was changed")
+                runs.append(run)
+            opened.has_grown(file.fileno())
+    except OSError as error:
+        raise opened.unreadable(error) from error
     return b"\n".join(runs)
 
 
@@ -174,13 +189,30 @@ class Table:
             texts={column: name for column, name in self.texts.items() if name in names},
         )
 
-    def _cells(self, column: int, samples: Integers, wanted: Wanted) -> Iterator[tuple[OddCell, int, int]]:
-        """Odd cells of a column, each with its place among the samples and the instances of a batch."""
-        lane_of = {int(lane): number for number, lane in enumerate(wanted.lanes)}
-        sample_of = {int(sample): number for number, sample in enumerate(samples)}
-        for cell, lane in self.holes.cells.get(column, ()):
-            if cell.sample in sample_of and lane in lane_of:
-                yield cell, sample_of[cell.sample], lane_of[lane]
+    def _void(self, wanted: Wanted, samples: Integers, numbers: NDArray[np.float64]) -> None:
+        """Takes the numbers of cells that are not to be used out of a batch."""
+        row_of = {int(sample): row for row, sample in enumerate(samples)}
+        mine = [void for void in self.holes.voids if void.sample in row_of]
+        if mine:
+            cell_of = np.full((len(self.shape.columns), len(self.shape.instances)), -1)
+            cells = np.flatnonzero(self.surveyed.layout.table == self.place)
+            cell_of[self.surveyed.layout.column[cells], self.surveyed.layout.lane[cells]] = cells
+            cell_of = cell_of[np.ix_(wanted.counters, wanted.lanes)]
+        for void in mine:
+            row = numbers[:, row_of[void.sample]]
+            row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
+
+    def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
+        """The texts beside a column, in a batch."""
+        texts = self.holes.texts[column]
+        row_of = np.full(len(self.surveyed.times), -1)
+        row_of[samples] = np.arange(len(samples))
+        lane_of = np.full(len(self.shape.instances), -1)
+        lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
+        mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
+        row, lane = row_of[mine.sample], lane_of[mine.cell]
+        places = lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane
+        return text_series(wanted.texts[column], len(samples) * len(wanted.lanes), places, mine)
 
     def numbers(self, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
         """Counters, samples and instances, without a call to polars.
@@ -205,26 +237,16 @@ class Table:
             .select(wanted.keys or ["time"])
         )
         columns = []
+        if len(wanted.counters):
+            self._void(wanted, samples, numbers)
         unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
+        holes = {*self.holes.columns}
         for number, column in enumerate(wanted.counters.tolist()):
-            for cell, row, lane in self._cells(column, samples, wanted):
-                if cell.flag is not None:
-                    numbers[number, row, lane] = cell.flag
-                elif cell.kind == "cut":
-                    # The row is read with a line end of its own here, and a half number would look whole.
-                    numbers[number, row, lane] = np.nan
-            first = len(unmeasured) > 0 and column in self.holes.rates
-            if first:
+            if len(unmeasured) and column in self.holes.rates:
                 numbers[number, unmeasured] = not_measured(numbers[number, unmeasured])
             series = pl.Series(self.shape.columns[column], numbers[number].ravel(order="K"))
-            holes = first or column in self.holes.lanes or column in self.holes.cells
-            columns.append(series.fill_nan(None) if holes else series)
-        for column, name in wanted.texts.items():
-            texts: list[str | None] = [None] * (len(samples) * len(wanted.lanes))
-            for cell, row, lane in self._cells(column, samples, wanted):
-                at = lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane
-                texts[at] = cell.text if cell.kind == "text" else None
-            columns.append(pl.Series(name, texts, dtype=pl.String))
+            columns.append(series.fill_nan(None) if column in holes else series)
+        columns += [self._texts(column, wanted, samples, by_instance=by_instance) for column in wanted.texts]
         return keys.hstack(columns)
 
     def read(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SHOWN = 5
 """Lines and numbers in a message."""
 
+GLUED = "the header lost its line end: the first row is read from the rest of its line"
+
 
 @dataclass
 class Met:
@@ -50,21 +52,40 @@ def _list(numbers: Sequence[int], form: str = "d") -> str:
     return ", ".join(format(number, form) for number in numbers[:SHOWN]) + (" ..." if len(numbers) > SHOWN else "")
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def times(count: int) -> str:
+    """How often something happened, in words.
+
+    >>> times(1), times(2)
+    ('once', '2 times')
+    """
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def started_again(met: Met) -> Note:
     """The note on headers that repeat the first."""
-    message = f"the header stands again {met.count} times: esxtop was started again, its rows are joined ({met})"
+    message = f"the header stands again {times(met.count)}: esxtop was started again, its rows are joined ({met})"
     return Note(message, line=met.lines[0], column=1)
 
 
 def another_capture(line: int, left: int, how: str) -> Note:
     """The note on a header with other columns, with which `left` lines begin, and on `how` to get at them."""
-    message = f"another capture with other columns begins here, its {left} lines are kept apart: {how} with segment="
+    kept = "its 1 line is kept apart" if left == 1 else f"its {left:,} lines are kept apart"
+    message = f"another capture with other columns begins here, {kept}: {how} with segment="
     return Note(message, line=line, column=1, severity="warning")
 
 
 def blank(met: Met) -> Note:
     """The note on lines with nothing in them."""
-    return Note(f"{met.count} blank lines: passed over ({met})", line=met.lines[0])
+    return Note(f"{counted(met.count, 'blank line')}: passed over ({met})", line=met.lines[0])
 
 
 def cut_row(line: int, cells: int, expected: int) -> Note:
@@ -73,28 +94,48 @@ def cut_row(line: int, cells: int, expected: int) -> Note:
     return Note(message, line=line, column=cells, severity="warning")
 
 
+def nul_tail(line: int, count: int) -> Note:
+    """The note on a file that ends with NUL bytes, as one does that was being written when its host stopped."""
+    message = f"{counted(count, 'NUL byte')} at the end of the file, after the last row: passed over"
+    return Note(message, line=line, column=1, severity="warning")
+
+
 def wrong_count(met: Met, expected: int) -> Note:
     """The note on rows with too few or too many cells."""
     shown = _list(sorted(set(met.cells)), ",")
-    message = f"{met.count} rows have {shown} cells where the header has {expected:,}: left out ({met})"
+    have = "1 row has" if met.count == 1 else f"{met.count:,} rows have"
+    cells = "cell" if set(met.cells) == {1} else "cells"
+    message = f"{have} {shown} {cells} where the header has {expected:,}: left out ({met})"
     return Note(message, line=met.lines[0], column=min(met.cells[0], expected) + 1, severity="warning")
 
 
 def torn(met: Met) -> Note:
     """The note on rows with NUL bytes."""
-    message = f"NUL bytes in {met.count} rows, perhaps over a line end: left out ({met})"
+    message = f"NUL bytes in {counted(met.count, 'row')}, perhaps over a line end: left out ({met})"
     return Note(message, line=met.lines[0], severity="warning")
 
 
+def seams(met: Met) -> Note:
+    """The note on rows of which a slice keeps the beginning alone."""
+    rows = counted(met.count, "row")
+    message = (
+        f"{rows} with a cell that no tool prints, as where bytes were lost between two samples: empty from there to "
+        f"the end of the row ({met})"
+    )
+    return Note(message, line=met.lines[0], column=met.cells[0] + 1, severity="warning")
+
+
 def timeless(met: Met) -> Note:
-    """The note on rows whose time stamp is none."""
-    message = f"{met.count} rows with a time stamp that is none, such as {met.text!r}: left out ({met})"
+    """The note on rows whose time stamp is not one."""
+    message = (
+        f"{counted(met.count, 'row')} without a time stamp that can be read, such as {met.text!r}: left out ({met})"
+    )
     return Note(message, line=met.lines[0], column=1, severity="warning")
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
     """The error where no line is a sample, with the first of the notes that tells why."""
-    header = f"a header with {columns:,} columns"
+    header = f"a header with {counted(columns, 'column')}"
     why = next((note for note in notes if note.severity == "warning"), None)
     if why is None:
         return DamagedError(f"{header} and no rows: the capture was stopped before its first sample")

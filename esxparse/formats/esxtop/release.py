@@ -1,7 +1,7 @@
 """Which release wrote a capture: no file states it, so what its columns betray is weighed.
 
-Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152); counters
-that came and went between releases. What only general knowledge says is marked so.
+Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152; 7 and 8,
+as far as is known: 262145); counters that came and went between releases. What only general knowledge says is marked so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _IDLE = re.compile(r".*:(?P<world_id>\d+):(?P<world>[^:]+)", re.DOTALL)
 
-_FIRST_IDLE_WORLD = ((2097152, "6.7 or later"), (65537, "6.5"), (32769, "6.0 or 5.x"))
+_FIRST_IDLE_WORLD = ((2097152, "6.7 or later"), (262145, "7 or 8"), (65537, "6.5"), (32769, "6.0 or 5.x"))
 """Smallest idle world id and the release it stands for, largest first."""
 
 _COUNTERS = (

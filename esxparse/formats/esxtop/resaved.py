@@ -14,10 +14,11 @@ import io
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.esxtop import clock_only, stamp_order
+from esxparse.formats.source import read_up_to
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -29,17 +30,21 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
 """Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
+_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')
+"""A first cell of a header in quotes that lost the first of them."""
+_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')
+"""A first cell with quotes, and no comma after it."""
 _SEPARATED = {
-    ";": "semicolons between cells and commas in decimals: a spreadsheet saved it",
-    "\t": "tabs between cells: a spreadsheet saved it as text",
+    ";": "semicolons between cells, commas in numbers read as decimal points: another program saved it",
+    "\t": "tabs between cells: another program saved it as text",
 }
 _STAMP = re.compile(
     r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second>\d{1,2})(?P=mark)(?P<third>\d{1,4})[ T]+"
     r"(?P<clock>\d{1,2}:\d{2}(?::\d{2})?)(?:[.,](?P<fraction>\d{1,6})\d*)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
 )
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = re.compile(r"\r*\n|\r")
 _LINE_CLOCK = re.compile(r'^"?\d{1,2}:\d{2}[:.,;" \t]', re.MULTILINE)
-_LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\r\n]*"?', re.MULTILINE)
+_LINE_STAMP = re.compile(r'^"?\d{1,4}[/.-][^",;\t\r\n]*"?', re.MULTILINE)
 _STAMP_TEXT = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
 _WRITTEN_STAMP = re.compile(rf'"{_STAMP_TEXT}"?|{_STAMP_TEXT}"')
 """A time stamp as esxtop and Perfmon write it, whole or with one of its quotes lost."""
@@ -49,7 +54,12 @@ _QUOTED_STAMP = re.compile(rb'\n"' + _BEGINS + rb'[^",;\t\r\n]*"(?:[,;\t\r\n]|\Z
 _BARE_STAMP = re.compile(rb"\n" + _BEGINS + rb'[^",;\t\r\n]*(?:[,;\t\r\n]|\Z)')
 """A first time stamp without quotes; one that has its second quote lost its first to damage."""
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_UTF_16 = ("utf-16-le", "utf-16-be")
 _MONTHS = 12
+_YEAR_DIGITS = 4
+_CENTURY = 2000
+_HEAD = 1 << 20
+_LONGEST_HEAD = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -73,13 +83,38 @@ class Canonical:
     notes: tuple[Note, ...]
 
 
+def head_with_rows(stream: BinaryIO) -> bytes:
+    """The beginning of a file, as far as its second row where there is a header: a mebibyte at least, 64 at most."""
+    head = read_up_to(stream, _HEAD)
+    while True:
+        start = head.find(b"(PDH-CSV")
+        size = len(head)
+        if start < 0 or head.count(b"\n", start) > 2 or size >= _LONGEST_HEAD:  # noqa: PLR2004  header and two rows
+            return head
+        if b"\n" not in head[start:] and head.find(b"\r", start, -1) >= 0:
+            return head
+        head = read_up_to(stream, 2 * size, head)
+        if len(head) == size:
+            return head
+
+
+def _utf_16(head: bytes) -> str | None:
+    """The encoding of a capture in UTF-16 that does not begin with its mark."""
+    marks = {encoding: head.find("(PDH-CSV".encode(encoding)) for encoding in _UTF_16}
+    # At an odd place what is found are halves of letters.
+    return next((encoding for encoding, mark in marks.items() if mark >= 0 and mark % 2 == 0), None)
+
+
 def is_resaved(head: bytes) -> bool:
-    """Whether a capture that begins so was saved by another program."""
-    if head[:2] in _BOMS:
+    """Whether a capture that begins so, with its header and the rows after it, was saved by another program."""
+    if head[:2] in _BOMS or _utf_16(head):
         return True
     start = head.find(b"(PDH-CSV")
-    if start < 0 or head[start - 1 : start] != b'"':
+    if start < 0 or (head[start - 1 : start] != b'"' and not _LOST_QUOTE.match(head, start)):
         return start >= 0
+    # Cells apart by something else, or a line that ends as lines did on old Macs.
+    if _BETWEEN.match(head, start) or head.find(b"\n", start) < 0 <= head.find(b"\r", start, -1):
+        return True
     # Programs that quote texts only leave the header as it was; esxtop quotes its time stamps, and has one way of them.
     row = head.find(b"\n", start)
     if _BARE_STAMP.match(head, row):
@@ -100,6 +135,9 @@ def _decoded(content: bytes) -> tuple[str, list[Note]]:
         if content.startswith(bom):
             note = [Note("the file is UTF-16: read as such", line=1)] if encoding == "utf-16" else []
             return content.decode(encoding, errors="replace"), note
+    if encoding := _utf_16(content[:_HEAD]):
+        note = [Note("the file is UTF-16 without its mark: read as such", line=1)]
+        return content.decode(encoding, errors="replace"), note
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError:
@@ -114,7 +152,7 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
     """
     if asked:
         return asked
-    if any(len(stamp["first"]) == len("2015") for stamp in stamps):
+    if any(len(stamp["first"]) == _YEAR_DIGITS for stamp in stamps):
         return "ymd"
     if any(stamp["mark"] == "." for stamp in stamps):
         return "dmy"  # nobody writes month.day.year
@@ -134,6 +172,8 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
 
 def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
     numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "second", "third")), strict=True))
+    if numbers["y"] < 100:  # noqa: PLR2004  two digits
+        numbers["y"] += _CENTURY
     hour, *rest = (int(part) for part in stamp["clock"].split(":"))
     if stamp["half"]:
         hour = hour % _MONTHS + (_MONTHS if stamp["half"] in "Pp" else 0)
@@ -212,16 +252,19 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     before, mark, rest = text.partition("(PDH-CSV")
     quoted = before.endswith('"')
     body = ('"' if quoted else "") + mark + rest
+    # Old Macs ended lines with what is a part of a line end elsewhere.
+    body = body if "\n" in body else body.replace("\r", "\n")
     dated = not _LINE_CLOCK.search(body)
-    if quoted and dated and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body)):
+    separator = _SEPARATOR.match(body, 1 if quoted else 0)
+    between = separator["separator"] if separator else ","
+    written = dated and all(_WRITTEN_STAMP.fullmatch(stamp[0]) for stamp in _LINE_STAMP.finditer(body))
+    if quoted and between == "," and written:
         # Names are not escaped: nothing but the reader of captures tells where they end.
-        return _with_dates(text, before.removesuffix('"'), body, dates, notes)
+        return _with_dates(before.removesuffix('"'), body, dates, notes)
     junk = before.removesuffix('"') if quoted else before
     lines_before = junk.count("\n")
     if junk.strip():
         notes.append(Note(f"text before the header: passed over ({' '.join(junk.split())[:80]!r})", line=1, column=1))
-    separator = _SEPARATOR.match(body)
-    between = separator["separator"] if separator else ","
     captures = _captures(_rows(body, between))
     if any(capture[0][-1] == "" for capture in captures):
         notes.append(Note("trailing separator: the empty last column is left out", line=lines_before + 1))
@@ -233,7 +276,11 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
         message = "the header has no quotes around its cells: another program saved this file"
         notes.append(Note(message, line=lines_before + 1))
     rows = [row for _, *rows in captures for row in rows]
-    found, stamp_notes = _stamps([row[0] if row else "" for row in rows], dates.order, dates.day)
+    order = dates.order
+    if quoted and order is None and _as_esxtop_writes(body):
+        # Dates in quotes are texts to the program that saved them: they are as they were.
+        order = "mdy"
+    found, stamp_notes = _stamps([row[0] if row else "" for row in rows], order, dates.day)
     stamps = iter(found)
     out = io.StringIO()
     # Lines keep their numbers, so that notes tell those of the file.
@@ -250,15 +297,21 @@ def canonical(content: bytes, dates: Dates = AS_WRITTEN) -> Canonical:
     return Canonical(lines.encode(), (*notes, *stamp_notes))
 
 
-def _with_dates(text: str, before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
+def _with_dates(before: str, body: str, dates: Dates, notes: list[Note]) -> Canonical:
     """A capture that esxtop might have written but for the order in its dates."""
     if dates.order in {None, "mdy"}:
         unused = () if dates.day is None else (stamp_order.day_unused(dates.day),)
-        return Canonical(text.encode(), (*notes, *unused))
+        return Canonical((before + body).encode(), (*notes, *unused))
     found, said = _stamps([stamp[0].strip('"') for stamp in _LINE_STAMP.finditer(body)], dates.order, dates.day)
     stamps = iter(found)
     dated = _LINE_STAMP.sub(lambda stamp: stamp[0].replace(stamp[0].strip('"'), next(stamps)), body)
     return Canonical((before + dated).encode(), (*notes, *said))
+
+
+def _as_esxtop_writes(body: str) -> bool:
+    """Whether all time stamps are in quotes and as esxtop writes them, none with a day in the month's place."""
+    stamps = [stamp[0] for stamp in _LINE_STAMP.finditer(body)]
+    return all(_WRITTEN_STAMP.fullmatch(stamp) and int(stamp.strip('"')[:2]) <= _MONTHS for stamp in stamps)
 
 
 def _rows(body: str, separator: str) -> list[list[str]]:

@@ -25,6 +25,10 @@ _LONGEST_INTERVAL = 900.0
 """Seconds between samples up to which an hour stands out among the steps."""
 _SLACK = 60.0
 """Seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still."""
+_LONG = 1.75
+"""Intervals between two samples from which on one is missing."""
+_FEWEST_STEPS = 4
+"""Steps that tell an interval, and for each gap."""
 _UNSURE = (
     "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
     "from there on may be off by an hour"
@@ -46,21 +50,32 @@ class Samples:
     """Rows of the body whose disks esxtop had not measured yet."""
 
 
+@dataclass(frozen=True, order=True)
+class Other:
+    """Where a header with other columns stands: another capture begins there."""
+
+    row: int
+    """The first row that is not this capture's."""
+    line: int
+    """Its line, the one after the first header being 0."""
+    start: int
+    """The byte of the file it begins with."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """What the header lets expect of a row."""
 
     cells: int
     """Number of cells, the time stamp's included."""
-    trailing_comma: bool
-    """Whether rows end with a comma, and so with an empty cell that is not counted."""
+    commas: int
+    """Commas at the end of each row, after which empty cells follow that are not counted."""
     first_line: int
     """Line of the file that follows the header, from 1."""
     bias: int
     again: tuple[int, ...] = ()
     """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
-    other: int | None = None
-    """Row in which a header with other columns stands: another capture begins there."""
+    other: Other | None = None
     continued: bool = False
     """Whether the header says that its first sample was measured, as that of a slice may."""
 
@@ -70,11 +85,11 @@ def _met(lines: Integers) -> Met:
 
 
 def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
-    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with one too."""
-    exact = body.cells == expected.cells
-    if expected.trailing_comma:
-        exact &= ~body.blank_end
-    return np.asarray(exact | ((body.cells == expected.cells + 1) & body.blank_end))
+    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with them too."""
+    beyond = body.cells - expected.cells
+    empty = (beyond == body.commas) | ((beyond <= body.commas) & (expected.commas <= 1) & (beyond == 1))
+    exact = (beyond == 0) & ((body.commas == 0) | (expected.commas == 0))
+    return np.asarray(exact | ((beyond > 0) & (beyond <= max(1, expected.commas)) & empty))
 
 
 def _is_cut(body: Body, rows: int) -> bool:
@@ -91,11 +106,16 @@ def _line_notes(
     if len(empty):
         notes.append(line_notes.blank(_met(empty + expected.first_line)))
     bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
-    wrong = list(zip(body.line[bad].tolist(), body.cells[bad].tolist(), strict=True))
+    # The empty cells after trailing commas are not counted in the header either.
+    own = body.cells[bad] - np.minimum(body.commas[bad], expected.commas)
+    wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
     wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
     if _is_cut(body, rows) and wrong and wrong[-1][0] == body.lines - 1:
         line, found = wrong.pop()
-        notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
+        if body.nul_tail:
+            notes.append(line_notes.nul_tail(line + expected.first_line, body.nul_tail))
+        else:
+            notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
     if wrong:
         lines = [line + expected.first_line for line, _ in wrong]
         met = Met(len(wrong), lines, [found for _, found in wrong])
@@ -131,12 +151,30 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
     notes = [_time_note(after[steps_of], f"{message}: {_UNSURE}") for steps_of, message in found if steps_of.any()]
     backward = after[(steps < 0) & ~back]
     if len(backward):
-        message = f"time goes backward {len(backward)} times: rows kept in the order of the file"
+        message = f"time goes backward {line_notes.times(len(backward))}: rows kept in the order of the file"
         notes.append(_time_note(backward, message))
+    notes += _gap_notes(steps, after, forth)
     same = after[steps == 0]
     if len(same):
-        notes.append(_time_note(same, f"{len(same)} rows have the time of the row before them: kept"))
+        have = "1 row has the time of the row before it" if len(same) == 1 else None
+        notes.append(_time_note(same, f"{have or f'{len(same):,} rows have the time of the row before them'}: kept"))
     return notes
+
+
+def _gap_notes(steps: NDArray[np.float64], after: Integers, forth: NDArray[np.bool_]) -> list[Note]:
+    """The note on samples that are missing: where bytes were lost with them, two halves may look like one row."""
+    ahead = steps[steps > 0]
+    if len(ahead) < _FEWEST_STEPS:
+        return []
+    interval = float(np.median(ahead))
+    gaps = (steps > _LONG * interval) & ~forth
+    if not gaps.any() or gaps.sum() * _FEWEST_STEPS > len(ahead):
+        return []
+    message = (
+        f"more than one interval of {interval:g} s passes before {{}}: samples are missing there, and if the file lost "
+        "bytes with them, the row before may hold numbers of two times"
+    )
+    return [_time_note(after[gaps], message)]
 
 
 def _time_note(lines: Integers, message: str) -> Note:
@@ -152,7 +190,10 @@ def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tup
     notes = []
     whole = _whole(body, expected)
     whole[list(expected.again)] = False
-    nuls = {row for row, _, text in body.odd if b"\0" in text} | {n for n, s in enumerate(body.stamps) if b"\0" in s}
+    with_nuls = np.array([b"\0" in text for text in body.odd.words], dtype=np.bool_)
+    nuls = {n for n, s in enumerate(body.stamps) if b"\0" in s}
+    if with_nuls.any():
+        nuls |= set(body.odd.sample[with_nuls[body.odd.word]].tolist())
     torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
     if len(torn):
@@ -163,7 +204,7 @@ def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tup
         notes.append(line_notes.started_again(_met(again)))
     if expected.other is not None:
         # What follows stands in other columns: under these names its numbers would be wrong.
-        rows, last_line = expected.other, int(body.line[expected.other])
+        rows, last_line = expected.other.row, expected.other.line
         left = body.lines - last_line
         notes.append(line_notes.another_capture(last_line + expected.first_line, left, "open it"))
     notes += _line_notes(body, whole, torn, rows, last_line, expected)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +19,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DECIMAL = re.compile(rb"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+# As programs print decimals: no plus, no zeros before the first digit, a digit on both sides of the point.
+_PRINTED = re.compile(rb"[ \t]*-?(?:0|[1-9][0-9]{0,19})(?:\.(?P<fraction>[0-9]+))?(?P<exponent>[eE][+-]?[0-9]+)?[ \t]*")
 # Quoted cells of nothing but plain decimals, all the way: what nearly every line is, and what `float` reads as we do.
 _PLAIN_LINE = re.compile(rb'"-?[0-9]+(?:\.[0-9]+)?"(?:,"-?[0-9]+(?:\.[0-9]+)?")*')
 _NAN = math.nan
+
+_ABSENT = frozenset(
+    b"|-|n/a|nan|-nan|inf|-inf|+inf|infinity|1.#qnan|-1.#ind|1.#inf|-1.#inf".split(b"|")  # empty cells too
+)
+_FLAGS = {b"yes": 1.0, b"y": 1.0, b"true": 1.0, b"on": 1.0, b"no": 0.0, b"n": 0.0, b"false": 0.0, b"off": 0.0}
+
+UNKNOWN, MIXED = 255, 254
+"""The shape of a column without numbers, and of one whose shapes change too often to be told."""
+BARE = 16
+"""What is added to the shape of a number without quotes."""
+NOTHING = 11
+"""The shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`."""
+_EXPONENT, _MOST_DECIMALS = 10, 9
+_MOST_CHANGES = 64
+
+ABSENT, FLAG = 0, 1
+"""Kinds of words: there is no number; yes or no."""
 
 Cell = tuple[int, int, int, bool]
 """Start and end of a cell's text, where the next cell begins, and whether this one is the line's last."""
@@ -64,12 +85,27 @@ def bare_cell(line: bytes, start: int) -> Cell:
     return (start, end, end, True) if comma < 0 else (start, end, end + 1, False)
 
 
-def _cells(line: bytes) -> Iterator[tuple[int, int]]:
+def _cells(line: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Start and end of each cell, and whether the next one is glued to it."""
     at, last = 0, not line
     while not last:
         cell = quoted_cell if line[at : at + 1] == b'"' else bare_cell
         start, end, at, last = cell(line, at)
-        yield start, end
+        yield start, end, at == end and not last
+
+
+@lru_cache(maxsize=1 << 16)
+def _printed(text: bytes) -> tuple[float, int, bool] | None:
+    """A number, its shape (none for `-1`, which stands for no limit) and whether a zero ends it; None for all else."""
+    match = _PRINTED.fullmatch(text)
+    if not match or math.isnan(decimal(text)):
+        return None
+    fraction = match["fraction"] or b""
+    if text.strip(b" \t") == b"-1":
+        return -1.0, UNKNOWN, False
+    if match["exponent"]:
+        return float(text), _EXPONENT, False
+    return float(text), min(len(fraction), _MOST_DECIMALS), fraction.endswith(b"0")
 
 
 def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
@@ -79,7 +115,7 @@ def _lines(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, bytes]]:
     while start < len(text):
         stop = text.find(b"\n", start)
         stop = len(text) if stop < 0 else stop
-        yield start, text[start:stop].removesuffix(b"\r")
+        yield start, text[start:stop].rstrip(b"\r")
         start = stop + 1
 
 
@@ -92,28 +128,102 @@ def count_lines(data: bytes | bytearray | memoryview, least: int) -> tuple[int, 
     return len(lengths), sum(length >= least for length in lengths)
 
 
-def _scan_line(line: bytes, wanted: NDArray[np.bool_]) -> tuple[NDArray[np.float64], int, list[tuple[int, int, int]]]:
-    """Values of the wanted cells (NaN where missing or no number), number of cells, and the odd ones."""
-    values = np.full(len(wanted), _NAN)
+class _Columns:
+    """What is learnt of the columns, row after row."""
+
+    def __init__(self, count: int) -> None:
+        self.shape = np.full(count, UNKNOWN, dtype=np.uint8)
+        self.first = self.shape.copy()
+        self.told = np.zeros(count, dtype=np.int64)
+        self.blank = np.zeros(count, dtype=np.uint8)
+        self.changes: list[tuple[int, int, int]] = []
+        self.padded = False
+
+    def take(self, row: int, shapes: NDArray[np.uint8]) -> None:
+        """The shapes of the numbers of a row that has all its cells."""
+        # A cell with nothing in it is of no shape, but where a number in quotes should stand.
+        empty = (shapes == NOTHING + BARE) & (self.shape >= BARE)
+        there = (shapes != UNKNOWN) & ~empty & (self.shape != MIXED)
+        new = there & (self.shape == UNKNOWN)
+        self.first[new] = shapes[new]
+        changed = there & ~new & (shapes != self.shape)
+        self.shape[there] = shapes[there]
+        self.changes += [(row, cell, int(shapes[cell])) for cell in np.flatnonzero(changed).tolist()]
+        self.told += changed
+        self.shape[self.told == _MOST_CHANGES] = MIXED
+
+    def firsts(self) -> bytes:
+        """The shape of each column's first number."""
+        return np.where(self.shape == MIXED, MIXED, self.first).astype(np.uint8).tobytes()
+
+
+@dataclass
+class _Row:
+    """What is in a row."""
+
+    values: NDArray[np.float64]
+    shapes: NDArray[np.uint8]
+    cells: int = 0
+    odd: list[tuple[int, int, int]] = field(default_factory=list)
+    words: dict[int, list[int]] = field(default_factory=dict)
+    padded: bool = False
+
+
+def _take_cell(row: _Row, line: bytes, cell: tuple[int, int, bool], blank: NDArray[np.uint8]) -> None:
+    """Puts what a wanted cell holds into the row."""
+    (start, end, next_glued), number = cell, row.cells
+    text = line[start:end]
+    bare = line[start - 1 : start] != b'"'
+    # The bare numbers that ESXi 6.5 glues to the next cell have blanks before them.
+    glued = bare and next_glued and not text.startswith(b" ")
+    if (printed := _printed(text)) and not glued:
+        row.values[number], shape, padded = printed
+        row.shapes[number] = shape + BARE * bare if shape != UNKNOWN else UNKNOWN
+        row.padded |= padded
+        return
+    word = text.strip(b" \t").lower()
+    if word not in _ABSENT and word not in _FLAGS:
+        row.odd.append((number, start, end))
+        return
+    row.words.setdefault(FLAG if word in _FLAGS else ABSENT, [0, number, start, end])[0] += 1
+    row.values[number] = _FLAGS.get(word, _NAN)
+    if word in _ABSENT:
+        blank[number] = 1
+        if bare:
+            row.shapes[number] = NOTHING + BARE
+
+
+def _scan_line(line: bytes, wanted: NDArray[np.bool_], blank: NDArray[np.uint8]) -> _Row:
+    """What is in the wanted cells of a line."""
+    row = _Row(np.full(len(wanted), _NAN), np.full(len(wanted), UNKNOWN, dtype=np.uint8))
     comma = line.find(b",")
     rest = line[comma + 1 :]
     if comma >= 0 and line[:1] == b'"' and line[comma - 1 : comma] == b'"' and _PLAIN_LINE.fullmatch(rest):
         texts = rest[1:-1].split(b'","')
         # The first cell is the time stamp in practice, and whatever else it holds it is wanted only where asked for.
         if not (len(wanted) and wanted[0]) and b'"' not in line[1 : comma - 1]:
-            numbers = np.array([float(text) for text in texts[: max(len(wanted) - 1, 0)]])
-            if np.isfinite(numbers).all():
-                values[1 : 1 + len(numbers)] = numbers
-                return values, len(texts) + 1, []
-    odd = []
-    cells = 0
-    for start, end in _cells(line):
-        if cells < len(wanted) and wanted[cells]:
-            values[cells] = decimal(line[start:end])
-            if math.isnan(values[cells]):
-                odd.append((cells, start, end))
-        cells += 1
-    return values, cells, odd
+            known = [_printed(text) for text in texts[: max(len(wanted) - 1, 0)]]
+            if all(known):
+                numbers, shapes, padded = zip(*known, strict=True) if known else ((), (), ())
+                there = wanted[1 : 1 + len(numbers)]
+                row.values[1 : 1 + len(numbers)] = numbers
+                row.shapes[1 : 1 + len(numbers)] = np.where(there, np.array(shapes, dtype=np.uint8), UNKNOWN)
+                row.padded = bool((np.array(padded, dtype=np.bool_) & there).any())
+                row.cells = len(texts) + 1
+                return row
+    for cell in _cells(line):
+        if row.cells < len(wanted) and wanted[row.cells]:
+            _take_cell(row, line, cell, blank)
+        row.cells += 1
+    return row
+
+
+def _is_whole(line: bytes, cells: int, columns: int) -> bool:
+    """Whether a row has all its cells, and after them nothing but commas."""
+    return cells >= columns and len(line) - len(line.rstrip(b",")) >= cells - columns
+
+
+Scanned = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bool]
 
 
 def scan(
@@ -123,13 +233,17 @@ def scan(
     out: NDArray[np.float64],
     least: int,
     count: bool,
-) -> tuple[bytes, bytes]:
+) -> Scanned:
     """Scans whole lines of a capture and writes their numbers where the caller wants them.
 
     Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere. A wanted cell that is
-    missing, or is no finite decimal number, becomes NaN. Cells are quoted or bare; a quote closes a cell only before a
-    comma or the end of the line (nothing is escaped), and a bare number or dash directly before a quote is a cell of
-    its own. A last line without a line end is a line; a carriage return before a line end belongs to it.
+    missing, or is no finite decimal number as programs print them, becomes NaN; yes and no become 1 and 0. Cells are
+    quoted or bare; a quote closes a cell only before a comma or the end of the line (nothing is escaped), and a bare
+    number or dash directly before a quote is a cell of its own. A last line without a line end is a line; carriage
+    returns before a line end belong to it.
+
+    The shape of a number is how many digits follow its point (nine at most; 10 with an exponent), and `BARE` more
+    without quotes; `-1` has none, as it stands for no limit. Shapes are told of rows that have all their cells.
 
     Args:
         data: Whole lines.
@@ -140,26 +254,41 @@ def scan(
         count: Whether cells after the last of `first` are counted; they are not looked at otherwise.
 
     Returns:
-        Two runs of native 64-bit integers. Lines: for each its start, its end (line end not counted) and its number of
-        cells. Odd cells, for each wanted cell that is there and is no number: its row, its cell, start and end of its
-        text. Starts and ends are offsets in `data`.
+        Lines, odd cells, words and changes of shape as runs of native 64-bit integers, starts and ends being offsets in
+        `data`; first shapes and blank columns as one byte for each cell of `first`; and whether a number ends with a
+        zero after its point.
+
+        Lines: for each its start, its end (line end not counted) and its number of cells. Odd cells, for each wanted
+        cell that is neither a number nor a word for one: its row, its cell, start and end of its text. Words, for each
+        row and kind (`ABSENT`, `FLAG`) that it has: row, kind, how many, and of the first its cell, start and end.
+        First shapes: `UNKNOWN` for a column without a number, `MIXED` for one with more than 64 changes. Changes, for
+        each number whose shape is not that of the one above it: row, cell, shape. Blank columns: 1 for those with
+        cells that say there is no number.
     """
     if len(first) != len(step):
         msg = "first and step must be of one length"
         raise ValueError(msg)
     lines: list[tuple[int, int, int]] = []
     odd: list[tuple[int, int, int, int]] = []
-    row = 0
+    words: list[tuple[int, ...]] = []
+    columns = _Columns(len(first))
+    number = 0
     for start, line in _lines(data):
         if len(line) < least:
             cells = sum(1 for _ in _cells(line))
         else:
-            places = first + row * step
+            places = first + number * step
             wanted = (first >= 0) & (places < len(out))
-            values, cells, odd_cells = _scan_line(line, wanted)
-            cells = cells if count else min(cells, len(first))
-            out[places[wanted]] = values[wanted]
-            odd.extend((row, cell, start + begin, start + end) for cell, begin, end in odd_cells)
-            row += 1
+            row = _scan_line(line, wanted, columns.blank)
+            cells = row.cells if count else min(row.cells, len(first))
+            out[places[wanted]] = row.values[wanted]
+            odd.extend((number, cell, start + begin, start + end) for cell, begin, end in row.odd)
+            for kind, (times, cell, begin, end) in sorted(row.words.items()):
+                words.append((number, kind, times, cell, start + begin, start + end))
+            if _is_whole(line, cells, len(first)):
+                columns.take(number, row.shapes)
+                columns.padded |= row.padded
+            number += 1
         lines.append((start, start + len(line), cells))
-    return np.array(lines, dtype=np.int64).tobytes(), np.array(odd, dtype=np.int64).tobytes()
+    runs = [np.array(run, dtype=np.int64).tobytes() for run in (lines, odd, words, columns.changes)]
+    return runs[0], runs[1], runs[2], columns.firsts(), runs[3], columns.blank.tobytes(), columns.padded

@@ -65,7 +65,7 @@ def row(line: bytes, starts: Integers, ends: Integers, kept: Integers, contiguou
     """The kept cells of a line, all quoted; neighbours that stand as esxtop writes them are copied together."""
     data = np.frombuffer(line, dtype=np.uint8)
     first, last = starts[kept], ends[kept]
-    joined = contiguous & (first[1:] - last[:-1] == 3) & (data[last[:-1]] == _QUOTE)  # noqa: PLR2004  `","`
+    joined = contiguous & (first[1:] - last[:-1] == 3) & (data[np.minimum(last[:-1], len(data) - 1)] == _QUOTE)  # noqa: PLR2004  `","`
     begins = first[np.concatenate([[True], ~joined])]
     stops = last[np.concatenate([~joined, [True]])]
     texts = [line[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]

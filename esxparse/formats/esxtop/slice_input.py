@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
 from esxparse.formats.esxtop import header, resaved, stamp_order
-from esxparse.formats.source import problem, read_up_to, resolve
+from esxparse.formats.esxtop.line_notes import GLUED
+from esxparse.formats.source import problem, resolve
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Opening
 
 _HEADER_WITHIN = 1 << 20
+_BEGINNING = 16
+"""Bytes of a line within which a header has its mark."""
 _BUFFER = 2 << 20
 _SHOWN = 80
 """Characters of a text in a message."""
@@ -44,7 +47,7 @@ class Lines:
         self.order = dates.order
         """Order of day and month in the time stamps of its lines, where it was told."""
         with _reading(name):
-            head = read_up_to(file, _HEADER_WITHIN)
+            head = resaved.head_with_rows(file)
         if not head:
             msg = "it is empty: nothing was captured, or the copy failed"
             raise DamagedError(msg)
@@ -73,15 +76,36 @@ class Lines:
         self.number = head.count(b"\n", 0, start) + 1
         """Line of the header."""
         self.rest = io.BytesIO(head[start:])
-        self.header = self.line().rstrip(b"\r\n")
+        self.glued = b""
+        """What is left of a line that held more than one row."""
+        self.on_one_line = False
+        """Whether the last line given was glued to the one before it."""
+        self.header = self._whole_header(self.line())
+
+    def _whole_header(self, line: bytes) -> bytes:
+        """The header without its line end, and without the first row where that is lost."""
+        glued = header.glued_row(line)
+        if glued is None:
+            return line.rstrip(b"\r\n")
+        self.notes.append(Note(GLUED, line=self.number, column=1, severity="warning"))
+        self.glued = line[glued:] + self.glued
+        return line[:glued]
 
     def line(self) -> bytes:
-        """The next line with its line end; none at the end."""
-        line = self.rest.readline()
-        if not line.endswith(b"\n"):
-            with _reading(self.name):
-                line += self.file.readline()
-        self.done += len(line)
+        """The next line with its line end, or a part of one that lost a line end; none at the end."""
+        self.on_one_line = bool(self.glued)
+        line, self.glued = self.glued, b""
+        if not line:
+            line = self.rest.readline()
+            if not line.endswith(b"\n"):
+                with _reading(self.name):
+                    line += self.file.readline()
+            self.done += len(line)
+        # A time stamp has two of them, and no number has one.
+        if (line.count(b"/") > 2 or header.MARK in line) and header.MARK not in line[:_BEGINNING]:  # noqa: PLR2004
+            joint = header.JOINT.search(line, 1)
+            if joint:
+                line, self.glued = line[: joint.start()], line[joint.start() :]
         return line
 
     def skip(self, segments: int) -> None:
@@ -89,11 +113,11 @@ class Lines:
         for passed in range(segments):
             cells = len(header.parse(self.header, self.number).owners)
             while line := self.line():
-                self.number += 1
+                self.number += not self.on_one_line
                 text = line.rstrip(b"\r\n")
-                if header.MARK in text and len(text) >= cells and text != self.header:
+                if header.stands_in(text, cells) and text != self.header:
                     mark = text.find(header.MARK)
-                    self.header = text[mark - (text[mark - 1 : mark] == b'"') :]
+                    self.header = self._whole_header(text[mark - (text[mark - 1 : mark] == b'"') :])
                     break
             else:
                 captures = f"the file holds {passed + 1} captures with columns of their own"

@@ -11,11 +11,15 @@ import numpy as np
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import header, line_notes, stamp_order, times
 from esxparse.formats.esxtop.line_notes import Met
+from esxparse.formats.esxtop.odd import kind_of
+from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.slice_cells import bounds, may_be_cut, row
 from esxparse.formats.window import EVERYTHING, Window
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.header import Header
@@ -23,8 +27,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-_STAMP = 48
-"""Bytes of a line's beginning that may hold its time stamp, as in the reader."""
 _USUAL_STAMP = re.compile(rb'(")?(\d\d)/(\d\d)/((?:19|20|21)\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?(1)")(?:,|$)')
 """What nearly every row begins with; any other text is left to `times.parse`, which takes its time."""
 
@@ -39,18 +41,30 @@ def time_of(line: bytes, bias: timedelta) -> datetime | None:
             return datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC) + bias
         except ValueError:
             pass
-    parsed: datetime | None = times.parse([times.stamp_text(line[:_STAMP])], bias // timedelta(minutes=1))[0]
+    parsed: datetime | None = times.parse([times.stamp_text(line[: header.STAMP_BYTES])], bias // timedelta(minutes=1))[
+        0
+    ]
     return parsed
+
+
+def _commas(line: bytes) -> int:
+    return len(line) - len(line.rstrip(b","))
 
 
 class Rows:
     """Tells, line after line, which are samples to be kept, and remembers what was odd."""
 
     def __init__(
-        self, parsed: Header, kept: Integers, window: Window, line: int, order: DateOrder | None = None
+        self,
+        parsed: Header,
+        kept: Integers,
+        window: Window,
+        line: int,
+        order: DateOrder | None,
+        strangers: Mapping[int, int],
     ) -> None:
         self.expected = len(parsed.owners) + 1
-        self.trailing_comma = parsed.trailing_comma
+        self.commas = parsed.commas
         self.bias = timedelta(minutes=parsed.bias)
         self.kept = np.concatenate([[0], kept + 1])
         self.contiguous = np.diff(self.kept) == 1
@@ -58,18 +72,24 @@ class Rows:
         self.line = line
         self.order = order
         self.doubt = stamp_order.Doubt()
+        self.strangers = strangers
+        """Line to its first number that is not written as its counter is, as far as is known."""
         self.samples = 0
         self.first: datetime | None = None
         self.last: datetime | None = None
         self.origin: datetime | None = None
         self.period: int | None = None
-        self.again, self.blank, self.wrong, self.torn, self.timeless, self.cut = (Met() for _ in range(6))
+        self.again, self.blank, self.wrong, self.torn, self.timeless, self.cut, self.seams = (Met() for _ in range(7))
+        cells = np.arange(-1, self.expected - 1)
+        self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
         self.notes: list[Note] = []
 
     def _whole(self, cells: int, line: bytes) -> bool:
-        blank_end = line.endswith(b",")
-        exact = cells == self.expected and not (self.trailing_comma and blank_end)
-        return exact or (cells == self.expected + 1 and blank_end)
+        beyond, commas = cells - self.expected, _commas(line)
+        if not beyond:
+            return not (self.commas and commas)
+        empty = beyond == commas or (beyond == 1 <= commas and self.commas <= 1)
+        return 0 < beyond <= max(1, self.commas) and empty
 
     def _outside(self, time: datetime) -> bool:
         self.first = min(self.first or time, time)
@@ -88,25 +108,27 @@ class Rows:
         return period is not None and period == self.period
 
     def _damaged(self, line: bytes, cells: int, *, at_the_end: bool) -> None:
-        if at_the_end:
+        if at_the_end and not line.strip(b"\0"):
+            self.notes.append(line_notes.nul_tail(self.line, len(line)))
+        elif at_the_end:
             self.notes.append(line_notes.cut_row(self.line, cells, self.expected))
         elif line:
-            self.wrong.add(self.line, cells=cells)
+            self.wrong.add(self.line, cells=cells - min(_commas(line), self.commas))
         else:
             self.blank.add(self.line)
 
     def is_header(self, line: bytes) -> bool:
         """Whether a header stands in this line, by itself or glued to a row that was cut."""
-        return header.MARK in line and len(line) >= self.expected - 1
+        return header.stands_in(line, self.expected - 1)
 
-    def pass_over_header(self) -> None:
+    def pass_over_header(self, *, glued: bool) -> None:
         """Notes that the same header stands again."""
-        self.line += 1
+        self.line += not glued
         self.again.add(self.line)
 
-    def end(self, left: int) -> None:
+    def end(self, left: int, *, glued: bool) -> None:
         """Notes that this many lines from the next on are another capture's, whose cells stand otherwise."""
-        self.notes.append(line_notes.another_capture(self.line + 1, left, "slice it"))
+        self.notes.append(line_notes.another_capture(self.line + (not glued), left, "slice it"))
 
     def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
         """Whether a line can be used; remembers why not."""
@@ -114,7 +136,7 @@ class Rows:
             self._damaged(line, cells, at_the_end=at_the_end)
         elif time is None:
             self._doubt(line, None)
-            self.timeless.add(self.line, text=times.stamp_text(line[:_STAMP]))
+            self.timeless.add(self.line, text=times.stamp_text(line[: header.STAMP_BYTES]))
         elif b"\0" in line:
             # Even where only other columns are kept: a line end may be gone with what stood there.
             self.torn.add(self.line)
@@ -122,9 +144,22 @@ class Rows:
             return True
         return False
 
-    def take(self, line: bytes, *, at_the_end: bool) -> bytes | None:
-        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept."""
-        self.line += 1
+    def _spoil(self, line: bytes, starts: Integers, ends: Integers) -> None:
+        """Leaves the cells from the first that no tool prints to the row's end empty."""
+        found = np.frombuffer(scan(line, self.places, self.steps, self.spare, 0, True)[1], dtype=np.int64)
+        torn = [cell for _, cell, start, end in found.reshape(-1, 4).tolist() if kind_of(line[start:end]) == "torn"]
+        first = min(torn, default=self.expected)
+        first = min(first, self.strangers.get(self.line, first))
+        if first < self.expected:
+            starts[first:] = ends[first:] = len(line)
+            self.seams.add(self.line, cells=first)
+
+    def take(self, line: bytes, *, at_the_end: bool, glued: bool = False) -> bytes | None:
+        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept.
+
+        `glued` says that it is on the line of the one before it.
+        """
+        self.line += not glued
         if len(line) < self.expected - 1:
             self._damaged(line, len(bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
@@ -147,13 +182,14 @@ class Rows:
             if may_be_cut(line[start:end], at_the_end=bare_end):
                 starts[place] = ends[place] = len(line)
                 self.cut.add(self.line)
+        self._spoil(line, starts, ends)
         return row(line, starts, ends, self.kept, self.contiguous)
 
     def _doubt(self, line: bytes, time: datetime | None) -> None:
         """Looks at the time stamp of a whole row, where nobody said whether the day comes first in it."""
         if not self.order and (self.doubt.possible or time is None):
             swapped = time_of(stamp_order.line_month_first(line, "dmy"), self.bias)
-            self.doubt.add(times.stamp_text(line[:_STAMP]) if time is None else "", time, swapped)
+            self.doubt.add(times.stamp_text(line[: header.STAMP_BYTES]) if time is None else "", time, swapped)
 
     def all_notes(self) -> list[Note]:
         """Notes on all lines taken."""
@@ -165,8 +201,11 @@ class Rows:
             (self.timeless, line_notes.timeless),
         ]
         notes = [note(met) for met, note in found if met.count]
+        if self.seams.count:
+            notes.append(line_notes.seams(self.seams))
         if self.cut.count:
-            message = f"{self.cut.count} cells that are not closed, cut perhaps in the middle of a number: left empty"
+            cells = line_notes.counted(self.cut.count, "cell")
+            message = f"{cells} not closed, cut perhaps in the middle of a number: left empty"
             notes.append(Note(message, line=self.cut.lines[0], column=self.expected, severity="warning"))
         return [*notes, *self.notes]
 

@@ -25,10 +25,11 @@ from esxparse.formats.esxtop.slice_output import destination
 from esxparse.formats.esxtop.slice_rows import Rows
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import refuse_foreign
+from esxparse.formats.source import STANDARD_INPUT, resolve
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from esxparse.formats.opening import Options
     from esxparse.formats.window import Window
@@ -57,18 +58,18 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: 
     total, shown = size(source.file), 0
     first = not headers.parsed.continued
     while line := source.line():
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
+        text = line.rstrip(b"\r\n")
         if rows.is_header(text):
             if text == source.header:
-                rows.pass_over_header()
+                rows.pass_over_header(glued=source.on_one_line)
                 first = True
                 continue
-            left = 1
+            left, glued = 1, source.on_one_line
             while source.line():
                 left += 1
-            rows.end(left)
+            rows.end(left, glued=glued)
             return
-        taken = rows.take(text, at_the_end=not line.endswith(b"\n"))
+        taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued), glued=source.on_one_line)
         if taken is not None:
             out.write(headers.before(text, rows.line, first=first))
             out.write(taken)
@@ -85,6 +86,7 @@ class _Wanted:
     selection: Selection
     window: Window
     segment: int
+    strangers: Mapping[int, int]
 
 
 def _slice(
@@ -99,7 +101,7 @@ def _slice(
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
     headers = Headers(source.header, parsed, laid_out, kept)
-    rows = Rows(parsed, kept, wanted.window, source.number, source.order)
+    rows = Rows(parsed, kept, wanted.window, source.number, source.order, wanted.strangers)
     with destination(output, source.file, where, replace=replace) as out:
         _copy(source, headers, rows, out, progress)
         rows.doubt.raise_if_sure()
@@ -164,11 +166,15 @@ def slice_capture(
     """
     chosen = Selection(tuple(tables), tuple(vms), tuple(instances), tuple(counters), keep_host)
     asked = Opening.of(opening)
-    wanted = _Wanted(chosen, asked.window, asked.segment or 1)
+    segment, dates = asked.segment or 1, resaved.Dates(asked.date_order, asked.date)
     with opened(path, asked) as (file, name, where):
         refuse_foreign(esxtop, asked, name)
+        # Of what can be read once, a row can be told by its own looks alone.
+        plain = where == name != STANDARD_INPUT
+        known = esxtop.strange_numbers(resolve(where), segment, dates) if plain else {}
+        wanted = _Wanted(chosen, asked.window, segment, known)
         try:
-            lines = Lines(file, name, resaved.Dates(asked.date_order, asked.date))
+            lines = Lines(file, name, dates)
             return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.body import Block, Body
     from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.odd import OddCell
+    from esxparse.formats.esxtop.odd import OddCells, Texts, Void
     from esxparse.formats.esxtop.rows import Samples
 
 
@@ -35,7 +35,7 @@ class _Part:
     @property
     def leading(self) -> bool:
         """Whether the samples are the block's first rows, with nothing between them to leave out."""
-        return len(self.rows) == 0 or int(self.rows[-1]) == len(self.rows) - 1
+        return bool((self.rows == np.arange(len(self.rows))).all())
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,24 @@ class Gaps:
 
     lanes: Mapping[int, NDArray[np.int64]]
     """Column to the instances that do not have that counter."""
-    cells: Mapping[int, Sequence[tuple[OddCell, int]]]
-    """Column to its odd cells, each with its instance."""
+    blank: frozenset[int]
+    """Columns with cells that hold no number."""
+    texts: Mapping[int, Texts]
+    """Column to its cells with text, their instances in place of cells."""
+    voids: Sequence[Void]
+    """Cells, of all tables, whose numbers are not to be used."""
     unmeasured: NDArray[np.int64]
     """Samples in which a 0 in `rates` was not measured."""
     rates: frozenset[int]
     """Columns that have no numbers there; none where there is no such sample."""
 
+    @property
+    def columns(self) -> list[int]:
+        """Columns in which something is missing."""
+        return sorted({*self.lanes, *self.blank, *self.rates})
 
-def gaps(layout: Layout, odd: Sequence[OddCell], samples: Samples) -> list[Gaps]:
+
+def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
     lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
     counts = np.bincount(layout.table, minlength=len(layout.tables))
@@ -64,16 +73,35 @@ def gaps(layout: Layout, odd: Sequence[OddCell], samples: Samples) -> list[Gaps]
         there[layout.column[mine], layout.lane[mine]] = True
         for column in np.flatnonzero(~there.all(axis=1)).tolist():
             lanes[place][column] = np.flatnonzero(~there[column])
-    cells: list[dict[int, list[tuple[OddCell, int]]]] = [defaultdict(list) for _ in layout.tables]
-    for cell in odd:
-        column = int(layout.column[cell.place])
-        cells[int(layout.table[cell.place])][column].append((cell, int(layout.lane[cell.place])))
+    texts: list[dict[int, Texts]] = [{} for _ in layout.tables]
+    of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
+    for place, column in sorted(set(zip(of_table.tolist(), of_column.tolist(), strict=True))):
+        mine = odd.texts.where((of_table == place) & (of_column == column))
+        texts[place][column] = replace(mine, cell=layout.lane[mine.cell])
     unmeasured = unmeasured_samples(samples)
-    rates = [unmeasured_columns(shape) if len(unmeasured) else frozenset() for shape in layout.tables]
     return [
-        Gaps(dict(table_lanes), dict(table_cells), unmeasured, table_rates)
-        for table_lanes, table_cells, table_rates in zip(lanes, cells, rates, strict=True)
+        Gaps(
+            lanes[place],
+            frozenset(layout.column[odd.blank & (layout.table == place)].tolist()),
+            texts[place],
+            odd.voids,
+            unmeasured,
+            unmeasured_columns(shape) if len(unmeasured) else frozenset(),
+        )
+        for place, shape in enumerate(layout.tables)
     ]
+
+
+def void(body: Body, samples: Samples, layout: Layout, voids: Sequence[Void]) -> None:
+    """Takes the numbers of cells that are not to be used out of the blocks."""
+    for one in voids:
+        row = samples.keep[one.sample]
+        if not body.blocks:
+            return
+        block = body.blocks[body.block[row]]
+        first, step = layout.places(block.capacity)
+        cells = slice(one.start + 1, one.stop + 1)
+        block.numbers[first[cells] + body.row[row] * step[cells]] = np.nan
 
 
 def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Series:
@@ -84,10 +112,6 @@ def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Ser
     lanes = len(shape.instances)
     start = part.block.capacity * (shape.offset + column * lanes)
     stretch = part.block.numbers[start : start + part.block.rows * lanes].reshape(-1, lanes)
-    for cell, lane in holes.cells.get(column, ()):
-        place = cell.sample - part.first_sample
-        if cell.flag is not None and 0 <= place < len(part.rows):
-            stretch[part.rows[place], lane] = cell.flag
     if column in holes.lanes:
         stretch[:, holes.lanes[column]] = np.nan
     if column in holes.rates:
@@ -102,23 +126,26 @@ def text_columns(shape: TableShape, holes: Gaps) -> dict[int, str]:
     """Columns beside which a column of texts stands, and its name."""
     taken = set(shape.columns)
     names = {}
-    for column, cells in holes.cells.items():
-        if any(cell.kind == "text" for cell, _ in cells):
-            name = f"{shape.columns[column]}_text"
-            while name in taken:
-                name += "_2"
-            taken.add(name)
-            names[column] = name
+    for column in holes.texts:
+        name = f"{shape.columns[column]}_text"
+        while name in taken:
+            name += "_2"
+        taken.add(name)
+        names[column] = name
     return names
 
 
-def _texts(part: _Part, name: str, lanes: int, cells: Sequence[tuple[OddCell, int]]) -> pl.Series:
-    texts: list[str | None] = [None] * (len(part.rows) * lanes)
-    for cell, lane in cells:
-        place = cell.sample - part.first_sample
-        if cell.kind == "text" and 0 <= place < len(part.rows):
-            texts[place * lanes + lane] = cell.text
-    return pl.Series(name, texts, dtype=pl.String)
+def text_series(name: str, length: int, places: NDArray[np.int64], texts: Texts) -> pl.Series:
+    """A column of texts: each at its place, null elsewhere."""
+    words = [word.decode("utf-8", errors="replace").strip() for word in texts.words]
+    where = np.full(length, len(words), dtype=np.int64)
+    where[places] = texts.word
+    return pl.Series(name, [*words, None], dtype=pl.String).gather(where).alias(name)
+
+
+def _texts(part: _Part, name: str, lanes: int, texts: Texts) -> pl.Series:
+    mine = texts.where((texts.sample >= part.first_sample) & (texts.sample < part.first_sample + len(part.rows)))
+    return text_series(name, len(part.rows) * lanes, (mine.sample - part.first_sample) * lanes + mine.cell, mine)
 
 
 def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame) -> pl.DataFrame:
@@ -128,22 +155,22 @@ def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame)
     for column in range(len(shape.columns)):
         columns.append(_numbers(part, shape, column, holes))
         if column in text_names:
-            columns.append(_texts(part, text_names[column], len(shape.instances), holes.cells[column]))
-    with_holes = [shape.columns[column] for column in sorted({*holes.lanes, *holes.cells, *holes.rates})]
+            columns.append(_texts(part, text_names[column], len(shape.instances), holes.texts[column]))
+    with_holes = [shape.columns[column] for column in holes.columns]
     table = keys.hstack(columns)
     return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
 
 
 def _parts(body: Body, samples: Samples) -> list[_Part]:
-    parts = []
-    for number, block in enumerate(body.blocks):
-        mine = np.flatnonzero(body.block[samples.keep] == number)
-        if len(mine) == 0:
-            continue
-        first = int(mine[0])
-        rows = body.row[samples.keep[mine]]
-        parts.append(_Part(block, rows, samples.times.slice(first, len(mine)), first))
-    return parts
+    """The samples in runs of one block each."""
+    block = body.block[samples.keep]
+    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
+    return [
+        _Part(
+            body.blocks[block[begin]], body.row[samples.keep[begin:end]], samples.times.slice(begin, end - begin), begin
+        )
+        for begin, end in pairwise(bounds)
+    ]
 
 
 def build(

@@ -22,7 +22,10 @@ fn short_and_long_cells() {
         report,
         Report {
             lines: vec![0, 38, 5],
-            odd: vec![]
+            shapes: vec![2, 2, UNKNOWN, 2, 0],
+            blank: vec![0; 5],
+            padded: true,
+            ..Report::default()
         }
     );
 }
@@ -37,7 +40,9 @@ fn a_number_glued_to_a_quote_is_two_cells() {
     assert!(out[4].is_nan());
     assert_eq!(&out[5..], [3.0, 77.6]);
     assert_eq!(report.lines[2], 7);
-    assert_eq!(report.odd, [0, 4, 29, 33]);
+    assert_eq!(report.words, [0, 0, 1, 4, 29, 33]);
+    assert_eq!(report.blank, [0, 0, 0, 0, 1, 0, 0]);
+    assert_eq!(report.shapes, [2, 17, 2, 2, UNKNOWN, 2, 17]);
 }
 
 #[test]
@@ -105,4 +110,44 @@ fn unwanted_cells_are_passed_over() {
     );
     assert_eq!(out, [5.25]);
     assert!(report.odd.is_empty());
+}
+
+#[test]
+fn a_number_that_lost_its_quotes_is_told_by_its_neighbours() {
+    let (out, report) = numbers(b"\"1.00\",5\",\"2.00\",\"3.00\"\n", 4);
+    assert!(out[1].is_nan() && out[2].is_nan());
+    assert_eq!(report.odd, [0, 1, 7, 8, 0, 2, 9, 15]);
+    assert_eq!(out[3].to_bits(), 3.0_f64.to_bits());
+}
+
+#[test]
+fn words_are_counted_by_row_and_written() {
+    let (out, report) = numbers(b"\"yes\",\"\",\"No\"\n\"-nan\",\"\",\"true\"\n", 3);
+    assert_eq!(out[0].to_bits(), 1.0_f64.to_bits());
+    assert_eq!(out[2].to_bits(), 0.0_f64.to_bits());
+    assert_eq!(
+        report.words,
+        [0, 0, 1, 1, 7, 7, 0, 1, 2, 0, 1, 4, 1, 0, 2, 0, 15, 19, 1, 1, 1, 2, 25, 29]
+    );
+    assert_eq!(report.blank, [1, 1, 0]);
+    assert!(report.odd.is_empty());
+}
+
+#[test]
+fn changes_of_shape_are_told_where_the_row_is_whole() {
+    let data = b"\"0.00\",\"0.00\",\"7\"\n\"0.00\",\"12\",\"7\"\n\"7\",\"7\"\n\"0.00\",\"123456.789\",\"7\"\n\"0.00\",\"0.00\",\"-1\"\n\"1\",\"\",\"8\",\n";
+    let (_, report) = numbers(data, 3);
+    assert_eq!(report.shapes, [2, 2, 0]);
+    assert_eq!(report.changes, [1, 1, 0, 3, 1, 3, 4, 1, 2, 5, 0, 0]);
+    assert!(report.padded);
+    assert!(!numbers(b"\"1.55\",\"20\"\n", 2).1.padded);
+    assert!(numbers(b"\"1.50\",\"2\"\n", 2).1.padded);
+}
+
+#[test]
+fn a_column_whose_shapes_change_at_every_row_is_mixed() {
+    let data = b"\"1.25\",\"0\"\n\"1.5\",\"0\"\n".repeat(100);
+    let (_, report) = numbers(&data, 2);
+    assert_eq!(report.shapes, [MIXED, 0]);
+    assert_eq!(report.changes.len(), 3 * usize::from(MOST_CHANGES));
 }

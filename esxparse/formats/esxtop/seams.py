@@ -1,0 +1,112 @@
+"""Rows that two samples share: bytes between them were lost, and the number of cells happened to stay.
+
+A tool prints a counter in one way, with two decimals or none, and so a number that is written otherwise than its column
+is what two numbers left. Two halves that make a number of the right shape cannot be told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse.formats.esxtop.scan_twin import BARE, MIXED, NOTHING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from esxparse.formats.esxtop.layout import Layout
+
+    Integers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+_SHAPES = 32
+"""Shapes that a number can have are below this (`scan_twin.scan`)."""
+_ONE_IN = 100
+"""Numbers in a file for each that is written otherwise, at least: in other files shapes mean nothing."""
+_ONE_IN_COLUMN = 50
+_ONE_IN_COUNTER = 20
+_FEW = 2
+"""Strangers of one column, or counter, that are taken for such however few numbers there are."""
+_MOST_IN_COLUMN = 31
+"""Half the changes that the scanner tells of: a column of which it does not tell all has more strangers."""
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """How the numbers of a run of rows are written."""
+
+    begin: int
+    end: int
+    """The rows, the last one not included."""
+    first: NDArray[np.uint8]
+    """For each cell of a row the shape of its first number."""
+    changes: Integers
+    """Row, cell and shape of each number whose shape is not that of the one above it."""
+
+    def spans(self) -> Iterator[Integers]:
+        """Cells, shapes, and the rows from which and up to which the cells have them."""
+        order = np.lexsort((self.changes[:, 0], self.changes[:, 1]))
+        row, cell, shape = self.changes[order].T
+        until = np.append(row, self.end)[1:]
+        until[np.append(cell, -1)[1:] != cell] = self.end
+        yield np.array([cell, shape, row, until])
+        changed, first_change = np.unique(cell, return_index=True)
+        stop = np.full(len(self.first), self.end)
+        stop[changed] = row[first_change]
+        cells = np.arange(len(self.first))
+        yield np.array([cells, self.first.astype(np.int64), np.full(len(cells), self.begin), stop])
+
+
+def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: Layout) -> list[tuple[int, int]]:
+    """Row and cell of each number that is not written as the others of its counter, where all others are of one shape.
+
+    Args:
+        shapes: How numbers are written, for all rows.
+        padded: Whether a number ends with a zero after its point: programs that drop such zeros give one column several
+            shapes.
+        is_sample: For each row whether it is a sample.
+        layout: Which cells are of one counter.
+    """
+    if not padded or not shapes:
+        return []
+    samples = np.concatenate([[0], np.cumsum(is_sample)])
+    counts = np.zeros((_SHAPES, len(layout.table) + 1), dtype=np.int64)
+    mixed = np.zeros(len(layout.table) + 1, dtype=np.bool_)
+    for run in shapes:
+        mixed |= run.first == MIXED
+        for cell, shape, begin, until in run.spans():
+            there = shape < _SHAPES
+            np.add.at(counts, (shape[there], cell[there]), (samples[until] - samples[begin])[there])
+    strange, usual = _strange_cells(counts, mixed, int(samples[-1]), layout)
+    if not strange.any():
+        return []
+    found = []
+    for run in shapes:
+        for span in run.spans():
+            cell, shape = span[:2]
+            mine = strange[cell] & (shape < _SHAPES) & (shape != usual[cell])
+            for place, _, begin, until in span[:, mine].T.tolist():
+                found += [(row, place) for row in range(begin, until) if is_sample[row]]
+    return sorted(found)
+
+
+def _strange_cells(counts: Integers, mixed: Flags, samples: int, layout: Layout) -> tuple[Flags, Integers]:
+    """Cells of a row that hold strangers now and then, and the usual shape of each."""
+    counter = np.zeros(len(mixed), dtype=np.int64)
+    most = max((len(shape.columns) for shape in layout.tables), default=1)
+    _, counter[1:] = np.unique(layout.table * most + layout.column, return_inverse=True)
+    counter[1:] += 1
+    by_counter = np.array([np.bincount(counter, weights=row) for row in counts]).astype(np.int64)
+    usual, common, every = by_counter.argmax(axis=0), by_counter.max(axis=0), by_counter.sum(axis=0)
+    others = every - common
+    if others.sum() * _ONE_IN > every.sum():
+        return np.zeros(len(mixed), dtype=np.bool_), usual[counter]
+    few = (others <= np.maximum(_FEW, common // _ONE_IN_COUNTER)) & (common >= 2 * others)
+    few &= (others > 0) & (usual != NOTHING + BARE) & ~np.bincount(counter, weights=mixed).astype(np.bool_)
+    in_column = counts.sum(axis=0) - counts[usual[counter], np.arange(len(mixed))]
+    limit = min(max(_FEW, samples // _ONE_IN_COLUMN), _MOST_IN_COLUMN)
+    return few[counter] & (in_column > 0) & (in_column <= limit), usual[counter]

@@ -1,0 +1,74 @@
+"""Whether a file that was opened is still the same when more of it is read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from esxparse.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file as it was when it was opened."""
+
+    path: Path
+    device: int
+    inode: int
+    size: int
+    """In bytes."""
+    changed: int
+    """When its content changed last, in nanoseconds."""
+
+    @classmethod
+    def of(cls, path: Path, found: os.stat_result) -> Opened:
+        """The file with this status."""
+        return cls(path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def error(self, why: str) -> UnreadableError:
+        """The error that a file is not what it was."""
+        return UnreadableError(f"{self.path} {why} since it was opened: open it again")
+
+    def has_grown(self, descriptor: int) -> bool:
+        """Whether the open file has become longer; what was there may be there still.
+
+        Raises:
+            UnreadableError: It is another file, or was changed otherwise.
+        """
+        now = Opened.of(self.path, os.fstat(descriptor))
+        if now == self:
+            return False
+        if (now.device, now.inode) != (self.device, self.inode):
+            raise self.error("was replaced")
+        if now.size > self.size:
+            return True
+        why = f"lost {self.size - now.size:,} of its {self.size:,} bytes" if now.size < self.size else "was changed"
+        raise self.error(why)
+
+    def check(self) -> None:
+        """Makes sure that the file at the path is this one, unchanged.
+
+        Raises:
+            UnreadableError: It is not there, or not what it was.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise self.unreadable(error) from None
+        try:
+            grown = self.has_grown(descriptor)
+        finally:
+            os.close(descriptor)
+        if grown:
+            why = "was changed"
+            raise self.error(why)
+
+    def unreadable(self, error: OSError) -> UnreadableError:
+        """The error that the file cannot be opened any more."""
+        if isinstance(error, FileNotFoundError):
+            return self.error("was removed or renamed")
+        return UnreadableError(f"{self.path} cannot be read: {error.strerror or error}")
