@@ -109,6 +109,8 @@ def odd_cells(
     found = body.odd.of(sample_of)
     kinds = np.array([_KINDS.index(kind_of(text)) for text in found.words], dtype=np.int64)
     kind = kinds[found.word] if len(kinds) else found.word
+    # Nothing but the end of a line leaves a cell open: elsewhere a quote too many begins it.
+    kind = np.where((kind == _CUT) & (found.cell < len(layout.table) - 1), _TORN, kind)
     torn = _torn(sample_of, layout, found.where(kind == _TORN), strangers)
     spoilt = np.full(len(samples.keep), len(layout.table), dtype=np.int64)
     for void in torn:
