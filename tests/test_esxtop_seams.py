@@ -96,7 +96,7 @@ def test_numbers_that_a_spreadsheet_shortened_spoil_nothing(tmp_path):
 def test_a_capture_appended_without_a_line_end_loses_nothing(tmp_path, left):
     lines = WHOLE.splitlines()
     later = [line.replace(" 08:", " 09:") for line in lines]
-    for content in (lines + [lines[0]] + later[1:], lines + later[1:]):
+    for content in ([*lines, lines[0], *later[1:]], lines + later[1:]):
         glued = "\n".join(content[:30]) + "\n" + content[30] + "\n".join(content[31:]) + "\n"
         rec = ex.open(compose.write(tmp_path, glued), lazy=left)
         assert rec.meta["samples"] == 60

@@ -212,7 +212,7 @@ class _Said:
         met = Met(len(voids), self.samples.lines[[void.sample for void in voids[: SHOWN + 1]]].tolist())
         message = (
             f"{counted(len(voids), 'row')} with a cell that no tool prints, as where bytes were lost between two "
-            f"samples: null from there to the end of the row ({met}; first {self.header.path(first.start)}, which {how})"
+            f"samples: null from there to the row's end ({met}; first {self.header.path(first.start)}, which {how})"
         )
         yield self._note("warning", message, first.sample, first.start)
 
