@@ -43,7 +43,8 @@ class Opened:
         if now == self:
             return False
         if (now.device, now.inode) != (self.device, self.inode):
-            raise self.error("was replaced")
+            why = "was replaced"
+            raise self.error(why)
         if now.size > self.size:
             return True
         why = f"lost {self.size - now.size:,} of its {self.size:,} bytes" if now.size < self.size else "was changed"

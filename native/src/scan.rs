@@ -185,13 +185,11 @@ const NEVER: Seen = Seen {
     length: 0,
 };
 
-/// Where the numbers of a column go, its last short cell, and the shape of its last number.
+/// Where the numbers of a column go, and its last short cell.
 struct Column {
     place: usize,
     step: usize,
     seen: Seen,
-    shape: u8,
-    changes: u8,
 }
 
 impl Column {
@@ -202,15 +200,11 @@ impl Column {
                 place,
                 step: step as usize,
                 seen: ZERO,
-                shape: ASSUMED,
-                changes: 0,
             },
             Err(_) => Self {
                 place: usize::MAX,
                 step: 0,
                 seen: ZERO,
-                shape: ASSUMED,
-                changes: 0,
             },
         }
     }
@@ -311,6 +305,9 @@ struct Scan<'a> {
     out: &'a [Slot],
     report: Report,
     row: Row,
+    /// For each column the shape of its last number, and how often it changed: beside the columns, which stay small.
+    shapes: Vec<u8>,
+    told: Vec<u8>,
     /// Whether a row with all its cells has been met.
     begun: bool,
 }
@@ -318,10 +315,11 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Remembers that a column's number is of this shape now.
     #[inline(always)]
-    fn shaped(&mut self, cell: usize, column: &mut Column, shape: u8) {
-        if column.shape != shape && column.shape != MIXED {
-            self.row.changes.push((cell, column.shape));
-            column.shape = shape;
+    fn shaped(&mut self, cell: usize, shape: u8) {
+        let last = &mut self.shapes[cell];
+        if *last != shape && *last != MIXED {
+            self.row.changes.push((cell, *last));
+            *last = shape;
         }
     }
 
@@ -348,7 +346,7 @@ impl Scan<'_> {
                 self.unshaped(number, column);
             } else {
                 let is = shape(text);
-                self.shaped(number, column, is + if bare { BARE } else { 0 });
+                self.shaped(number, is + if bare { BARE } else { 0 });
                 self.row.padded |= (1..=9).contains(&is) && trim(text).ends_with(b"0");
             }
             column.seen = NEVER;
@@ -374,9 +372,10 @@ impl Scan<'_> {
             Word::Absent => {}
         }
         self.report.blank[number] = 1;
-        if bare && (column.shape < BARE || column.shape == ASSUMED && self.begun) {
+        let last = self.shapes[number];
+        if bare && (last < BARE || last == ASSUMED && self.begun) {
             column.seen = NEVER;
-            self.shaped(number, column, NOTHING + BARE);
+            self.shaped(number, NOTHING + BARE);
         } else {
             self.unshaped(number, column);
         }
@@ -385,8 +384,8 @@ impl Scan<'_> {
 
     /// Remembers that there is no number of any shape yet, where nothing but this cell was met.
     fn unshaped(&mut self, cell: usize, column: &mut Column) {
-        if column.shape == ASSUMED && !self.begun {
-            self.shaped(cell, column, UNKNOWN);
+        if self.shapes[cell] == ASSUMED && !self.begun {
+            self.shaped(cell, UNKNOWN);
             column.seen = NEVER;
         }
     }
@@ -394,16 +393,16 @@ impl Scan<'_> {
     /// Tells what was learnt of a row, or forgets it where the row does not have all its cells.
     fn end_row(&mut self, row: usize, whole: bool, columns: &mut [Column]) {
         for (cell, before) in self.row.changes.drain(..) {
-            let column = &mut columns[cell];
             if !whole {
-                column.shape = before;
+                self.shapes[cell] = before;
                 continue;
             }
+            let shape = self.shapes[cell];
             let first = &mut self.report.shapes[cell];
             match before {
-                UNKNOWN => *first = column.shape,
-                ASSUMED if !self.begun => *first = column.shape,
-                ASSUMED if column.shape == TWO_DECIMALS => {
+                UNKNOWN => *first = shape,
+                ASSUMED if !self.begun => *first = shape,
+                ASSUMED if shape == TWO_DECIMALS => {
                     *first = TWO_DECIMALS;
                     self.report.padded = true;
                 }
@@ -414,10 +413,10 @@ impl Scan<'_> {
                     }
                     self.report
                         .changes
-                        .extend([row as i64, cell as i64, i64::from(column.shape)]);
-                    column.changes += 1;
-                    if column.changes == MOST_CHANGES {
-                        column.shape = MIXED;
+                        .extend([row as i64, cell as i64, i64::from(shape)]);
+                    self.told[cell] += 1;
+                    if self.told[cell] == MOST_CHANGES {
+                        self.shapes[cell] = MIXED;
                     }
                 }
             }
@@ -468,7 +467,7 @@ fn scan_line(
                 if short.value.to_bits() == (-1.0_f64).to_bits() && short.shape == 0 {
                     scan.unshaped(cells, column);
                 } else {
-                    scan.shaped(cells, column, short.shape);
+                    scan.shaped(cells, short.shape);
                     scan.row.padded |= short.padded;
                 }
             }
@@ -548,6 +547,8 @@ pub fn scan(
             ..Report::default()
         },
         row: Row::default(),
+        shapes: vec![ASSUMED; columns.len()],
+        told: vec![0; columns.len()],
         begun: false,
     };
     let mut row = 0;
@@ -565,10 +566,11 @@ pub fn scan(
             .lines
             .extend([start as i64, (start + line.len()) as i64, cells as i64]);
     }
-    for (first, column) in scan.report.shapes.iter_mut().zip(&columns) {
-        if column.shape == MIXED {
+    let last = scan.shapes.iter().zip(&columns);
+    for (first, (last, column)) in scan.report.shapes.iter_mut().zip(last) {
+        if *last == MIXED {
             *first = MIXED;
-        } else if column.shape == ASSUMED && scan.begun && column.place != usize::MAX {
+        } else if *last == ASSUMED && scan.begun && column.place != usize::MAX {
             *first = TWO_DECIMALS;
             scan.report.padded = true;
         }

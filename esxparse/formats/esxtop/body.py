@@ -387,7 +387,9 @@ def _all_nul(buffer: bytearray, lines: Integers) -> bool:
 def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     pieces.sort(key=lambda piece: piece.position + int(piece.lines[0, 0]) if len(piece.lines) else piece.position)
     known: dict[bytes, int] = {}
-    odd, words, shapes, headers = [], [], [], {}
+    odd, shapes = [], []
+    words: list[tuple[int, int, int, int, bytes]] = []
+    headers: dict[int, bytes] = {}
     short: list[tuple[int, int]] = []
     without_rates: set[int] = set()
     short_headers, bare_ends = [], []
@@ -397,7 +399,7 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
         place = np.array([known.setdefault(text, len(known)) for text in piece.texts], dtype=np.int64)
         if len(piece.odd):
             odd.append(np.column_stack([piece.odd[:, 0] + before, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
-        words += [(before + row, *rest) for row, *rest in piece.words]
+        words += [(before + row, kind, count, cell, text) for row, kind, count, cell, text in piece.words]
         changes = piece.shapes.changes + np.array([before, 0, 0])
         shapes.append(Shapes(before, before + rows, piece.shapes.first, changes))
         lines = piece.lines[~piece.is_row, 2].tolist()

@@ -124,7 +124,8 @@ def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
                 for place in range(begin, end) if grown else {begin, end - 1}:
                     at, stamp = int(start[place] - start[begin]), surveyed.stamps[samples[place]]
                     if run[at : at + len(stamp)] != stamp:
-                        raise opened.error("was changed")
+                        why = "was changed"
+                        raise opened.error(why)
                 runs.append(run)
             opened.has_grown(file.fileno())
     except OSError as error:

@@ -109,6 +109,8 @@ def odd_cells(
     found = body.odd.of(sample_of)
     kinds = np.array([_KINDS.index(kind_of(text)) for text in found.words], dtype=np.int64)
     kind = kinds[found.word] if len(kinds) else found.word
+    # Nothing but the end of a line leaves a cell open: elsewhere a quote too many begins it.
+    kind = np.where((kind == _CUT) & (found.cell < len(layout.table) - 1), _TORN, kind)
     torn = _torn(sample_of, layout, found.where(kind == _TORN), strangers)
     spoilt = np.full(len(samples.keep), len(layout.table), dtype=np.int64)
     for void in torn:
@@ -210,7 +212,7 @@ class _Said:
         met = Met(len(voids), self.samples.lines[[void.sample for void in voids[: SHOWN + 1]]].tolist())
         message = (
             f"{counted(len(voids), 'row')} with a cell that no tool prints, as where bytes were lost between two "
-            f"samples: null from there to the end of the row ({met}; first {self.header.path(first.start)}, which {how})"
+            f"samples: null from there to the row's end ({met}; first {self.header.path(first.start)}, which {how})"
         )
         yield self._note("warning", message, first.sample, first.start)
 

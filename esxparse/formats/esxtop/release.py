@@ -1,7 +1,8 @@
 """Which release wrote a capture: no file states it, so what its columns betray is weighed.
 
 Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152; 7 and 8,
-as far as is known: 262145); counters that came and went between releases. What only general knowledge says is marked so.
+as far as is known: 262145); counters that came and went between releases. What only general knowledge says is marked
+so.
 """
 
 from __future__ import annotations

@@ -135,9 +135,10 @@ def _decoded(content: bytes) -> tuple[str, list[Note]]:
         if content.startswith(bom):
             note = [Note("the file is UTF-16: read as such", line=1)] if encoding == "utf-16" else []
             return content.decode(encoding, errors="replace"), note
-    if encoding := _utf_16(content[:_HEAD]):
+    unmarked = _utf_16(content[:_HEAD])
+    if unmarked:
         note = [Note("the file is UTF-16 without its mark: read as such", line=1)]
-        return content.decode(encoding, errors="replace"), note
+        return content.decode(unmarked, errors="replace"), note
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError:

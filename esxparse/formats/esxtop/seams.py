@@ -48,17 +48,22 @@ class Shapes:
     """Row, cell and shape of each number whose shape is not that of the one above it."""
 
     def spans(self) -> Iterator[Integers]:
-        """Cells, shapes, and the rows from which and up to which the cells have them."""
+        """Cells, shapes, and the rows from which and up to which the cells have them; no cell is twice in the last."""
+        cells = np.arange(len(self.first))
+        stop = np.full(len(cells), self.end)
+        if len(self.changes):
+            yield self._changed(stop)
+        yield np.array([cells, self.first, np.full(len(cells), self.begin), stop])
+
+    def _changed(self, stop: Integers) -> Integers:
+        """The spans from each change on; the first change of a cell is put into `stop`."""
         order = np.lexsort((self.changes[:, 0], self.changes[:, 1]))
         row, cell, shape = self.changes[order].T
         until = np.append(row, self.end)[1:]
         until[np.append(cell, -1)[1:] != cell] = self.end
-        yield np.array([cell, shape, row, until])
         changed, first_change = np.unique(cell, return_index=True)
-        stop = np.full(len(self.first), self.end)
         stop[changed] = row[first_change]
-        cells = np.arange(len(self.first))
-        yield np.array([cells, self.first.astype(np.int64), np.full(len(cells), self.begin), stop])
+        return np.array([cell, shape, row, until])
 
 
 def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: Layout) -> list[tuple[int, int]]:
@@ -76,7 +81,7 @@ def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: 
     samples = np.concatenate([[0], np.cumsum(is_sample)])
     counts = np.zeros((_SHAPES, len(layout.table) + 1), dtype=np.int64)
     mixed = np.zeros(len(layout.table) + 1, dtype=np.bool_)
-    for run in shapes:
+    for run in _joined(shapes):
         mixed |= run.first == MIXED
         for cell, shape, begin, until in run.spans():
             there = shape < _SHAPES
@@ -94,13 +99,33 @@ def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: 
     return sorted(found)
 
 
+def _joined(shapes: Sequence[Shapes]) -> Iterator[Shapes]:
+    """The same, runs without a change put together where they begin alike."""
+    before: Shapes | None = None
+    for run in shapes:
+        if before and not len(run.changes) and bytes(run.first) == bytes(before.first):
+            before = Shapes(before.begin, run.end, before.first, before.changes)
+            continue
+        if before:
+            yield before
+        before = run if not len(run.changes) else None
+        if before is None:
+            yield run
+    if before:
+        yield before
+
+
 def _strange_cells(counts: Integers, mixed: Flags, samples: int, layout: Layout) -> tuple[Flags, Integers]:
     """Cells of a row that hold strangers now and then, and the usual shape of each."""
     counter = np.zeros(len(mixed), dtype=np.int64)
     most = max((len(shape.columns) for shape in layout.tables), default=1)
     _, counter[1:] = np.unique(layout.table * most + layout.column, return_inverse=True)
     counter[1:] += 1
-    by_counter = np.array([np.bincount(counter, weights=row) for row in counts]).astype(np.int64)
+    most = int(counter.max()) + 1
+    none = np.zeros(most)
+    by_counter = np.array(
+        [np.bincount(counter, weights=row, minlength=most) if row.any() else none for row in counts]
+    ).astype(np.int64)
     usual, common, every = by_counter.argmax(axis=0), by_counter.max(axis=0), by_counter.sum(axis=0)
     others = every - common
     if others.sum() * _ONE_IN > every.sum():

@@ -147,7 +147,9 @@ class Rows:
     def _spoil(self, line: bytes, starts: Integers, ends: Integers) -> None:
         """Leaves the cells from the first that no tool prints to the row's end empty."""
         found = np.frombuffer(scan(line, self.places, self.steps, self.spare, 0, True)[1], dtype=np.int64)
-        torn = [cell for _, cell, start, end in found.reshape(-1, 4).tolist() if kind_of(line[start:end]) == "torn"]
+        last = self.expected - 1
+        kinds = [(cell, kind_of(line[start:end])) for _, cell, start, end in found.reshape(-1, 4).tolist()]
+        torn = [cell for cell, kind in kinds if kind == "torn" or (kind == "cut" and cell < last)]
         first = min(torn, default=self.expected)
         first = min(first, self.strangers.get(self.line, first))
         if first < self.expected:
