@@ -54,12 +54,12 @@ class ScalabilityLaw:
     coherency: float
     coherency_interval: tuple[float, float]
     peak_units: float | None
-    """Where the curve is highest: the smallest units measured where it falls from there on; none if it rises for ever."""
+    """Where the curve is highest: the smallest units measured where it falls from there; none if it rises for ever."""
     peak_value: float | None
     r_squared: float
     verdict: Verdict
-    """`peaks`, at `peak_units`; `rises` without a peak; `falls`, or gains nothing, from the smallest point on; `superlinear`: values rise
-    faster than units; `does not fit`: no law comes near the values."""
+    """`peaks`, at `peak_units`; `rises` without a peak; `falls`, or gains nothing, from the smallest point on;
+    `superlinear`: values rise faster than units; `does not fit`: no law comes near the values."""
     warnings: tuple[str, ...]
     """Why not to trust it, one sentence each."""
 

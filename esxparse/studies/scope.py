@@ -1,8 +1,8 @@
 """Whose CPU, whose watts, whose I/O: a cost divides numbers of one scope.
 
 A capture and a power meter tell of one host. A load generator may drive several, or a part of what one host does. What
-its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or that
-the capture shows the same load, which makes it one.
+its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or
+that the capture shows the same load, which makes it one.
 """
 
 from __future__ import annotations
