@@ -129,7 +129,8 @@ def test_a_run_that_lacks_something_is_a_gap_and_the_others_are_computed(folder)
 def test_the_span_of_iometer_is_found_on_the_clock_of_the_capture(tmp_path):
     studies.write_capture(tmp_path / "c.csv", samples=91)
     text = (
-        '[window]\nspan = "iometer"\n[host]\ncores = 8\nload_hosts = 1\n[[run]]\ntest_number = [1, 2, 3, 4]\nesxtop = "c.csv"\n'
+        '[window]\nspan = "iometer"\n[host]\ncores = 8\nload_hosts = 1\n[[run]]\n'
+        'test_number = [1, 2, 3, 4]\nesxtop = "c.csv"\n'
         f'iometer = {{ file = "{studies.FORMATS / "iometer-1.1.0.csv"}", test = NUMBER }}\n'
     )
     found = studies.computed(tmp_path, text.replace("NUMBER", "2").replace("[1, 2, 3, 4]", "2"))

@@ -1,4 +1,4 @@
-"""Costs divide numbers of one scope: hosts that share a load, clients that are a part of one, idle use of other hosts."""
+"""Costs divide numbers of one scope: hosts that share a load, clients that are a part of one, other hosts' idle use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def folder(tmp_path):
 
 
 def one(folder, fio, host="", more=""):
-    text = f'axis = ["hosts"]\n{HOST}{host}[[run]]\nhosts = 4\nesxtop = "c.csv"\nfio = {fio}\n{more}[run.values]\nwatts = 200\n'
+    text = f'axis = ["hosts"]\n{HOST}{host}[[run]]\nhosts = 4\nesxtop = "c.csv"\nfio = {fio}\n{more}'
+    text += "[run.values]\nwatts = 200\n"
     return studies.rows(studies.computed(folder, text))[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -85,8 +85,8 @@ def trend(seconds: Numbers, values: Numbers, half: float = 0.0) -> Trend:
     """The straight line through a series by least squares, its error for neighbours that resemble each other, AR(1).
 
     phi is the one whose residuals are expected to correlate as these do, and 1.4 standard errors more; degrees of
-    freedom are those of `n (1 - phi) / (1 + phi)` values, at least 2. `half` is half a unit of the last digit printed: residuals are
-    no smaller than it makes them.
+    freedom are those of `n (1 - phi) / (1 + phi)` values, at least 2. `half` is half a unit of the last digit
+    printed: residuals are no smaller than it makes them.
     """
     span = float(seconds[-1] - seconds[0])
     x, y = blocks(seconds, values)

@@ -133,7 +133,8 @@ def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: 
         *by,
         pl.lit(value).alias("tolerance"),
         pl.lit(limit).alias("limit"),
-        pl.when(low.is_not_null()).then(pl.when(high.is_null() | on_limit).then(low).otherwise(low + share * (high - low)))
+        pl.when(low.is_not_null())
+        .then(pl.when(high.is_null() | on_limit).then(low).otherwise(low + share * (high - low)))
         .alias("largest_load"),
         pl.when(low.is_null() & high.is_null())
         .then(pl.lit("no values"))

@@ -108,7 +108,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
     Needs `host_used_pct` (or `host_util_pct`, by `measure`; mean over the PCPUs, 0 to 100 and above), `cpus`, `mhz`,
     and any of `iops` and the column `throughput`, whose name ends in its unit, `mb_per_s` (10**6) or `mib_per_s`
-    (2**20). `load_hosts`, where there is such a column, is how many hosts alike share that load, of which `pct` is one's;
+    (2**20). `load_hosts`, where there is such a column, is how many hosts alike share that load, `pct` being one's;
     without it the load must be that of the host.
     `idle_used_pct` (`idle_util_pct`), the same host without load, gives the idle-subtracted columns. Adds, with
     MHz = pct / 100 x cpus x mhz, here for `used` and MB (`util`: `util_...`, "pcpu" for "core"; MiB: `mhz_per_mibps`):

@@ -78,7 +78,7 @@ def leaves_linear(
 
     *by
     points           i64   different units that have a value
-    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line, whichever way
+    linear_up_to     largest units before the first point that is more than `tolerance_pct` below the line, whatever way
                      its value was rounded when it was printed
     leaves_at        units of that first point; null if none is: the sweep is linear as far as it goes
     efficiency_there efficiency of that point

@@ -21,8 +21,8 @@ samples   0       0.3     0.5     0.7     0.8     0.9     0.95
 Sources: "Scaling Performance for VAIO in vSphere 6.0 U1" (2 minutes of warm-up, the next 2 minutes measured). Limits of
 10 % for the straight line and 20 % for the values, over five parts: SNIA, Solid State Storage Performance Test
 Specification, "Steady State". Outliers: B. Iglewicz and D. C. Hoaglin, "How to Detect and Handle Outliers" (1993), with
-a limit for few samples that is ours. Swings: R. A. Fisher, "Tests of Significance in Harmonic Analysis" (1929), repeated
-without what was found as in A. F. Siegel, "Testing for Periodicity in a Time Series" (1980).
+a limit for few samples that is ours. Swings: R. A. Fisher, "Tests of Significance in Harmonic Analysis" (1929), done
+again without what was found as in A. F. Siegel, "Testing for Periodicity in a Time Series" (1980).
 """
 
 from __future__ import annotations

@@ -193,7 +193,8 @@ def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], lis
     if patterns.are_numbers([text]) and text and int(text) > 0:
         return {**spec.host, "load_hosts": int(text)}, []
     left = {name: value for name, value in spec.host.items() if name != "load_hosts"}
-    message = f"load_hosts = {hosts!r} is {text or 'the name of no label of this run'}: name a label that is a whole number above 0"
+    found = text or "the name of no label of this run"
+    message = f"load_hosts = {hosts!r} is {found}: name a label that is a whole number above 0"
     return left, [Note(message, spec.line, severity="warning")]
 
 

@@ -81,7 +81,7 @@ def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
 
 
 def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
-    """The files of each run by role, each by what it is: its place, the part that is read, and the test that is taken."""
+    """The files of each run by role, each as its place, the part that is read, and the test that is taken."""
     known: list[Path] = []
 
     def identity(role: str, path: str) -> str:

@@ -1,8 +1,8 @@
 """Whose CPU, whose watts, whose I/O: a cost divides numbers of one scope.
 
 A capture and a power meter tell of one host. A load generator may drive several, or a part of what one host does. What
-its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or that
-the capture shows the same load, which makes it one.
+its I/Os are divided by is therefore settled first: how many hosts alike share the load (`load_hosts` of [host]), or
+that the capture shows the same load, which makes it one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _TOLD: Final = "say in [host] how many hosts alike share the load (load_hosts = 
 _LACKING: Final = "no cost per I/O or megabyte, and no power per I/O"
 
 
-def load_hosts(row: Mapping[str, Any], groups: Mapping[str, Iterable[Recording]]) -> tuple[int | None, str | None]:
+def load_hosts(  # noqa: PLR0911  one for each way it is known or not
+    row: Mapping[str, Any], groups: Mapping[str, Iterable[Recording]]
+) -> tuple[int | None, str | None]:
     """How many hosts alike share the load of a run, of which the capture or the meter is one; and why nobody knows.
 
     Args:
