@@ -76,9 +76,9 @@ fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightl
 	$(RUN) python fuzz/reader.py --seconds $(FUZZ_SECONDS)
 
 datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
-	$(RUN) esxparse simulate busy-host -o datasets/busy-host
+	$(RUN) esxparse simulate busy-host -o datasets/busy-host --force
 	for scenario in datasets/*/scenario.toml; do \
-	$(RUN) esxparse simulate $$scenario -o $$(dirname $$scenario) || exit 1; done
+	$(RUN) esxparse simulate $$scenario -o $$(dirname $$scenario) --force || exit 1; done
 
 notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb

@@ -83,7 +83,7 @@ def _name(path: object) -> str:
 
 
 def _unwritable(path: Path, why: object) -> EsxparseError:
-    return EsxparseError(f"cannot write {_name(path)}: {why}")
+    return EsxparseError(f"{_name(path)} cannot be written: {why}")
 
 
 def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
@@ -159,12 +159,12 @@ def target(
         refuse_inputs(path, inputs, there)
         real = path.resolve()
         if there and stat.S_ISDIR(there.st_mode):
-            msg = f"cannot write {_name(path)}: it is a directory, give the name of a file in it"
+            msg = f"{_name(path)} cannot be written: it is a directory, give the name of a file in it"
             raise EsxparseError(msg)
         if there and (path.parent in _STREAMS or not stat.S_ISREG(there.st_mode)):
             return Target(path, 0, replace=True, special=True)
         if not real.parent.is_dir():
-            msg = f"cannot write {_name(path)}: there is no directory {_name(real.parent)}; make it first"
+            msg = f"{_name(path)} cannot be written: there is no directory {_name(real.parent)}; make it first"
             raise EsxparseError(msg)
         if not os.access(real.parent, os.W_OK):
             raise _unwritable(path, f"no permission to write in {_name(real.parent)}")

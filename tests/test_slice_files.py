@@ -123,7 +123,7 @@ def test_a_compressed_capture_and_one_that_is_cut(tmp_path):
 def test_a_place_that_cannot_be_written(tmp_path):
     file = compose.write(tmp_path, WHOLE)
     for output in (tmp_path / "none" / "part.csv", tmp_path):
-        with pytest.raises(ex.EsxparseError, match="cannot write"):
+        with pytest.raises(ex.EsxparseError, match="cannot be written"):
             slice_capture(file, output)
 
 

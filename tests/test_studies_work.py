@@ -9,7 +9,6 @@ import studies
 
 import esxparse as ex
 from esxparse.formats.registry import open_recording
-from esxparse.formats.window import EVERYTHING
 from esxparse.studies import capture, facts
 from esxparse.studies.expand import expand
 from esxparse.studies.manifest import load
@@ -32,7 +31,7 @@ def rows(count):
 
 
 def projected(path, names):
-    return open_recording(path, EVERYTHING, None, None, {"numbers": names})
+    return open_recording(path, numbers=names)
 
 
 @pytest.mark.parametrize("names", [(), ("physical_cpu",), ("memory", "vcpu"), ("memory", "physical_cpu", "vcpu")])

@@ -65,7 +65,7 @@ def test_a_capture_of_a_run_is_not_written_over(tmp_path, capsys, way):
     before = capture.read_bytes()
     assert run(tmp_path, "-q", "-o", out) == 1
     told = capsys.readouterr().err
-    assert "is a file that this study reads, and would be lost" in told
+    assert "is what is read, and would be lost" in told
     assert len(told.splitlines()) == 1
     assert capture.read_bytes() == before
     assert out.exists()
@@ -75,7 +75,7 @@ def test_no_table_is_written_over_an_input_from_python(tmp_path):
     manifest = studies.manifest(tmp_path, TWO)
     found = study(manifest)
     for write in (found.to_csv, found.to_parquet, found.to_table):
-        with pytest.raises(EsxparseError, match="is a file that this study reads"):
+        with pytest.raises(EsxparseError, match="is what is read, and would be lost"):
             write(manifest)
     assert manifest.read_text() == TWO
 
@@ -84,7 +84,7 @@ def test_the_manifest_is_not_written_over(tmp_path, capsys):
     manifest = studies.manifest(tmp_path, TWO)
     (tmp_path / "out.html").symlink_to(manifest)
     assert run(tmp_path, "-q", "-o", tmp_path / "out.html") == 1
-    assert "is a file that this study reads" in capsys.readouterr().err
+    assert "is what is read, and would be lost" in capsys.readouterr().err
     assert manifest.read_text() == TWO
 
 
@@ -97,7 +97,7 @@ def test_an_output_in_a_directory_of_recordings_is_written_again_and_a_recording
         assert run(tmp_path, "-q", "-o", folder / "runs.csv") == 0
     before = (folder / "job.csv").read_text()
     assert run(tmp_path, "-q", "-o", folder / "job.csv") == 1
-    assert "job.csv is a file that this study reads" in capsys.readouterr().err
+    assert "job.csv is in a directory that is read, and would be lost" in capsys.readouterr().err
     assert (folder / "job.csv").read_text() == before
 
 
@@ -108,11 +108,11 @@ def test_on_a_full_disk_the_old_file_stays(tmp_path, capsys, kind):
     out.write_text("OLD")
     out.chmod(0o600)
     with files_of_at_most(100):
-        assert run(tmp_path, "-q", "-o", out) == 1
+        assert run(tmp_path, "-q", "-o", out, "--force") == 1
     assert f"keep.{kind} cannot be written: File too large" in capsys.readouterr().err
     assert out.read_text() == "OLD"
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"keep.{kind}", "study.toml"]
-    assert run(tmp_path, "-q", "-o", out) == 0
+    assert run(tmp_path, "-q", "-o", out, "--force") == 0
     assert out.stat().st_size > 100
     assert out.stat().st_mode & 0o777 == 0o600
 
