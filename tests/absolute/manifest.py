@@ -16,7 +16,7 @@ PLAIN = {"window", "host", *ROLES}
 
 
 def runs(folder: Path) -> list[dict]:
-    """One dictionary per run: `labels`, `window`, `host`, and by role the paths of its files and the test (or PCPU) in them."""
+    """One dictionary per run: labels, window, host, and by role the paths of its files and the test or PCPU in them."""
     manifest = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
     found = []
     for table in manifest["run"]:
