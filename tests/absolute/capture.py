@@ -109,12 +109,16 @@ def _ports(capture: Capture, inside: list[int]) -> dict[str, float | None]:
 
 
 def _ready(capture: Capture, inside: list[int], wrong: str) -> float | None:
-    """%RDY of all vCPUs by their number; from their own worlds, else from the groups of the VMs."""
+    """%RDY of all vCPUs by their number; from their own worlds, else from the groups of the VMs.
+
+    The limit's part is inside %RDY, so both are of the same: where only the groups tell it, ready time is theirs too.
+    """
     worlds = [name for name in capture.objects.get("Vcpu", ()) if WORLD_OF_VCPU.search(name)]
     if not worlds:
         return None
     ready = capture.total("Vcpu", "% Ready", inside, WORLD_OF_VCPU.pattern)
-    if ready is None:
+    of_groups = ("Group Cpu", "% Max Limited") in capture.places and ("Vcpu", "% Max Limited") not in capture.places
+    if ready is None or of_groups:
         vms = "|".join(sorted({re.escape(name.split(":")[0]) for name in worlds}))
         ready = capture.total("Group Cpu", "% Ready", inside, f"^({vms}):")
     if ready is None or wrong == "ready not per vCPU":

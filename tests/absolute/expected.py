@@ -40,9 +40,10 @@ def _of_run(run: dict, wrong: str) -> dict[str, float]:
         found = tools.together([tools.fio(path, wrong) for path in files["fio"]], wrong)
     if "fio" in files and files["fio"][0].suffix == ".txt":
         found = tools.fio_text(files["fio"][0])
-    for role, read in (("perf", tools.perf), ("vmkperf", tools.vmkperf)):
-        if role in files:
-            found |= read(files[role][0])
+    if "perf" in files:
+        found |= tools.perf(files["perf"][0])
+    if "vmkperf" in files:
+        found |= tools.vmkperf(files["vmkperf"][0], run["files"]["vmkperf"][1])
     span = found.pop("span", None)
     if "esxtop" in files:
         host = _of_host(run, capture(files["esxtop"][0]), span, wrong)

@@ -16,7 +16,7 @@ PLAIN = {"window", "host", *ROLES}
 
 
 def runs(folder: Path) -> list[dict]:
-    """One dictionary per run: `labels`, `window`, `host`, and by role the paths of its files and the test in them."""
+    """One dictionary per run: labels, window, host, and by role the paths of its files and the test or PCPU in them."""
     manifest = tomllib.loads((folder / "study.toml").read_text(encoding="utf-8"))
     found = []
     for table in manifest["run"]:
@@ -33,7 +33,7 @@ def _runs(folder: Path, manifest: dict, table: dict, labels: dict) -> list[dict]
     every = [labels | more for more in _from_names(folder, templates, labels)] if lacking - labels.keys() else [labels]
     return [
         {
-            "labels": one,
+            "labels": {name: _number(value) for name, value in one.items()},
             "window": manifest.get("window", {}) | table.get("window", {}),
             "host": manifest.get("host", {}) | table.get("host", {}),
             "files": {
@@ -46,7 +46,7 @@ def _runs(folder: Path, manifest: dict, table: dict, labels: dict) -> list[dict]
 
 
 def _template(said: object) -> tuple[list[str], str]:
-    test = said.get("test", "") if isinstance(said, dict) else ""
+    test = str(said.get("test", said.get("pcpus", ""))) if isinstance(said, dict) else ""
     files = said["file"] if isinstance(said, dict) else said
     return files if isinstance(files, list) else [files], test
 
@@ -61,8 +61,12 @@ def _from_names(folder: Path, templates: dict, labels: dict) -> list[dict]:
     pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^-.]+?)", re.escape(template))
     matches = (re.fullmatch(pattern, path.name) for path in sorted(folder.iterdir()))
     told = [match.groupdict() for match in matches if match]
-    same = [one for one in told if all(str(labels[name]) == one[name] for name in labels.keys() & one.keys())]
-    return [{name: int(text) if text.isdigit() else text for name, text in one.items()} for one in same]
+    return [one for one in told if all(str(labels[name]) == one[name] for name in labels.keys() & one.keys())]
+
+
+def _number(value: object) -> object:
+    """A label out of a name of a file as the study has it: 01350 is 1350."""
+    return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
 def seconds(said: object) -> float:

@@ -109,7 +109,7 @@ def results(paths: list[Path]) -> list[float]:
 PRINTED = {
     "linpack": r"^\d+ +\d+ +\d+ +[\d.]+ +([\d.]+) ",
     "stream": r"^(?:Copy|Scale|Add|Triad): +([\d.]+)",
-    "netperf": r"^\d+ +\d+ +\d+ (?:.* )?([\d.]+) *$",
+    "netperf": r"^ *\d+ +\d+ +\d+ .*?([\d.]+) *$",
     "redis_benchmark": r"^ *([\d.]+) requests per second",
 }
 
@@ -133,7 +133,7 @@ def perf(path: Path) -> dict:
     return {"elapsed_s": float(elapsed[1]), "tlb_misses_load": misses.get("dTLB-load-misses")}
 
 
-def vmkperf(path: Path) -> dict:
-    """TLB misses of the whole host per second: the mean over polls of the sum over PCPUs."""
+def vmkperf(path: Path, pcpu: str) -> dict:
+    """TLB misses of a PCPU per second: the mean over polls."""
     polls = [line.split() for line in _text(path).splitlines() if re.match(r"[\d.]+ [\d.]+ ", line)]
-    return {"tlb_miss_load_per_s": sum(float(cell) for poll in polls for cell in poll) / len(polls)}
+    return {"tlb_miss_load_per_s": sum(float(poll[int(pcpu)]) for poll in polls) / len(polls)}
