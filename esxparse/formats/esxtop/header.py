@@ -27,7 +27,7 @@ _PIECES = 4
 # prints the A/MPERF column of each PCPU bare, without a name and without the comma after it.
 _COUNTER = re.compile(r'(?P<counter>.*?)"(?P<gap>, *-? *,?)?"?', re.DOTALL)
 _POWER_STATE = re.compile(r"PCPU Power State\(.*\)", re.DOTALL)
-_CUT = re.compile(r'"(?P<gap>, *-? *,?)"(?=\\\\)')
+_CUT = re.compile(r'"(?P<gap>, *+-? *+,?)"(?=\\\\)')
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ _SENSOR = re.compile(r"outlet|phase|sensor|device|meter|pdu|inlet|name", re.IGNO
 _KILO = re.compile(r"(?:^|[\s_(\[])kw\b|kilowatt", re.IGNORECASE)
 _MILLI = re.compile(r"(?:^|[\s_(\[])(?-i:mW)\b|milliwatt", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
+_UNIT = re.compile(r"[kKmM]?[wW](?:atts?)?$")
 _MAYBE = re.compile(r"(?P<first>\d{1,2})[/.](?P<second>\d{1,2})[/.](?P<year>\d{2,4})(?P<rest>\D.*)?")
 _PREAMBLE = 40
 _MOST_COLUMNS = 12
@@ -134,7 +135,7 @@ def recognise(head: bytes) -> bool:
 
 
 def _number(text: str, delimiter: str) -> float | None:
-    text = re.sub(r"\s*[kKmM]?[wW](?:atts?)?$", "", text.strip())
+    text = _UNIT.sub("", text.strip()).rstrip()
     if delimiter == ";" and "," in text:
         text = text.replace(".", "").replace(",", ".")
     if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
