@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         DamagedError,
         EsxparseError,
         MissingTableError,
+        TooLargeError,
         UnknownFormatError,
         UnreadableError,
     )
@@ -47,6 +48,7 @@ _WHERE = {
     "Note": "esxparse.recording",
     "Recording": "esxparse.recording",
     "Study": "esxparse.studies",
+    "TooLargeError": "esxparse.errors",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
     "convert": "esxparse.lake",
@@ -68,6 +70,7 @@ __all__ = [
     "Note",
     "Recording",
     "Study",
+    "TooLargeError",
     "UnknownFormatError",
     "UnreadableError",
     "convert",
@@ -98,6 +101,7 @@ def open(  # noqa: A001  what people type is ex.open
     format: str | None = None,  # noqa: A002  the word that `Recording.format` has
     time_column: str | None = None,
     value_column: str | None = None,
+    memory_limit: str | int | None = None,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
@@ -119,17 +123,21 @@ def open(  # noqa: A001  what people type is ex.open
             (a power meter's export, a list of results) need it.
         time_column: Which column holds the time, in such a file.
         value_column: Which column holds the watts, or the results, in such a file.
+        memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). What would take
+            more is refused: files that are read whole may be a 32nd of it long.
 
     Returns:
         Its tables, facts and notes.
 
     Raises:
         UnreadableError: There is no such file, it is a directory, or it may not be read.
+        TooLargeError: It would take more memory than `memory_limit`.
         UnknownFormatError: No reader recognises it.
         DamagedError: It is of a known format and holds nothing that can be used.
         EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
     """
     # polars is imported when it is needed.
+    from esxparse.formats.memory import limit  # noqa: PLC0415
     from esxparse.formats.registry import open_recording, opening_options  # noqa: PLC0415
     from esxparse.formats.window import window  # noqa: PLC0415
 
@@ -141,7 +149,7 @@ def open(  # noqa: A001  what people type is ex.open
         time_column=time_column,
         value_column=value_column,
     )
-    return open_recording(path, window(start, end, every), member, format, options)
+    return open_recording(path, window(start, end, every), member, format, options, limit(memory_limit))
 
 
 def __getattr__(name: str) -> Any:

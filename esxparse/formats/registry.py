@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
+from esxparse.formats import memory
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, cut
+from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import date
     from types import ModuleType
 
@@ -68,6 +71,7 @@ _HINTS = frozenset({"lazy", "numbers"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
 _HEAD = 1 << 20
+_SHOWN = 200
 
 
 def readers() -> list[ModuleType]:
@@ -126,12 +130,14 @@ def open_recording(
     member: str | None = None,
     name: str | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
+    memory_limit: int = memory.DEFAULT,
 ) -> Recording:
     """Reads a raw recording, whatever its format: see `esxparse.open`, which names the options."""
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (member or ""), window, options)
     source = resolve(where, member, lambda head: _recognising(head) is not None)
+    source = replace(source, memory_limit=memory_limit)
     return open_source(source if source.once is None else unpacked(source), window, name, options)
 
 
@@ -140,7 +146,8 @@ def _directory(folder: Path, window: Window, options: Mapping[str, Any]) -> Reco
         reader = import_module(module)
         if reader.recognise_directory(folder):
             _refuse_other(reader, options, str(folder))
-            rec: Recording = reader.read_directory(folder)
+            with _own_errors(str(folder), reader.TITLE):
+                rec: Recording = reader.read_directory(folder)
             return replace(rec, tables=cut(rec.tables, window))
     msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
     raise UnreadableError(msg)
@@ -165,16 +172,38 @@ def open_source(
     if not head:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
-    reader = _reader(name) if name else _recognising(head)
+    with _own_errors(source.name, "any format"):
+        reader = _reader(name) if name else _recognising(head)
     if reader is None:
         raise _unknown(source.name, head)
     _refuse_other(reader, options, source.name)
     chosen = {option: value for option, value in options.items() if option in reader.OPTIONS}
     if "window" in reader.OPTIONS:
         chosen["window"] = window
-    try:
+    with _own_errors(source.name, reader.TITLE):
         rec: Recording = reader.read(source, **chosen)
         return rec if "window" in reader.OPTIONS else replace(rec, tables=cut(rec.tables, window))
+
+
+@contextmanager
+def _own_errors(name: str, title: str) -> Iterator[None]:
+    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it.
+
+    Raises:
+        EsxparseError: Always in the place of another; that stays as its cause.
+    """
+    try:
+        yield
     except EsxparseError as error:
-        msg = str(error) if source.name in str(error) else f"{source.name}: {error}"
+        msg = str(error) if name in str(error) else f"{name}: {error}"
         raise type(error)(msg) from error
+    except MemoryError as error:
+        msg = f"{name} takes more memory than there is: read less of it, or read it on a larger machine"
+        raise TooLargeError(msg) from error
+    except BaseException as error:
+        # What polars panics with is not an Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        why = f"{type(error).__name__}: {str(error)[:_SHOWN]}"
+        msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is whole, this is a fault of esxparse"
+        raise DamagedError(printable(msg)) from error

@@ -10,17 +10,18 @@ import re
 import stat
 import sys
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
+from esxparse.formats import memory
 from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
 from esxparse.formats.decompress import Raw, ReadAhead
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from esxparse.formats.bundle import Found
     from esxparse.formats.decompress import Layer
@@ -65,6 +66,8 @@ class Source:
     """The plain local file, where it is one: it can be read from any place."""
     problem: str | None = None
     """What is wrong with the bundle it is in, beyond its own content: members may be missing."""
+    memory_limit: int = field(default=memory.DEFAULT, repr=False, compare=False)
+    """Bytes of memory that reading it may take: see `esxparse.formats.memory`."""
     where: str = field(default="", repr=False)
     """What it was asked for by, without the member."""
     member: str | None = field(default=None, repr=False)
@@ -200,7 +203,7 @@ def _list(names: list[str]) -> str:
 
 def _only(name: str, found: list[Found], member: str | None) -> Found:
     """The one capture that is meant, or an error that says why there is none."""
-    captures = [one for one in found if one.content is not None]
+    captures = [one for one in found if not one.refused]
     if len(captures) == 1:
         return captures[0]
     if captures:
@@ -292,8 +295,8 @@ def resolve(
     with closing(raw):
         layer, layers, found = _found(file, raw, member)
         if found is not None:
-            met = list(found)
-            if others and member is None and not any(one.content for one in met):
+            met = _without_content(found)
+            if others and member is None and all(one.refused for one in met):
                 met = _members(text, others)
             one = _only(name, met, member)
             packed = ", ".join(one.layers)
@@ -309,11 +312,16 @@ def resolve(
         return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
 
 
+def _without_content(found: Iterable[Found]) -> list[Found]:
+    """What was found, for its names: content that was looked at is let go, one member after the other."""
+    return [replace(one, content=None) for one in found]
+
+
 def _members(where: str, wanted: Callable[[bytes], bool]) -> list[Found]:
     file, raw = _raw(where)
     with closing(raw):
         _, _, found = _found(file, raw, None, wanted)
-        return list(found or ())
+        return _without_content(found or ())
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
@@ -325,4 +333,4 @@ def members(where: str | os.PathLike[str]) -> list[str]:
     text = os.fspath(where)
     if text == STANDARD_INPUT:
         return []
-    return [one.name for one in _members(text, is_capture) if one.content is not None]
+    return [one.name for one in _members(text, is_capture) if not one.refused]

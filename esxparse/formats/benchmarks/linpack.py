@@ -71,7 +71,9 @@ _HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*(?P<value>\S+)\s+\.{3,}\s*(?P<verdict>PA
 _HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S(?:.*\S)?)\s*+$")
 _HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
-_ROW = re.compile(rf"^\s*+(?:[WHP][RC]\w++\s++\d++\s++\d++\s|(?=.*\d[.eE])\d++(?:\s++{_NUMBER}){{2,}}+(?:\s++[A-Za-z]++)?\s*+$)")
+_ROW = re.compile(
+    rf"^\s*+(?:[WHP][RC]\w++\s++\d++\s++\d++\s|(?=.*\d[.eE])\d++(?:\s++{_NUMBER}){{2,}}+(?:\s++[A-Za-z]++)?\s*+$)"
+)
 _PROGRESS = re.compile(
     r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
     r"(?:Kernel=\s*(?P<kernel>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"

@@ -43,7 +43,9 @@ _SHARES = re.compile(r"^\s*lat \((?P<unit>nsec|usec|msec)\)\s*: (?P<shares>.*%)"
 _SHARE = re.compile(r"(>?=?(?<!\d)\d++)=\s*+([\d.]++)%")
 _CPU = re.compile(r"^\s*cpu\s*: usr=\s*([\d.]+)%, sys=\s*([\d.]+)%, ctx=(\d+)(?:, majf=(\d+), minf=(\d+))?")
 _DEPTHS = re.compile(r"^\s*(?P<of>IO depths|submit|complete)\s*: (?P<shares>.*%)")
-_ISSUED = re.compile(r"^\s*+issued[^:]*: total=(?P<total>\S*?),?\s++short=(?P<short>\S*?)(?:,?\s++drop\w*+=(?P<drop>.*))?\s*+$")
+_ISSUED = re.compile(
+    r"^\s*+issued[^:]*: total=(?P<total>\S*?),?\s++short=(?P<short>\S*?)(?:,?\s++drop\w*+=(?P<drop>.*))?\s*+$"
+)
 _ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
 _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")

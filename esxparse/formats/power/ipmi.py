@@ -71,7 +71,9 @@ _LABELS = {
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
-_KNOWN = re.compile(r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}")
+_KNOWN = re.compile(
+    r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
+)
 _PERIOD = re.compile(
     r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
 )

@@ -1,0 +1,78 @@
+"""How much memory reading one file may take: `memory_limit`, whatever the file says of itself.
+
+What is read whole (all formats but captures of esxtop, logs of fio and packet traces, which are read piece by piece)
+becomes Python objects, at most `PER_BYTE` bytes for each byte of it: it may be a `PER_BYTE`th of the limit long. So may
+a line of esxtop. The numbers of a capture that is read at once take 8 bytes each; one left in its file (`lazy`) has to
+have room for `FEWEST_SAMPLES` samples.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from esxparse.errors import EsxparseError, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+DEFAULT = 4 << 30
+PER_BYTE = 32
+FEWEST_SAMPLES = 8
+NUMBER = 8
+
+_SIZE = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i?b)?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def limit(asked: str | int | None) -> int:
+    """Bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
+
+    >>> limit("8GiB") == limit(8 << 30) == limit("8G")
+    True
+
+    Raises:
+        EsxparseError: It is no size above zero.
+    """
+    if asked is None:
+        return DEFAULT
+    found = _SIZE.fullmatch(str(asked).strip())
+    size = int(float(found["number"]) * 1024 ** _POWERS[found["prefix"].lower()]) if found else 0
+    if size <= 0:
+        msg = f"memory_limit {asked!r} is not a size: write it as 8GiB, or as a number of bytes"
+        raise EsxparseError(msg)
+    return size
+
+
+def shown(size: int) -> str:
+    """A size for people.
+
+    >>> shown(4 << 30), shown(1_500_000)
+    ('4 GiB', '1.4 MiB')
+    """
+    value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")
+    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits tell
+
+
+def bounded(pieces: Iterable[bytes], allowed: int) -> Iterator[bytes]:
+    """The pieces of a content that is read whole.
+
+    Raises:
+        TooLargeError: There are more bytes than the limit is for.
+    """
+    longest = allowed // PER_BYTE
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > longest:
+            what = f"it holds more than {shown(longest)}, and is read whole"
+            raise refusal(what, allowed)
+        yield piece
+
+
+def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
+    """The one error of what would take more than the limit."""
+    return TooLargeError(
+        f"{what}, more than the memory limit of {shown(allowed)} is for: {instead}"
+        "set memory_limit higher if the file is sound and the machine has the memory"
+    )
