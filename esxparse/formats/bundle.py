@@ -80,6 +80,8 @@ def is_zip(head: bytes) -> bool:
 
 def is_tar(head: bytes) -> bool:
     """Whether a file that begins with `head` is a tar: its first block has the right sum."""
+    if len(head) < _BLOCK:
+        return False
     try:
         tarfile.TarInfo.frombuf(head[:_BLOCK], "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError):
@@ -347,7 +349,7 @@ def _walk(
             refused = "an archive in an archive in an archive: unpack it first"
         if refused:
             yield Found(name, None, refused, layers)
-        elif member == name or (member is None and wanted(content.peek(HEAD))):
+        elif member == name or (member is None and head and wanted(content.peek(HEAD))):
             yield Found(name, content, "", layers)
 
 

@@ -71,6 +71,9 @@ _HINTS = frozenset({"lazy", "numbers"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
 _HEAD = 1 << 20
+_MEMBER_HEAD = 64 << 10
+"""Bytes in which a member of a bundle must show itself, where it is no capture of esxtop."""
+
 _SHOWN = 200
 
 
@@ -136,7 +139,7 @@ def open_recording(
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (member or ""), window, options)
-    source = resolve(where, member, lambda head: _recognising(head) is not None)
+    source = resolve(where, member, lambda head: _recognising(head[:_MEMBER_HEAD]) is not None)
     source = replace(source, memory_limit=memory_limit)
     return open_source(source if source.once is None else unpacked(source), window, name, options)
 

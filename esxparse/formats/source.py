@@ -293,10 +293,17 @@ def resolve(
     name = _shown(text)
     file, raw = _raw(text)
     with closing(raw):
-        layer, layers, found = _found(file, raw, member)
+        looked_at: list[int] = []
+
+        def wanted(head: bytes) -> bool:
+            looked_at.append(len(head))
+            return is_capture(head)
+
+        layer, layers, found = _found(file, raw, member, wanted)
         if found is not None:
             met = _without_content(found)
-            if others and member is None and all(one.refused for one in met):
+            # Where all members are empty there is nothing to look at again.
+            if others and looked_at and member is None and all(one.refused for one in met):
                 met = _members(text, others)
             one = _only(name, met, member)
             packed = ", ".join(one.layers)

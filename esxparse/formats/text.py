@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from esxparse.formats import memory
@@ -76,6 +77,10 @@ def read_text(source: Source) -> Text:
     return Text(text.text, (Note(f"{cut}: what came before is read", severity="warning"), *text.notes))
 
 
+@lru_cache(maxsize=4)
 def beginning(head: bytes) -> str:
-    """The text a file begins with, for `recognise`: never an error, whatever the bytes."""
+    """The text a file begins with, for `recognise`: never an error, whatever the bytes.
+
+    All readers ask for the same beginning, one after the other: it is decoded once.
+    """
     return decode(head).text

@@ -109,11 +109,9 @@ def is_in_columns(line: str) -> bool:
 
 def is_bare(lines: Sequence[str]) -> bool:
     """Whether all lines are results or parts of one (`-P 0`)."""
-    shaped = [shape_of(line) for line in lines]
     parts = (RR_REMOTE, UDP_RECEIVED)
-    return any(shaped) and all(
-        shape or any(part.match(line) for part in parts) for line, shape in zip(lines, shaped, strict=True)
-    )
+    is_part = all(shape_of(line) or any(part.match(line) for part in parts) for line in lines)
+    return is_part and any(map(shape_of, lines))
 
 
 def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:

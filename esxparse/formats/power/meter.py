@@ -63,6 +63,9 @@ _DELIMITERS = (",", ";", "\t", "|")
 _UNIT = re.compile(r"[kKmM]?[wW](?:atts?)?$")
 _MAYBE = re.compile(r"(?P<first>\d{1,2})[/.](?P<second>\d{1,2})[/.](?P<year>\d{2,4})(?P<rest>\D.*)?")
 _PREAMBLE = 40
+_LONGEST = 20_000
+"""Characters in a line; a meter writes some hundred."""
+
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
 _SHOWN = 5
@@ -120,7 +123,7 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
 def recognise(head: bytes) -> bool:
     """A header with one column of time and one that says watts, and a reading below it."""
     lines = beginning(head).split("\n")[:_PREAMBLE]
-    if not lines or "\\" in lines[0] or "PDH" in lines[0]:
+    if not lines or "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
         return False
     table = _split(lines, ())
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
