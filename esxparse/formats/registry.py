@@ -199,7 +199,7 @@ def _own_errors(name: str, title: str) -> Iterator[None]:
         yield
     except EsxparseError as error:
         msg = str(error) if name in str(error) else f"{name}: {error}"
-        raise type(error)(msg) from error
+        raise type(error)("\n".join(map(printable, msg.split("\n")))) from error
     except MemoryError as error:
         msg = f"{name} takes more memory than there is: read less of it, or read it on a larger machine"
         raise TooLargeError(msg) from error
