@@ -5,6 +5,7 @@ OUTPUT  ?= reports/busy-host.html
 FUZZ_SECONDS ?= 600
 # Processes that share the tests. Each reads and imports for itself, so that more of them cost more in all.
 WORKERS ?= 2
+FUZZ_FILES ?= 50000
 
 UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 SYNCED  := .venv/.synced
@@ -68,12 +69,14 @@ bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes b
 	for part in read large gzip_input converting fio_json fio_logs packets study simulate coverage; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
-fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600; needs nightly Rust and cargo-fuzz)
+fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600), and FUZZ_FILES mutated files (50,000; needs nightly Rust and cargo-fuzz)
 	@mkdir -p native/fuzz/corpus/scan native/fuzz/corpus/number
 	cd native && for target in scan number; do \
 	cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	-dict=fuzz/esxtop.dict -max_len=512 -timeout=5 -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 	$(RUN) python fuzz/reader.py --seconds $(FUZZ_SECONDS)
+	$(RUN) python fuzz/files.py --cases $(FUZZ_FILES)
+	$(RUN) python fuzz/growth.py
 
 datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
 	$(RUN) esxparse simulate busy-host -o datasets/busy-host --force

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         DamagedError,
         EsxparseError,
         MissingTableError,
+        TooLargeError,
         UnknownFormatError,
         UnreadableError,
     )
@@ -47,6 +48,7 @@ _WHERE = {
     "Note": "esxparse.recording",
     "Recording": "esxparse.recording",
     "Study": "esxparse.studies",
+    "TooLargeError": "esxparse.errors",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
     "convert": "esxparse.lake",
@@ -68,6 +70,7 @@ __all__ = [
     "Note",
     "Recording",
     "Study",
+    "TooLargeError",
     "UnknownFormatError",
     "UnreadableError",
     "convert",
@@ -99,6 +102,7 @@ def open(  # noqa: A001  what people type is ex.open
     time_column: str | None = None,
     value_column: str | None = None,
     timeout: float | str | None = None,
+    memory_limit: str | int | None = None,
 ) -> Recording:
     """Reads a raw recording; the format is told by its content.
 
@@ -126,12 +130,15 @@ def open(  # noqa: A001  what people type is ex.open
         value_column: Which column holds the watts, or the results, in such a file.
         timeout: How long to wait for each answer of a server, and for each piece of one: seconds, or text such as `2m`;
             60 seconds where nothing is said.
+        memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). What would take
+            more is refused: files that are read whole may be a 32nd of it long.
 
     Returns:
         Its tables, facts and notes.
 
     Raises:
         UnreadableError: There is no such file, it is a directory, or it may not be read.
+        TooLargeError: It would take more memory than `memory_limit`.
         UnknownFormatError: No reader recognises it.
         DamagedError: It is of a known format and holds nothing that can be used.
         EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
@@ -153,6 +160,7 @@ def open(  # noqa: A001  what people type is ex.open
         "time_column": time_column,
         "value_column": value_column,
         "timeout": timeout,
+        "memory_limit": memory_limit,
     }
     return open_recording(path, Opening.of(options))
 

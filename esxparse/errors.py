@@ -11,6 +11,10 @@ class UnreadableError(EsxparseError):
     """A file cannot be opened at all: missing, a directory, no permission."""
 
 
+class TooLargeError(UnreadableError):
+    """Reading a file would take more memory than `memory_limit` allows."""
+
+
 class UnknownFormatError(EsxparseError):
     """A file was read and no reader recognises it."""
 

@@ -38,7 +38,8 @@ class Note:
         place = ", ".join(
             f"{name} {number}" for name, number in (("line", self.line), ("column", self.column)) if number is not None
         )
-        return f"{place}: {self.message}" if place else self.message
+        message = printable(self.message)
+        return f"{place}: {message}" if place else message
 
 
 def _frozen(mapping: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -97,3 +97,9 @@ def test_a_ranking_says_how_many_it_left_out():
     assert words == "12 of 40 VMs"
     assert found["full"].to_list() == [f"vm-{number:03}" for number in range(39, 27, -1)]
     assert all(first >= second for first, second in pairwise(found["p95"]))
+
+
+def test_a_label_is_never_a_name_that_objects_of_javascript_have():
+    frame = pl.LazyFrame({"vm": ["__proto__", "constructor", "db-01"]})
+    labels = with_labels(frame, "vm").collect()["label"].to_list()
+    assert labels == ["__proto__\u2060", "constructor\u2060", "db-01"]

@@ -98,3 +98,7 @@ def test_the_public_names_are_all_there():
     assert set(ex.__all__) <= set(dir(ex))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ex.nonsense  # noqa: B018
+
+
+def test_a_note_shows_no_control_characters():
+    assert "\x1b" not in str(ex.Note("\x1b]0;title\x07", line=1))

@@ -27,6 +27,12 @@ MAX_RANKED: Final = 12
 LABEL_WIDTH: Final = 18
 """Columns of a typewriter that a label may take; most names of VMs fit."""
 
+_TAKEN: Final = frozenset((
+    "__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString",
+    "valueOf", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__",
+))  # fmt: skip
+"""Names that every object of JavaScript has."""
+
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
@@ -256,6 +262,8 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
         full = [f"{text} ({ident})" if text in twice else text for text, ident in zip(full, keys, strict=True)]
     short = [shorten(text, width) for text in full]
     labels = [text if short.count(brief) > 1 else brief for text, brief in zip(full, short, strict=True)]
+    # Charts group by label in objects of JavaScript, where these names are taken; a word joiner is not seen.
+    labels = [f"{text}\u2060" if text in _TAKEN else text for text in labels]
     named = names.with_columns(pl.Series("label", labels, dtype=pl.String))
     return frame.join(named.lazy(), on=columns, how="inner", maintain_order="left")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from esxparse.formats.memory import DEFAULT, shown
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
     "time_column": ("NAME", "which column of such a file holds the time"),
     "value_column": ("NAME", "which column holds the watts, or the results"),
     "timeout": ("SECONDS", f"how long to wait for each answer of a server, {PATIENCE_S:g} without"),
+    "memory_limit": ("SIZE", f"how much memory reading may take (8GiB); {shown(DEFAULT)} without"),
 }
 _ALSO: Final = {"value_column": ("--watts-column",)}
 

@@ -80,6 +80,8 @@ def is_zip(head: bytes) -> bool:
 
 def is_tar(head: bytes) -> bool:
     """Whether a file that begins with `head` is a tar: its first block has the right sum."""
+    if len(head) < _BLOCK:
+        return False
     try:
         tarfile.TarInfo.frombuf(head[:_BLOCK], "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError):
@@ -266,6 +268,17 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[_Entry]:
     yield _zip_content(file, info, name, known=False)
 
 
+def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
+    """Where files of a zip begin inside of another: the same compressed bytes would be expanded again and again."""
+    found = set()
+    end = 0
+    for info in sorted(infos, key=lambda one: one.header_offset):
+        if info.header_offset < end:
+            found.add(info.header_offset)
+        end = max(end, info.header_offset + _ZIP_LOCAL + info.compress_size)
+    return found
+
+
 def _zip_entries(file: BinaryIO, name: str, layer: Layer) -> Iterator[_Entry]:
     """Members of a zip in the order of its directory."""
     try:
@@ -277,10 +290,13 @@ def _zip_entries(file: BinaryIO, name: str, layer: Layer) -> Iterator[_Entry]:
             return
         msg = f"{name} is a zip that cannot be read ({error}): unpack it and name what is in it"
         raise UnreadableError(msg) from None
+    overlapping = _overlapping(infos)
     for info in infos:
         if info.filename.endswith("/"):
             continue
         refused = _zip_refusal(info)
+        if not refused and info.header_offset in overlapping:
+            refused = "its place in the zip is that of another file too: no program packs so"
         yield _Entry(_plain(info.filename), None, refused) if refused else _zip_content(file, info, name)
 
 
@@ -333,7 +349,7 @@ def _walk(
             refused = "an archive in an archive in an archive: unpack it first"
         if refused:
             yield Found(name, None, refused, layers)
-        elif member == name or (member is None and wanted(content.peek(HEAD))):
+        elif member == name or (member is None and head and wanted(content.peek(HEAD))):
             yield Found(name, content, "", layers)
 
 

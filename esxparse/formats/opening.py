@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
 from esxparse.errors import EsxparseError
+from esxparse.formats import memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -135,6 +136,10 @@ def _number(given: str | int | None, name: str) -> int | None:
     return int(text) if int(text) > 1 else None
 
 
+def _size(given: str | int | None, name: str) -> int | None:
+    return None if given is None or given == "" else memory.limit(given, name)
+
+
 def _order(given: str | None, name: str) -> str | None:
     if given is None or given == "":
         return None
@@ -177,6 +182,7 @@ class Options(TypedDict, total=False):
     time_column: str | None
     value_column: str | None
     timeout: float | str | timedelta | None
+    memory_limit: str | int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +201,7 @@ class Opening:
     time_column: str | None = None
     value_column: str | None = None
     timeout: float | None = None
+    memory_limit: int | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Opening:
@@ -246,6 +253,7 @@ _READ: Final[dict[str, Callable[[Any, str], Any]]] = {
     "time_column": _text,
     "value_column": _text,
     "timeout": _seconds,
+    "memory_limit": _size,
 }
 
 NAMES: Final = tuple(field.name for field in fields(Opening))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
+from esxparse.formats import memory
 from esxparse.formats.opening import AS_FOUND
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import cut
+from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from types import ModuleType
 
     from esxparse.formats.opening import Opening
@@ -65,6 +68,10 @@ _HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
 _HEAD = 1 << 20
+_MEMBER_HEAD = 64 << 10
+"""Bytes in which a member of a bundle must show itself, where it is no capture of esxtop."""
+
+_SHOWN = 200
 
 
 def readers() -> list[ModuleType]:
@@ -123,7 +130,10 @@ def open_recording(
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (opening.member or ""), opening, left_out)
-    source = resolve(where, opening.member, lambda head: _recognising(head) is not None, timeout=opening.timeout)
+    source = resolve(
+        where, opening.member, lambda head: _recognising(head[:_MEMBER_HEAD]) is not None, timeout=opening.timeout
+    )
+    source = replace(source, memory_limit=opening.memory_limit or memory.DEFAULT)
     return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
@@ -132,7 +142,8 @@ def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Rec
         reader = import_module(module)
         if reader.recognise_directory(folder):
             _fitting(reader, opening, str(folder), left_out)
-            rec: Recording = reader.read_directory(folder)
+            with _own_errors(str(folder), reader.TITLE):
+                rec: Recording = reader.read_directory(folder)
             return replace(rec, tables=cut(rec.tables, opening.window))
     msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
     raise UnreadableError(msg)
@@ -174,7 +185,8 @@ def open_source(
     if not head:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
-    reader = _reader(opening.format) if opening.format else _recognising(head)
+    with _own_errors(source.name, "any format"):
+        reader = _reader(opening.format) if opening.format else _recognising(head)
     if reader is None:
         raise _unknown(source.name, head)
     chosen = _fitting(reader, opening, source.name, left_out)
@@ -182,9 +194,30 @@ def open_source(
         chosen["numbers"] = numbers
     if "window" in reader.OPTIONS:
         chosen["window"] = opening.window
-    try:
+    with _own_errors(source.name, reader.TITLE):
         rec: Recording = reader.read(source, **chosen)
         return rec if "window" in reader.OPTIONS else replace(rec, tables=cut(rec.tables, opening.window))
+
+
+@contextmanager
+def _own_errors(name: str, title: str) -> Iterator[None]:
+    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it.
+
+    Raises:
+        EsxparseError: Always in the place of another; that stays as its cause.
+    """
+    try:
+        yield
     except EsxparseError as error:
-        msg = str(error) if source.name in str(error) else f"{source.name}: {error}"
-        raise type(error)(msg) from error
+        msg = str(error) if name in str(error) else f"{name}: {error}"
+        raise type(error)("\n".join(map(printable, msg.split("\n")))) from error
+    except MemoryError as error:
+        msg = f"{name} takes more memory than there is: read less of it, or read it on a larger machine"
+        raise TooLargeError(msg) from error
+    except BaseException as error:
+        # What polars panics with is not an Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        why = f"{type(error).__name__}: {str(error)[:_SHOWN]}"
+        msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is whole, this is a fault of esxparse"
+        raise DamagedError(printable(msg)) from error

@@ -9,18 +9,18 @@ import os
 import stat
 import sys
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
-from esxparse.formats import remote
+from esxparse.formats import memory, remote
 from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
 from esxparse.formats.decompress import Raw, ReadAhead
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from esxparse.formats.bundle import Found
     from esxparse.formats.decompress import Layer
@@ -64,6 +64,8 @@ class Source:
     """The plain local file, where it is one: it can be read from any place."""
     problem: str | None = None
     """What is wrong with the bundle it is in, beyond its own content: members may be missing."""
+    memory_limit: int = field(default=memory.DEFAULT, repr=False, compare=False)
+    """Bytes of memory that reading it may take: see `esxparse.formats.memory`."""
     where: str = field(default="", repr=False)
     """What it was asked for by, without the member."""
     member: str | None = field(default=None, repr=False)
@@ -177,7 +179,7 @@ def _list(names: list[str]) -> str:
 
 def _only(name: str, found: list[Found], member: str | None) -> Found:
     """The one capture that is meant, or an error that says why there is none."""
-    captures = [one for one in found if one.content is not None]
+    captures = [one for one in found if not one.refused]
     if len(captures) == 1:
         return captures[0]
     if captures:
@@ -272,15 +274,23 @@ def resolve(
     name = remote.shown(text)
     file, raw = _raw(text, timeout)
     with closing(raw):
-        layer, layers, found = _found(file, raw, member)
+        looked_at: list[int] = []
+
+        def wanted(head: bytes) -> bool:
+            looked_at.append(len(head))
+            return is_capture(head)
+
+        layer, layers, found = _found(file, raw, member, wanted)
         if found is not None:
-            met = list(found)
-            if others and member is None and not any(one.content for one in met):
+            met = _without_content(found)
+            # Where all members are empty there is nothing to look at again.
+            if others and looked_at and member is None and all(one.refused for one in met):
                 met = _members(text, others, timeout)
             one = _only(name, met, member)
             packed = ", ".join(one.layers)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
-            return Source(f"{name}:{one.name}", None, packed, None, wrong, text, one.name, timeout)
+            found_in = f"{name}:{one.name}"
+            return Source(found_in, None, packed, None, wrong, where=text, member=one.name, timeout=timeout)
         if member is not None:
             raise _no_bundle(name, member)
         if layers:
@@ -291,11 +301,16 @@ def resolve(
         return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
 
 
+def _without_content(found: Iterable[Found]) -> list[Found]:
+    """What was found, for its names: content that was looked at is let go, one member after the other."""
+    return [replace(one, content=None) for one in found]
+
+
 def _members(where: str, wanted: Callable[[bytes], bool], timeout: float | None = None) -> list[Found]:
     file, raw = _raw(where, timeout)
     with closing(raw):
         _, _, found = _found(file, raw, None, wanted)
-        return list(found or ())
+        return _without_content(found or ())
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
@@ -307,4 +322,4 @@ def members(where: str | os.PathLike[str]) -> list[str]:
     text = os.fspath(where)
     if text == STANDARD_INPUT:
         return []
-    return [one.name for one in _members(text, is_capture) if one.content is not None]
+    return [one.name for one in _members(text, is_capture) if not one.refused]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from esxparse.formats import memory
 from esxparse.formats.source import problem
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
+_PIECE = 1 << 20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -62,12 +65,13 @@ def decode(content: bytes) -> Text:
 
 
 def read_text(source: Source) -> Text:
-    """The whole text of a source; a note says where its content ended before its time."""
+    """The whole text of a source; a note says where its content ended before its time.
+
+    Raises:
+        TooLargeError: It is too long for the memory limit.
+    """
     with source.open() as stream:
-        content = stream.read()
-        pieces = [content]
-        while piece := stream.read(1 << 20):
-            pieces.append(piece)
+        pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), source.memory_limit)
         cut = problem(stream) or source.problem
     text = decode(b"".join(pieces))
     if not cut:
@@ -75,6 +79,10 @@ def read_text(source: Source) -> Text:
     return Text(text.text, (Note(f"{cut}: what came before is read", severity="warning"), *text.notes))
 
 
+@lru_cache(maxsize=4)
 def beginning(head: bytes) -> str:
-    """The text a file begins with, for `recognise`: never an error, whatever the bytes."""
+    """The text a file begins with, for `recognise`: never an error, whatever the bytes.
+
+    All readers ask for the same beginning, one after the other: it is decoded once.
+    """
     return decode(head).text

@@ -81,7 +81,7 @@ _TITLE = re.compile(
 _WORLD = re.compile(r"world\s?group\s?ID\W{0,5}(\d{1,18})(?!\d)", re.IGNORECASE)
 _HANDLE = re.compile(r"handle\s?ID\W{0,5}(\d{1,18})(?!\d)(?:\s*\((?P<disk>[^()]*)\))?", re.IGNORECASE)
 _SUMMARY = re.compile(
-    r"(?P<what>min|max|mean|count)\s*[,;:=\s]\s*(?P<number>[+-]?\d{1,30}(?:\.\d{1,30})?)", re.IGNORECASE
+    r"(?P<what>min|max|mean|count)(?:\s*+[,;:=]\s*+|\s++)(?P<number>[+-]?\d{1,30}(?:\.\d{1,30})?)", re.IGNORECASE
 )
 _CSV_BIN = re.compile(r"(?P<count>\d{1,30}) *[,;\t] *(?P<limit>[+-]?\d{1,30})")
 _TEXT_BIN = re.compile(r"(?P<count>\d{1,30})\s*\(\s*(?P<sign><=|>)\s*(?P<limit>[+-]?\d{1,30})\s*\)")

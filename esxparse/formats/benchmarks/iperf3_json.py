@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, excerpt, integer, number
+from esxparse.formats.effort import GIVEN_UP, Effort
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 _DECODER = json.JSONDecoder()
 _NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
 _OPENING = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
+_NEXT = re.compile(r"^\{", re.MULTILINE)
+_ELEMENT = re.compile(r"[ \t\n,]*+\{")
 _PART = re.compile(r'"(?P<name>start|intervals|end|error)"\s*:\s*(?=[\[{"])')
 _LAST_SECOND = 1 << 33
 _LONGEST = 1e9
@@ -43,29 +47,30 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _decoded(text: str, at: int) -> tuple[Any, int] | None:
+def _decoded(text: str, at: int, effort: Effort) -> tuple[Any, int] | None:
     try:
         return _DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        effort.failed(error, at)
         return None
 
 
-def _salvaged(text: str, at: int, end: int) -> dict[str, Any]:
+def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
     """What is whole of a document that is not."""
     document: dict[str, Any] = {}
     place = at
-    while match := _PART.search(text, place, end):
+    while not effort.spent and (match := _PART.search(text, place, end)):
         name, place = match["name"], match.end()
         if name == "intervals" and text[place] == "[":
             place += 1
             found = document.setdefault("intervals", [])
-            while (begin := text.find("{", place, end)) >= 0 and not text[place:begin].strip(" \t\n,"):
-                whole = _decoded(text, begin)
+            while opened := _ELEMENT.match(text, place, end):
+                whole = _decoded(text, opened.end() - 1, effort)
                 if not whole:
                     break
                 found.append(whole[0])
                 place = whole[1]
-        elif (whole := _decoded(text, place)) and name not in document and isinstance(whole[0], dict | str):
+        elif (whole := _decoded(text, place, effort)) and name not in document and isinstance(whole[0], dict | str):
             document[name], place = whole
     return document
 
@@ -76,24 +81,30 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
     notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
     found: list[tuple[int, dict[str, Any]]] = []
     between = []
+    starts = [0, *(match.end() for match in re.finditer("\n", mended))]
+    effort = Effort(mended)
     place = 0
     while opening := _OPENING.search(mended, place):
         between.append((place, mended[place : opening.start()]))
         begin = opening.end() - 1
-        line = mended.count("\n", 0, begin) + 1
-        if (whole := _decoded(mended, begin)) and isinstance(whole[0], dict):
+        line = bisect_right(starts, begin)
+        if effort.spent:
+            notes.append(Note(GIVEN_UP, line, severity="warning"))
+            place = len(mended)
+            break
+        if (whole := _decoded(mended, begin, effort)) and isinstance(whole[0], dict):
             found.append((line, whole[0]))
             place = whole[1]
             continue
-        following = re.compile(r"^\{", re.MULTILINE).search(mended, begin + 1)
+        following = _NEXT.search(mended, begin + 1)
         place = following.start() if following else len(mended)
-        document = _salvaged(mended, begin, place)
+        document = _salvaged(mended, begin, place, effort)
         if document:
             found.append((line, document))
         notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
     between.append((place, mended[place:]))
     rest = [
-        (mended.count("\n", 0, begin) + 1 + offset, line)
+        (bisect_right(starts, begin) + offset, line)
         for begin, piece in between
         for offset, line in enumerate(piece.split("\n"))
         if line.strip()

@@ -25,11 +25,11 @@ _LINE = re.compile(
 )
 _UDP = re.compile(r"^\s+(?P<jitter>[\d.]+) ms\s+(?P<lost>-?\d+)/(?P<packets>\d+) \((?P<pct>[^)%]*)%\)")
 _TCP = re.compile(
-    r"^\s+(?P<retransmits>\d+)(?:\s+(?P<cwnd>[\d.]+) (?P<cwnd_unit>[KMGT]?Bytes))?\s*"
-    r"(?:\(omitted\)|sender)?\s*$"
+    r"^\s++(?P<retransmits>\d++)(?:\s++(?P<cwnd>[\d.]++) (?P<cwnd_unit>[KMGT]?Bytes))?\s*+"
+    r"(?:\(omitted\)|sender)?\s*+$"
 )
-_DATAGRAMS = re.compile(r"^\s+(?P<packets>\d+)\s*(?:\(omitted\)|sender)?\s*$")
-_SIDE = re.compile(r"\b(sender|receiver)\s*$")
+_DATAGRAMS = re.compile(r"^\s++(?P<packets>\d++)\s*+(?:\(omitted\)|sender)?\s*+$")
+_SIDE = re.compile(r"\b(sender|receiver)\s*+$")
 _TITLES = re.compile(r"\[ ID\](?:\[Role\])? Interval\s+Transfer\s+(?:Bitrate|Bandwidth)(?P<rest>.*)")
 _SEPARATOR = re.compile(r"^\s*(?:- ){5,}")
 _ERROR = re.compile(r"iperf3: (?:error|interrupt)\s*-?\s*(?P<what>.*)")
@@ -96,9 +96,12 @@ def read_line(line: str, *, datagrams: bool) -> Fields | None:
 def _blocks(lines: Sequence[str]) -> list[tuple[int, list[tuple[int, str]]]]:
     """The lines of each test, numbered."""
     blocks: list[tuple[int, list[tuple[int, str]]]] = [(1, [])]
+    has_result = False
     for place, line in enumerate(lines, 1):
-        if _BEGINS.search(line) and any(_LINE.search(text) or _ERROR.search(text) for _, text in blocks[-1][1]):
+        if has_result and _BEGINS.search(line):
             blocks.append((place, []))
+            has_result = False
+        has_result = has_result or bool(_LINE.search(line) or _ERROR.search(line))
         blocks[-1][1].append((place, line))
     return blocks
 

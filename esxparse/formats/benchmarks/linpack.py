@@ -55,22 +55,25 @@ FORMAT = "linpack"
 TITLE = "LINPACK (Intel MKL) and HPL output"
 OPTIONS: frozenset[str] = frozenset()
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan|inf)"
+_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|nan|inf)"
 _MKL_TITLES = re.compile(r"^\s*Size\s+LDA\s+Align\.?\s+(?P<rest>\S.*)$")
 _MKL_SOLVE = re.compile(
-    rf"^\s*(\d+)\s+(\d+)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+({_NUMBER})\s+({_NUMBER}))?(?:\s+([A-Za-z]+))?\s*$"
+    rf"^\s*+(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s++({_NUMBER})\s++({_NUMBER}))?"
+    r"(?:\s++([A-Za-z]++))?\s*+$"
 )
 _MKL_SIGNS = ("Timing linear equation system solver", "Optimized LINPACK Benchmark data", "LINPACK data")
 _HPL_TITLES = re.compile(r"^\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
 _HPL_SOLVE = re.compile(
-    rf"^\s*([WHP][RC]\w*)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})(?:\s*\(.*\))?\s*$"
+    rf"^\s*+([WHP][RC]\w*+)\s++(\d++)\s++(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s*+\(.*\))?\s*+$"
 )
 _HPL_BANNER = re.compile(r"^\s*(?:HPLinpack|HPL-\S+|HPL)\s+(\d[\d.]*\w*)\s+--\s")
 _HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*(?P<value>\S+)\s+\.{3,}\s*(?P<verdict>PASSED|FAILED)")
-_HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S.*?)\s*$")
+_HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S(?:.*\S)?)\s*+$")
 _HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
-_ROW = re.compile(rf"^\s*(?:[WHP][RC]\w+\s+\d+\s+\d+\s|(?=.*\d[.eE])\d+(?:\s+{_NUMBER}){{2,}}(?:\s+[A-Za-z]+)?\s*$)")
+_ROW = re.compile(
+    rf"^\s*+(?:[WHP][RC]\w++\s++\d++\s++\d++\s|(?=.*\d[.eE])\d++(?:\s++{_NUMBER}){{2,}}+(?:\s++[A-Za-z]++)?\s*+$)"
+)
 _PROGRESS = re.compile(
     r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
     r"(?:Kernel=\s*(?P<kernel>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"
@@ -81,7 +84,7 @@ _FACTS = {
     "threads": re.compile(r"^\s*Number of threads:\s*(\d+)"),
 }
 _MKL_VERDICT = re.compile(r"^\s*Residual checks\s+(\w+)")
-_ERROR = re.compile(r"^\s*(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
+_ERROR = re.compile(r"^\s*+(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
 
 _SOLVES = {
     "benchmark": pl.String,

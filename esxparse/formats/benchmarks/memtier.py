@@ -52,7 +52,7 @@ _SECTION = re.compile(
 )
 _TITLES = re.compile(r"^\s*Type\s+Ops/sec\s+\S")
 _DISTRIBUTION = re.compile(r"^\s*Type\s+<= msec\s+Percent")
-_STEP = re.compile(r"^\s*(?P<test>\S.*?)\s+(?P<ms>\d+(?:\.\d+)?)\s+(?P<share>\d+(?:\.\d+)?)\s*$")
+_STEP = re.compile(r"^\s*+(?P<test>\S(?:.*\S)?)\s++(?P<ms>\d++(?:\.\d++)?)\s++(?P<share>\d++(?:\.\d++)?)\s*+$")
 _SETTING = re.compile(
     r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per client|Requests per thread|Seconds)\s*$"
 )
@@ -60,7 +60,7 @@ _ORDINARY = re.compile(
     r"^\s*(?:[-=]{3,}$|\[RUN #|Writing results to|Request Latency Distribution|Json file|Warning: |Random|Sleep)"
 )
 _ERROR = re.compile(
-    r"^\s*(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
+    r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )
 _JSON_SECTION = re.compile(r'"(?:ALL STATS|RUN #\d+ RESULTS|AGGREGATED AVERAGE RESULTS[^"]*)"\s*:')
 _NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)

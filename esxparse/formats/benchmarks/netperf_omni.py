@@ -103,6 +103,12 @@ def key_value(line: str) -> tuple[str, str] | None:
     return (match["key"], match["value"].strip().strip('"')) if match else None
 
 
+_MOST_TITLES = 500
+"""omni prints a third of that at most."""
+
+_LONGEST_RESULT = 20_000
+
+
 def cells_of(line: str) -> list[str]:
     """The cells of a CSV line."""
     try:
@@ -124,14 +130,15 @@ def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
         cells = cells_of(line)
         has_number = any(number(cell) is not None for cell in cells)
         if not has_number and not pending and (not results or is_csv_titles(line)):
-            titles = cells_of(f"{','.join(titles)} {line.strip()}") if titles and not results else cells
+            wrapped = titles and not results and len(titles) < _MOST_TITLES
+            titles = cells_of(f"{','.join(titles)} {line.strip()}") if wrapped else cells
             continue
         pending = f"{pending} {line.strip()}".strip()
         values = cells_of(pending)
         if len(values) == len(titles):
             results.append(dict(zip(titles, values, strict=True)))
             pending = ""
-        elif len(values) > len(titles):
+        elif len(values) > len(titles) or len(pending) > _LONGEST_RESULT:
             left.append(line)
             pending = ""
     return results, [*left, *([pending] if pending else [])]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 BANNER = re.compile(
-    r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*(?P<to>\S+)?(?P<rest>.*)$"
+    r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*+(?P<to>\S++)?(?P<rest>.*)$"
 )
 _TESTS = {
     "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
@@ -62,7 +62,7 @@ _ROW_TIMES = {"UNIT": 1, "TEN": 10, "HUNDRED": 100}
 _OVER = re.compile(r"^\s*>(?P<seconds>\d+)_SECS:\s*(?P<count>\d+)")
 TOTAL = re.compile(r"^\s*HIST_TOTAL:\s*(?P<count>\d+)")
 ERROR = re.compile(
-    r"^\s*(?:netperf:|netserver:|establish control|could not|recv_response|send_request|send_\w+:|recv_\w+:|\w+_send:|"
+    r"^\s*+(?:netperf:|netserver:|establish control|could not|recv_response|send_request|send_\w+:|recv_\w+:|\w+_send:|"
     r"udp_\w+:|.*(?:[Cc]onnection refused|[Cc]onnection reset|[Nn]o route to host|remote error|Message too long)|"
     r"Sorry,|catcher|shutdown_control|calibrate|resolve_\w+|getaddrinfo|WARNING)"
 )
@@ -109,11 +109,9 @@ def is_in_columns(line: str) -> bool:
 
 def is_bare(lines: Sequence[str]) -> bool:
     """Whether all lines are results or parts of one (`-P 0`)."""
-    shaped = [shape_of(line) for line in lines]
     parts = (RR_REMOTE, UDP_RECEIVED)
-    return any(shaped) and all(
-        shape or any(part.match(line) for part in parts) for line, shape in zip(lines, shaped, strict=True)
-    )
+    is_part = all(shape_of(line) or any(part.match(line) for part in parts) for line in lines)
+    return is_part and any(map(shape_of, lines))
 
 
 def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:

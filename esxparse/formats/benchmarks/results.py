@@ -65,7 +65,7 @@ _NAMES = {
 _COMMENT = re.compile(
     r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
 )
-_UNIT_IN_TITLE = re.compile(r"^(?P<name>.*\S)?\s*[\[(](?P<unit>[^\])]+)[\])]\s*$")
+_UNIT_IN_TITLE = re.compile(r"^(?P<name>.*\S)?\s*+[\[(](?P<unit>[^\[\]()]++)[\])]\s*+$")
 _BY_TIME = r"(?:bytes|[kmg]i?b|[kmg]bit)_per_s"
 _UNITS = rf"ns|us|ms|s|sec|min|pct|bytes|{_BY_TIME}|per_s|iops|opm|tpm|tps|ops"
 _UNIT_AT_END = re.compile(rf"^(?P<name>.+?)_(?P<unit>{_UNITS})$")

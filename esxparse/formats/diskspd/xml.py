@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from esxparse.formats.diskspd.rows import Row
 
-_BEGIN = re.compile(r"<!DOCTYPE|<Results\s*>")
-_END = "</Results>"
+_MARK = re.compile(r"(?P<type><!DOCTYPE)|(?P<begin><Results\s*>)|(?P<end></Results>)")
+_DECLARATION = re.compile(r"<\?xml[^<>]*>")
 _LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _TITLES = {"read": "Read", "write": "Write", "all": ""}
 _TOTAL = {"read": "Read", "write": "Write", "all": "Total"}
@@ -34,18 +34,36 @@ _INSIDE = 2
 
 def documents(text: str) -> Iterator[tuple[int, str, str | None]]:
     """First line and text of each `<Results>`, and what stands between it and the one before."""
-    place = 0
-    while found := _BEGIN.search(text, place):
-        end = text.find(_END, found.end())
-        stop = len(text) if end < 0 else end + len(_END)
-        again = text.find("<Results>", text.find("<Results>", found.start()) + 1)
-        if 0 <= again < stop:
-            stop = again
-        between = re.sub(r"<\?xml[^>]*>", "", text[place : found.start()]).strip()
-        yield text.count("\n", 0, found.start()) + 1, text[found.start() : stop], between or None
+    place = counted_to = 0
+    line = 1
+    for begin, stop in _spans(text):
+        between = _DECLARATION.sub("", text[place:begin]).strip()
+        line += text.count("\n", counted_to, begin)
+        counted_to = begin
+        yield line, text[begin:stop], between or None
         place = stop
     if text[place:].strip():
-        yield text.count("\n", 0, place) + 1, "", text[place:].strip()
+        yield line + text.count("\n", counted_to, place), "", text[place:].strip()
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each document begins and ends; one without an end ends where the next begins."""
+    begin: int | None = None
+    opened = False
+    for mark in _MARK.finditer(text):
+        if mark["end"]:
+            if begin is not None:
+                yield begin, mark.end()
+            begin = None
+        elif begin is None:
+            begin, opened = mark.start(), mark["begin"] is not None
+        elif mark["begin"] and opened:
+            yield begin, mark.start()
+            begin = mark.start()
+        else:
+            opened = opened or mark["begin"] is not None
+    if begin is not None:
+        yield begin, len(text)
 
 
 def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[Note]]:

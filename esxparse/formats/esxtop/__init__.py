@@ -38,6 +38,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats import memory
 from esxparse.formats.esxtop import (
     body,
     header,
@@ -215,7 +216,12 @@ def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segme
         parsed = header.parse(line, number)
         laid_out = layout.build(parsed.owners, parsed.counters)
         laid_out = laid_out if isinstance(keep, bool) else laid_out.only(keep)
-        bytes_read = body.read(stream, replace(start, end=end), laid_out, keep=keep is not False)
+        if memory.NUMBER * memory.FEWEST_SAMPLES * laid_out.width > source.memory_limit:
+            what = f"its {len(parsed.owners):,} columns spread over {laid_out.width:,} cells of tables for each sample"
+            raise memory.refusal(what, source.memory_limit)
+        bytes_read = body.read(
+            stream, replace(start, end=end), laid_out, keep=keep is not False, memory_limit=source.memory_limit
+        )
         cut = problem(stream) or source.problem
     if cut:
         notes.append(Note(f"{cut}: what came before is read", severity="warning"))
@@ -301,7 +307,8 @@ def _as_written(
 
 def _whole(source: Source) -> bytes:
     with source.open() as stream:
-        return b"".join(iter(lambda: stream.read(_HEADER_WITHIN), b""))
+        pieces = iter(lambda: stream.read(_HEADER_WITHIN), b"")
+        return b"".join(memory.bounded(pieces, source.memory_limit))
 
 
 def _unpack(source: Source) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from esxparse.formats import memory
 from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
 from esxparse.formats.esxtop.header import JOINT, MARK, STAMP_BYTES
 from esxparse.formats.esxtop.odd import Texts
@@ -158,8 +159,9 @@ def threads() -> int:
 class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
-    def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool) -> None:
+    def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool, memory_limit: int) -> None:
         self.stream = stream
+        self.memory_limit = memory_limit
         self.keep = keep
         self.position = start.position
         self.rest = start.rest
@@ -172,6 +174,7 @@ class _Reader:
         self.rates = rate_cells(layout)
         self.after_header = True
         self.line = 0
+        self.rows = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
         self.lock = threading.Lock()
@@ -203,12 +206,20 @@ class _Reader:
             if end:
                 self.rest = bytes(buffer[end:length])
                 return end
+            if length > self.memory_limit // memory.PER_BYTE:
+                what = f"a line of it is longer than {memory.shown(length)}"
+                raise memory.refusal(what, self.memory_limit)
             buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
         """Block and row for `rows` more rows, which take `length` bytes; block -1 where numbers are not kept."""
         if not self.keep:
             return -1, 0
+        self.rows += rows
+        if memory.NUMBER * self.layout.width * self.rows > self.memory_limit:
+            size = memory.shown(memory.NUMBER * self.layout.width * self.rows)
+            what = f"the numbers of its first {self.rows:,} samples take {size}"
+            raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
             rest = max(self.position, _UNKNOWN) if self.end is None else self.end - self.position
@@ -442,13 +453,18 @@ def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
     )
 
 
-def read(stream: BinaryIO, start: Start, layout: Layout, *, keep: bool = True) -> Body:
+def read(
+    stream: BinaryIO, start: Start, layout: Layout, *, keep: bool = True, memory_limit: int = memory.DEFAULT
+) -> Body:
     """Reads the rows of a capture to the end of the stream.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
+
+    Raises:
+        TooLargeError: A line, or the numbers, would take more memory than the limit.
     """
-    reader = _Reader(stream, start, layout, keep=keep)
+    reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)
     # A small file is read before a second thread is up.
     small = start.end is not None and start.end - start.position <= 2 * PIECE
     workers = 1 if small else threads()

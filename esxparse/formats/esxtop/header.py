@@ -40,7 +40,7 @@ _PIECES = 4
 _COUNTER = re.compile(r'(?P<counter>.*?),?"?(?P<gap>, *-? *,?)?"?', re.DOTALL)
 _WHOLE_TAIL = re.compile(r'.*?", *-? *,?"', re.DOTALL)
 _POWER_STATE = re.compile(r"PCPU Power State\(.*\)", re.DOTALL)
-_CUT = re.compile(r'"(?P<gap>, *-? *,?)"(?=\\\\)')
+_CUT = re.compile(r'"(?P<gap>, *+-? *+,?)"(?=\\\\)')
 
 
 @dataclass(frozen=True)

@@ -125,14 +125,16 @@ def _occurrences(keys: Places) -> Places:
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
     """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
     taken = set(PART_NAMES.get(table, _NO_PARTS))
+    last: dict[str, int] = {}
     names = []
     for counter in counters:
         plain = name = _column_name(counter)
-        number = 1
+        number = last.get(plain, 1)
         while name in taken:
             number += 1
             name = f"{plain}_{number}"
         taken.add(name)
+        last[plain] = number
         names.append(name)
     return tuple(names)
 

@@ -12,12 +12,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.effort import GIVEN_UP, Effort
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCUMENT = re.compile(r'\{\s*"fio version"\s*:')
 """Where a document begins: `fio version` is the first thing every fio writes."""
 
+_TOO_DEEP = "nested too deeply"
 LISTS = ("jobs", "client_stats", "disk_util")
 _RESUME = re.compile(
     r'(?P<job>\{\s*"jobname"\s*:)|"(?P<list>jobs|client_stats|disk_util)"\s*:\s*\[|' + DOCUMENT.pattern
@@ -59,7 +62,7 @@ def _skip(text: str, at: int) -> int:
 def _failed(error: Exception, at: int) -> json.JSONDecodeError:
     if isinstance(error, json.JSONDecodeError):
         return error
-    reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    reason = _TOO_DEEP if isinstance(error, RecursionError) else str(error)
     return json.JSONDecodeError(reason, "", at)
 
 
@@ -138,6 +141,7 @@ def _members(text: str, at: int, kind: str | None) -> Iterator[Piece]:
 def walk(text: str, start: int) -> Iterator[Piece]:
     """The pieces of the document that begins at `start`, in their order; after damage, from where it is whole again."""
     at, kind, jobs = _skip(text, start + 1), None, "jobs"
+    effort = Effort(text)
     while True:
         last = at
         try:
@@ -150,7 +154,10 @@ def walk(text: str, start: int) -> Iterator[Piece]:
         except json.JSONDecodeError as error:
             yield Piece("damage", error.msg, min(error.pos, len(text)))
             place = max(error.pos, last + 1)
-        following = _RESUME.search(text, place)
+            effort.failed(error if error.msg != _TOO_DEEP else RecursionError(), at)
+        if effort.spent:
+            yield Piece("damage", GIVEN_UP, place)
+        following = None if effort.spent else _RESUME.search(text, place)
         if following is None:
             yield Piece("end", None, len(text))
             return

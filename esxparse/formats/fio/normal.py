@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 RESULT = re.compile(
-    r"^\s*(?P<job>\S.*?|): \(groupid=(?P<group>\d+), jobs=(?P<members>\d+)\): err=\s*(?P<error>-?\d+)"
+    r"^[^\S\n]*+(?P<job>\S.*?|): \(groupid=(?P<group>\d+), jobs=(?P<members>\d+)\): err=\s*(?P<error>-?\d+)"
     r"(?:\s*\((?P<why>.*)\))?: pid=(?P<pid>-?\d+)(?:: (?P<time>.*))?$",
     re.MULTILINE,
 )
-ASKED = re.compile(r"^\s*(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE)
+ASKED = re.compile(r"^[^\S\n]*+(?P<job>\S.*?|): \(g=(?P<group>\d+)\): rw=(?P<rw>[^,\s]+), (?P<rest>.*)$", re.MULTILINE)
 _RELEASE = re.compile(r"^\s*(?:fio[- ](?P<release>\d+\.\S+)\s*$|hostname=\S+ .*\bfio=fio-(?P<of_client>[^\s,]+))")
 _GROUP_HEAD = re.compile(r"^\s*Run status group (?P<group>\d+) \(all jobs\)")
 _DISK_HEAD = re.compile(r"^\s*Disk stats \(read/write\):")

@@ -31,7 +31,7 @@ _LATENCY = re.compile(
     + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
 )  # fmt: skip
 _PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)\s+percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
-_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th=\[?\s*>?=?\s*(\d+(?:\.\d+)?)\]?")
+_PERCENTILE = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)th=\[?\s*+(?:>=?\s*+)?(\d++(?:\.\d++)?)\]?")
 _BANDWIDTH = re.compile(
     r"^\s*bw\s*\(\s*(?P<prefix>[KkMG]?)i?(?P<unit>bit|B|b)\s*/s\s*\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
     + r",\s*per=[^,]*,\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
@@ -40,10 +40,12 @@ _IOPS = re.compile(
     r"^\s*iops\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
 )
 _SHARES = re.compile(r"^\s*lat \((?P<unit>nsec|usec|msec)\)\s*: (?P<shares>.*%)")
-_SHARE = re.compile(r"(>?=?\d+)=\s*([\d.]+)%")
+_SHARE = re.compile(r"(>?=?(?<!\d)\d++)=\s*+([\d.]++)%")
 _CPU = re.compile(r"^\s*cpu\s*: usr=\s*([\d.]+)%, sys=\s*([\d.]+)%, ctx=(\d+)(?:, majf=(\d+), minf=(\d+))?")
 _DEPTHS = re.compile(r"^\s*(?P<of>IO depths|submit|complete)\s*: (?P<shares>.*%)")
-_ISSUED = re.compile(r"^\s*issued[^:]*: total=(?P<total>.*?),?\s+short=(?P<short>.*?)(?:,?\s+drop\w*=(?P<drop>.*))?$")
+_ISSUED = re.compile(
+    r"^\s*+issued[^:]*: total=(?P<total>\S*?),?\s++short=(?P<short>\S*?)(?:,?\s++drop\w*+=(?P<drop>.*))?\s*+$"
+)
 _ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
 _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
@@ -230,7 +232,7 @@ _LINES = (
 
 _LOST = "lost"
 """The direction of lines that follow no line that names it."""
-_IN_BRACKETS = re.compile(r"\s*\([^)]*\)")
+_IN_BRACKETS = re.compile(r"(?<!\s)\s*+\([^()]*+\)")
 _OF_DIRECTION = (_LATENCY, _PERCENTILES, _BANDWIDTH, _IOPS)
 """The lines that a direction has once each, if at all."""
 

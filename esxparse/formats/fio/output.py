@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from esxparse.formats.fio.normal_job import Line
     from esxparse.formats.text import Text
 
-_LAST_NUMBER = re.compile(r"[\w.+-]*[\d.]\Z")
-_JSON = re.compile(r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s*:.*\n?\s*"groupid"\s*:')
+_LAST_NUMBER = re.compile(r"(?<![\w.+-])[\w.+-]*+(?<=[\d.])\Z")
+_JSON = re.compile(
+    r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s{0,9}:\s{0,9}"[^"\n]{0,1000}+"\s{0,9},\s{0,99}"groupid"\s{0,9}:'
+)
 _ERROR = re.compile(r"^(?:<\S+> )?fio: (?P<message>\S.*)$", re.MULTILINE)
 _FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")

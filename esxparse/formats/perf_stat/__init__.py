@@ -64,7 +64,7 @@ FORMAT = "perf_stat"
 TITLE = "perf stat output (text, -x CSV, -j JSON lines)"
 OPTIONS: frozenset[str] = frozenset()
 
-_VERSION = re.compile(r"(?m)^\s*perf version (\S+)")
+_VERSION = re.compile(r"(?m)^[ \t]*perf version (\S+)")
 _READERS = (jsonlines, text, delimited)
 
 

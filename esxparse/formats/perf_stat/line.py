@@ -74,10 +74,10 @@ _UNITS = frozenset((
 ))  # fmt: skip
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_TITLE = re.compile(r"\s*Performance counter stats for\s+(.*?)(?:\s*\((\d{1,9}) runs?\))?\s*:?\s*$")
+_TITLE = re.compile(r"\s*Performance counter stats for\s++(.*?)(?<!\s)(?:\s*+\((\d{1,9}) runs?\))?\s*+:?\s*+$")
 _TITLE_BEGIN = re.compile(r"\s*Performance counter stats for\b")
 _TITLE_SEARCH = re.compile(r"(?m)^[ \t\ufeff]*Performance counter stats for\b")
-_TITLE_END = re.compile(r"'(?:\s*\(\d+ runs?\))?\s*:\s*$")
+_TITLE_END = re.compile(r"'(?:\s*+\(\d++ runs?\))?\s*+:\s*+$")
 _TITLE_LINES = 20
 _STARTED = re.compile(r"#\s*started on\s+(\w{3}\s+\w{3}\s+\d+\s+\d+:\d+:\d+\s+\d{4})\s*$")
 _INTERVALS = re.compile(r"#\s+time\s.*\bcounts\b")
@@ -96,13 +96,13 @@ _STDDEV = re.compile(rf"\(\s*\+-\s*({NUMBER})\s*%\s*\)")
 _SHARE = re.compile(rf"[(\[]\s*(?:scaled from\s+)?({NUMBER})\s*%\s*[)\]]\s*$")
 _ELAPSED = re.compile(r"\s*(\d+[.,]\d{9})(?=\s)(.*)")
 _HASH = re.compile(r"(?:^|\s)#(?:\s|$)")
-_AGGREGATE = r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+"
+_AGGREGATE = r"S\d++(?:-[A-Z][A-Za-z]*+\d*+)*+|N\d++|CPU\d++"
 _COUNT = rf"(?:{NUMBER}|<not \w+>)"
 _LEFT = re.compile(
-    rf"\s*(?:(?P<aggregate>{_AGGREGATE})\s+(?:(?P<cpus>\d{{1,6}})\s+(?={_COUNT}\s))?)?(?P<count>{_COUNT})\s+(?P<rest>\S.*)"
+    rf"\s*+(?:(?P<aggregate>{_AGGREGATE})\s++(?:(?P<cpus>\d{{1,6}})\s++(?={_COUNT}\s))?)?(?P<count>{_COUNT})\s++(?P<rest>\S.*)"
 )
-_THREAD = re.compile(rf"\s*(?P<aggregate>\S.{{0,64}}?-\d+)\s+(?P<count>{_COUNT})\s+(?P<rest>\S.*)")
-_ONLY_AGGREGATE = re.compile(rf"\s*({_AGGREGATE})?(?:\s+\d+)?\s*")
+_THREAD = re.compile(rf"\s*+(?P<aggregate>\S.{{0,64}}?-\d++)\s++(?P<count>{_COUNT})\s++(?P<rest>\S.*)")
+_ONLY_AGGREGATE = re.compile(rf"\s*+({_AGGREGATE})?(?:(?<=\s)\d++|\s++\d++)?\s*+")
 _GROUP = re.compile(rf"\s*(?:({_AGGREGATE})\s+(?:\d+\s+)?)?([A-Za-z]\S*(?: \(\w+\))?)\s*")
 _NO_EVENT = re.compile(r"[+-]*(?!0x)[\d.,(]|\+-|seconds\b|#")
 _DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")

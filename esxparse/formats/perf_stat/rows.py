@@ -67,7 +67,7 @@ _STATE = re.compile(r"<\s*not[ _]?(counted|supported)\s*>", re.IGNORECASE)
 _UNIT_AND_NAME = re.compile(r"(\S+)\s{2,}(\S.*)|(%)\s+(\w+)")
 _NAME_ALONE = re.compile(r"[a-z]\w*_\w*", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
-_COMMAND = re.compile(r"^(?:\S*[$#>%]\s+)?((?:sudo\s+)?(?:\S*/)?perf\s+stat\s.+?)\s*$")
+_COMMAND = re.compile(r"^(?:\S*[$#>%]\s++)?((?:sudo\s++)?(?:\S*/)?perf\s++stat\s++\S(?:.*\S)?)\s*+$")
 _LISTED = 3
 
 

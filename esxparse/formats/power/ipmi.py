@@ -71,7 +71,9 @@ _LABELS = {
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
-_KNOWN = re.compile(r"(?:Exception [Aa]ctions?|Correction [Tt]ime|DCMI \w.*|ipmiutil dcmi.*)\s*[:,].*|-{3,}")
+_KNOWN = re.compile(
+    r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
+)
 _PERIOD = re.compile(
     r"0*(?P<length>\d+)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|minutes?|hours?|days?)\.?", re.IGNORECASE
 )
@@ -277,7 +279,7 @@ def _block(
         row["watts"] = None
     limit = block.get("watts_cap", "")
     if limit and not _NO_LIMIT.search(block.get("limit_state", "") + limit):
-        row["watts_cap"] = watts(re.sub(r"\s*\(.*", "", limit)) or None
+        row["watts_cap"] = watts(limit.partition("(")[0].rstrip()) or None
     return row
 
 

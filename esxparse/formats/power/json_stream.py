@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.effort import GIVEN_UP, Effort
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.recording import Note
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BEGIN = re.compile(r"\{|\[(?=\s*[{\]])")
+_CONTENT = re.compile(r"\S")
 _CHUNK = re.compile(r"[0-9a-fA-F]{1,8}")
 _HEADER = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}):\s(?P<value>.*)")
 _HTTP = re.compile(r"HTTP/\d(?:\.\d)?\s+\d{3}.*")
@@ -52,10 +54,11 @@ def _next_document(text: str, starts: list[int], broken: int) -> int:
 
     What opens right after the opening of the broken one is a part of it, and no next one.
     """
-    for line in range(bisect_right(starts, broken), len(starts)):
-        begin = starts[line]
-        if _BEGIN.match(text, begin) and text[broken + 1 : begin].strip():
-            return begin
+    content = _CONTENT.search(text, broken + 1)
+    after = content.end() if content else len(text)
+    for line in range(bisect_left(starts, after), len(starts)):
+        if _BEGIN.match(text, starts[line]):
+            return starts[line]
     return len(text)
 
 
@@ -100,16 +103,23 @@ def documents(text: str) -> Stream:
     found: list[Document] = []
     problems: list[Note] = []
     noise: list[int] = []
+    effort = Effort(text)
     at = 0
     while begin := _BEGIN.search(text, at):
+        if effort.spent:
+            problems.append(Note(GIVEN_UP, *_place(starts, begin.start()), severity="warning"))
+            at = len(text)
+            break
         moment = _between(text[at : begin.start()], _place(starts, at)[0], noise)
         line = _place(starts, begin.start())[0]
         try:
             value, at = decoder.raw_decode(text, begin.start())
-        except RecursionError:
+        except RecursionError as error:
+            effort.failed(error, begin.start())
             problems.append(Note(f"no valid JSON: {_TOO_DEEP}", line, severity="warning"))
             at = _next_document(text, starts, begin.start())
         except ValueError as error:
+            effort.failed(error, begin.start())
             place = _place(starts, error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
             problems.append(Note(f"no valid JSON: {why}", *place, severity="warning"))

@@ -60,8 +60,12 @@ _SENSOR = re.compile(r"outlet|phase|sensor|device|meter|pdu|inlet|name", re.IGNO
 _KILO = re.compile(r"(?:^|[\s_(\[])kw\b|kilowatt", re.IGNORECASE)
 _MILLI = re.compile(r"(?:^|[\s_(\[])(?-i:mW)\b|milliwatt", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
+_UNIT = re.compile(r"[kKmM]?[wW](?:atts?)?$")
 _MAYBE = re.compile(r"(?P<first>\d{1,2})[/.](?P<second>\d{1,2})[/.](?P<year>\d{2,4})(?P<rest>\D.*)?")
 _PREAMBLE = 40
+_LONGEST = 20_000
+"""Characters in a line; a meter writes some hundred."""
+
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
 _SHOWN = 5
@@ -119,7 +123,7 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
 def recognise(head: bytes) -> bool:
     """A header with one column of time and one that says watts, and a reading below it."""
     lines = beginning(head).split("\n")[:_PREAMBLE]
-    if not lines or "\\" in lines[0] or "PDH" in lines[0]:
+    if not lines or "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
         return False
     table = _split(lines, ())
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
@@ -134,7 +138,7 @@ def recognise(head: bytes) -> bool:
 
 
 def _number(text: str, delimiter: str) -> float | None:
-    text = re.sub(r"\s*[kKmM]?[wW](?:atts?)?$", "", text.strip())
+    text = _UNIT.sub("", text.strip()).rstrip()
     if delimiter == ";" and "," in text:
         text = text.replace(".", "").replace(",", ".")
     if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):

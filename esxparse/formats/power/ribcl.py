@@ -56,7 +56,7 @@ _IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
 _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
 _BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<RIBCL\b", re.IGNORECASE)
 _CLOSE = re.compile(r"</RIBCL\s*>", re.IGNORECASE)
-_HTTP = re.compile(r"^\s*HTTP/\d", re.IGNORECASE | re.MULTILINE)
+_HTTP = re.compile(r"^[ \t]*HTTP/\d", re.IGNORECASE | re.MULTILINE)
 _DATE = re.compile(r"Date:\s*(?P<date>.+)", re.IGNORECASE)
 _READINGS = {
     "PRESENT_POWER_READING": "watts",
@@ -122,13 +122,14 @@ def _answers(text: str, odd: dict[str, list[int]]) -> Iterator[_Answer]:
     """The documents of a text, each with the time that stood before it."""
     plain, places, removed = _without_chunks(text)
     clock = _Clock()
-    end = counted_to = newlines = 0
+    end = looked_to = counted_to = newlines = 0
 
     def line_of(at: int) -> int:
         return newlines + plain.count("\n", counted_to, at) + removed[bisect_right(places, at) - 1] + 1
 
     for close in _CLOSE.finditer(plain):
-        begin = _BEGIN.search(plain, end, close.end())
+        begin = _BEGIN.search(plain, max(end, looked_to), close.end())
+        looked_to = close.end()
         if begin is None:
             continue
         start = begin.start()

@@ -50,7 +50,7 @@ FORMAT = "esxcli"
 TITLE = "ESXi hardware (esxcli hardware cpu/memory, vim-cmd hosthardware)"
 OPTIONS: frozenset[str] = frozenset()
 
-_MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^\s*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
+_MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^[ \t]*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
 _SCHEMA = {
     "processor": pl.Int64,
     "socket": pl.Int64,

@@ -1,0 +1,93 @@
+"""How much memory reading one file may take: `memory_limit`, whatever the file says of itself.
+
+What is read whole (all formats but captures of esxtop, logs of fio and packet traces, which are read piece by piece)
+becomes Python objects, at most `PER_BYTE` bytes for each byte of it: it may be a `PER_BYTE`th of the limit long, and
+longer where it is JSON whose lists, objects and values are few enough (`PER_VALUE` bytes each). A line of esxtop may be
+a `PER_BYTE`th of the limit long. The numbers of a capture that is read at once take 8 bytes each; one left in its file
+(`lazy`) has to have room for `FEWEST_SAMPLES` samples.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from esxparse.errors import EsxparseError, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+DEFAULT = 4 << 30
+PER_BYTE = 32
+PER_VALUE = 64
+FEWEST_SAMPLES = 8
+NUMBER = 8
+
+_SIZE = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i?b)?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def limit(asked: str | int, name: str = "memory_limit") -> int:
+    """Bytes of a limit: a number, or text such as `8GiB` (prefixes are powers of 1024).
+
+    >>> limit("8GiB") == limit(8 << 30) == limit("8G")
+    True
+
+    Raises:
+        EsxparseError: It is no size above zero.
+    """
+    found = _SIZE.fullmatch(str(asked).strip())
+    size = int(float(found["number"]) * 1024 ** _POWERS[found["prefix"].lower()]) if found else 0
+    if size <= 0:
+        msg = f"{name} {asked!r} is not a size: write it as 8GiB, or as a number of bytes"
+        raise EsxparseError(msg)
+    return size
+
+
+def shown(size: int) -> str:
+    """A size for people.
+
+    >>> shown(4 << 30), shown(1_500_000)
+    ('4 GiB', '1.4 MiB')
+    """
+    value, unit = (size / (1 << 30), "GiB") if size >= 1 << 30 else (size / (1 << 20), "MiB")
+    return f"{value:.4g} {unit}" if value >= 100 else f"{value:.2g} {unit}"  # noqa: PLR2004  two digits tell
+
+
+def bounded(pieces: Iterable[bytes], allowed: int) -> list[bytes]:
+    """The pieces of a content that is read whole.
+
+    >>> bounded([b'{"long": "', b"x" * 1000, b'"}'], 1200) and None
+    >>> bounded([b"[{},{},{},{}]" * 100], 1200)
+    Traceback (most recent call last):
+    esxparse.errors.TooLargeError: it has more than 0.0012 MiB ...
+
+    Raises:
+        TooLargeError: They would become larger objects than the limit is for.
+    """
+    taken: list[bytes] = []
+    length = weighed = weight = 0
+    for piece in pieces:
+        taken.append(piece)
+        length += len(piece)
+        if length * PER_BYTE > allowed:
+            is_json = taken[0].lstrip()[:1] in {b"{", b"["}
+            weight += sum(_weight(one) for one in taken[weighed:])
+            weighed = len(taken)
+            if not is_json or weight > allowed:
+                what = f"it has more than {shown(length - len(piece))}, and is read whole"
+                raise refusal(what, allowed)
+    return taken
+
+
+def _weight(json: bytes) -> int:
+    """Bytes that a piece of JSON takes at most when it is objects: text, and lists, objects and values."""
+    return len(json) + PER_VALUE * sum(json.count(mark) for mark in (b"[", b"{", b",", b":"))
+
+
+def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
+    """The one error of what would take more than the limit."""
+    return TooLargeError(
+        f"{what}, more than the memory limit of {shown(allowed)} is for: {instead}"
+        "set memory_limit higher if the file is sound and the machine has the memory"
+    )

@@ -1,0 +1,57 @@
+"""Recognising and reading take time in proportion to the file, whatever it is made of.
+
+Every part of every sample is tried by `make fuzz` (`fuzz/growth.py`); here, those that once hung and a few of each.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pumps
+import pytest
+
+import esxparse as ex
+
+SAMPLES = [path for path in sorted((ex.datasets_dir() / "formats").iterdir()) if path.suffix not in {".md", ".pcapng"}]
+_OF_EACH = 3
+
+ONCE_HUNG = {
+    "blank lines": b"\n",
+    "blanks and lines": b" \n",
+    "a long number": b"7",
+    "openings": b"{\n",
+    "brackets": b"[\n",
+    "named openings": b'{"a":\n',
+    "closings of RIBCL": b"</RIBCL>",
+    "empty documents of DiskSpd": b"<Results></Results>\n",
+    "beginnings of DiskSpd": b"<Results>\n",
+    "parentheses": b"(",
+    "banners of iperf3": b"Connecting to host 10.0.0.1, port 5201\n",
+    "cut documents of fio": b'{"fio version" : "fio-3.1", "jobs" : [\n',
+    "jobs in jobs": b'{"jobname" : ',
+    "titles of omni": b"Throughput,Throughput Units,Elapsed Time (sec)\n",
+    "intervals of iperf3": b'{"intervals":[\n',
+}
+_BEFORE = {
+    "a long number": b'{"fio version" : "fio-3.1", "jobs" : []}\n',
+    "parentheses": b"(vim.host.HardwareInfo) {\n",
+    "intervals of iperf3": b'{"start":{"version":"iperf 3.9"}\n',
+}
+
+
+@pytest.mark.parametrize("name", ONCE_HUNG)
+def test_what_once_hung_is_read_in_linear_time(tmp_path, name):
+    begin, part = _BEFORE.get(name, b""), ONCE_HUNG[name]
+    assert pumps.exponent(tmp_path / "x", lambda times: begin + part * times, 4_000, 16_000) <= pumps.STEEPEST
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_part_of_a_sample_many_times_over_is_read_in_linear_time(tmp_path, path):
+    draw = random.Random(path.name)  # noqa: S311  the same parts in every run
+    every = list(pumps.pumps(path.read_bytes()))
+    steep = {
+        name: power
+        for name, build in draw.sample(every, _OF_EACH)
+        if (power := pumps.exponent(tmp_path / "x", build, 500, 2_000)) > pumps.STEEPEST
+    }
+    assert not steep
