@@ -34,7 +34,7 @@ def file_name(table: str) -> str:
     """The file of a table; names that no file can have are shortened, with a digest of what is left out.
 
     >>> file_name("group_cpu"), len(file_name("x" * 300))
-    ('group_cpu.parquet', 129)
+    ('group_cpu.parquet', 128)
     """
     short = short_name(table)
     digest = "" if short == table else f"~{hashlib.sha256(table.encode()).hexdigest()[:_DIGEST]}"
