@@ -23,7 +23,7 @@ PER_VALUE = 64
 FEWEST_SAMPLES = 8
 NUMBER = 8
 
-_SIZE = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i?b)?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -57,10 +57,13 @@ def shown(size: int) -> str:
 def bounded(pieces: Iterable[bytes], allowed: int) -> list[bytes]:
     """The pieces of a content that is read whole.
 
-    >>> bounded([b'{"long": "', b"x" * 1000, b'"}'], 1200) and None
-    >>> bounded([b"[{},{},{},{}]" * 100], 1200)
+    A long text is one value, and many empty objects are many:
+
+    >>> len(bounded([b'{"text": "', b"x" * 1000, b'"}'], 1300))
+    3
+    >>> bounded([b"[{},{},{},{}]" * 100], 1300)
     Traceback (most recent call last):
-    esxparse.errors.TooLargeError: it has more than 0.0012 MiB ...
+    esxparse.errors.TooLargeError: it is longer than 0 MiB, and is read whole, more than the memory limit of ...
 
     Raises:
         TooLargeError: They would become larger objects than the limit is for.
@@ -75,7 +78,7 @@ def bounded(pieces: Iterable[bytes], allowed: int) -> list[bytes]:
             weight += sum(_weight(one) for one in taken[weighed:])
             weighed = len(taken)
             if not is_json or weight > allowed:
-                what = f"it has more than {shown(length - len(piece))}, and is read whole"
+                what = f"it is longer than {shown(length - len(piece))}, and is read whole"
                 raise refusal(what, allowed)
     return taken
 

@@ -160,19 +160,11 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
         for role, options in looked.items():
             entry = spec.files[role]
             paths = [path for known, path in options if all(found.get(name) == text for name, text in known.items())]
-            if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
-                problems.append(_unclear(role, asked[role], paths, folder, entry))
-                continue
             for path in paths:
                 if isinstance(path, Path):
                     place.check_found(role, path)
-            if double := [path for path in paths if paths.count(path) > 1]:
-                message = f"{role}: {shown(Path(double[0]).name)} is found twice and would count twice: name it once"
-                problems.append(Note(message, entry.line, severity="warning"))
-                continue
-            if odd := [path for path in paths if shown(path) != str(path)]:
-                message = f"{role}: the name of {shown(odd[0])} is not UTF-8 text: rename it"
-                problems.append(Note(message, entry.line, severity="warning"))
+            if problem := _problem(role, asked[role], paths, folder, entry):
+                problems.append(problem)
                 continue
             test = entry.test
             if isinstance(test, str):
@@ -182,6 +174,21 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
             )
         host, told = _host(spec, all_labels)
         yield replace(_run(spec, all_labels, files, [*problems, *told]), host=host)
+
+
+def _problem(
+    role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
+) -> Note | None:
+    """What keeps the files that were found for a role from being used."""
+    if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
+        return _unclear(role, asked, paths, folder, entry)
+    if double := [path for path in paths if paths.count(path) > 1]:
+        message = f"{role}: {shown(Path(double[0]).name)} is found twice and would count twice: name it once"
+    elif odd := [path for path in paths if shown(path) != str(path)]:
+        message = f"{role}: the name of {shown(odd[0])} is not UTF-8 text: rename it"
+    else:
+        return None
+    return Note(message, entry.line, severity="warning")
 
 
 def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], list[Note]]:

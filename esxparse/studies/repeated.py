@@ -121,10 +121,9 @@ def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping
 
 def _overlap(row: Row, other: Row) -> bool:
     """Whether two measured spans have a moment in common, as far as they are known."""
-    spans = [one.get(name) for one in (row, other) for name in ("start", "end")]
-    if None in spans:
+    start, end, other_start, other_end = (one.get(name) for one in (row, other) for name in ("start", "end"))
+    if start is None or end is None or other_start is None or other_end is None:
         return True
-    start, end, other_start, other_end = spans
     return bool(start < other_end and other_start < end)
 
 

@@ -261,8 +261,12 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
                 msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
                 raise EsxparseError(msg)
             row = use.collect().row(0, named=True)
-            use = {"idle_used_pct": row["host_used_pct"], "idle_util_pct": row["host_util_pct"]}
-            idle[key] = use | {"cpus": rec.meta.get("pcpus"), "source": rec.source}
+            idle[key] = {
+                "idle_used_pct": row["host_used_pct"],
+                "idle_util_pct": row["host_util_pct"],
+                "cpus": rec.meta.get("pcpus"),
+                "source": rec.source,
+            }
         found = dict(idle[key])
     cpus, source, own = found.pop("cpus"), found.pop("source"), opened.facts.get("cpus")
     if None not in {cpus, own} and cpus != own:
