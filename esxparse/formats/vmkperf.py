@@ -210,7 +210,9 @@ def _by_length(block: Block) -> list[list[Line]]:
     at = 0
     while at < len(block.lines):
         end = at + 1
-        while end < len(block.lines) and len(f"{block.lines[end - 1].text} {block.lines[end].cells[0]}") > room:
+        # A line holds a number at least: a poll has no more lines than PCPUs.
+        last = min(len(block.lines), at + len(block.pcpus))
+        while end < last and len(f"{block.lines[end - 1].text} {block.lines[end].cells[0]}") > room:
             end += 1
         wrapped = next((to for to in range(at + 1, end + 1) if _count(block.lines[at:to]) == len(block.pcpus)), at + 1)
         groups.append(block.lines[at:wrapped])
@@ -223,7 +225,9 @@ def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
     lines, counts = block.lines, [len(line.cells) for line in block.lines]
     shape = list(block.widths)
     if not any(counts[at : at + len(shape)] == shape for at in range(len(counts))):
-        whole = next((to for to in range(1, len(counts) + 1) if sum(counts[:to]) == len(block.pcpus)), 0)
+        whole = next(
+            (to for to in range(1, min(len(counts), len(block.pcpus)) + 1) if sum(counts[:to]) == len(block.pcpus)), 0
+        )
         shape = counts[:whole] or shape
     if shape[-1] == shape[0] and len(shape) > 1 and len(lines) % len(shape):
         why = f"{len(lines)} lines for polls of {len(shape)}: a line is lost, and which one cannot be told: left out"

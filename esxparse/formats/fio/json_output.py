@@ -7,9 +7,12 @@ fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.effort import Effort
 from esxparse.formats.fio.documents import DOCUMENT, Piece, rewritten, walk
 from esxparse.formats.fio.numbers import number, scaled
 from esxparse.formats.fio.options import asked, effective, size, sizes
@@ -262,15 +265,31 @@ def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:
         yield {**whose, "scope": "members", **row, "write_merges": row["write_merges"] if merges is None else merges}
 
 
-def _damage_note(text: str, piece: Piece, kept: int) -> Note:
-    line = text.count("\n", 0, piece.at) + 1
-    column = piece.at - text.rfind("\n", 0, piece.at)
-    last = "\n" not in text[piece.at :].rstrip()
+class _Lines:
+    """Where the lines of a text begin, counted once."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._last = bisect_right(self._starts, max(len(text.rstrip()) - 1, 0))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column, from 1."""
+        line = bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1] + 1
+
+    def is_in_last(self, at: int) -> bool:
+        """Whether no line with anything in it follows that of the place."""
+        return bisect_right(self._starts, at) >= self._last
+
+
+def _damage_note(lines: _Lines, piece: Piece, kept: int) -> Note:
+    line, column = lines.place(piece.at)
+    last = lines.is_in_last(piece.at)
     what = "the JSON ends before its time" if last else f"damaged JSON ({piece.value})"
     return Note(f"{what}: {kept} whole jobs before it are kept", line, column, severity="warning")
 
 
-def _document(text: str, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
+def _document(lines: _Lines, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
     """One document, and where it ends in the text."""
     document = Document("json", line)
     facts: dict[str, Any] = {}
@@ -280,9 +299,9 @@ def _document(text: str, start: int, line: int, pieces: Iterable[Piece]) -> tupl
         if piece.kind == "end":
             end = piece.at
         elif piece.kind == "damage":
-            document.notes.append(_damage_note(text, piece, place))
+            document.notes.append(_damage_note(lines, piece, place))
         elif piece.kind in ("jobs", "client_stats") and not isinstance(piece.value, dict):
-            line_of = text.count("\n", 0, piece.at) + 1
+            line_of, _ = lines.place(piece.at)
             document.notes.append(Note(f"{piece.kind} has what is no job: left out", line_of, severity="warning"))
         elif piece.kind in ("jobs", "client_stats"):
             place += 1
@@ -301,19 +320,20 @@ def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
     """The documents in a text, and where each begins and ends in it."""
     documents: list[Document] = []
     spans: list[tuple[int, int]] = []
-    at, line, counted = 0, 1, 0
+    lines = _Lines(text)
+    at = 0
     first = DOCUMENT.search(text)
     if first is None:
         for start, pieces in rewritten(text) if '"jobname"' in text else ():
-            line, counted = line + text.count("\n", counted, start), start
-            document, end = _document(text, start, line, pieces)
+            document, end = _document(lines, start, lines.place(start)[0], pieces)
             documents.append(document)
             spans.append((start, end))
         return documents, spans
-    while match := DOCUMENT.search(text, at):
+    effort = Effort(text)
+    # Of a document in which decoding is given up a note says so.
+    while not (documents and effort.spent) and (match := DOCUMENT.search(text, at)):
         start = match.start()
-        line, counted = line + text.count("\n", counted, start), start
-        document, at = _document(text, start, line, walk(text, start))
+        document, at = _document(lines, start, lines.place(start)[0], walk(text, start, effort))
         documents.append(document)
         spans.append((start, at))
     return documents, spans
