@@ -281,21 +281,22 @@ fn a_longer_number_that_begins_and_ends_alike_is_another() {
 
 #[test]
 fn a_last_number_is_held_to_its_column_however_alike_the_lines_are() {
-    for (same, hexadecimal, low, odd, changed) in [
-        (16, false, 16, 0, 0),
-        (16, false, 17, 300, 0),
-        // Hexadecimal, 16 is 22.
-        (16, true, 0, 0, 0b10),
-        (22, true, 0, 0, 0),
+    // Hexadecimal, 16 is 22; the first line is read by itself.
+    for (first, same, hexadecimal, low, expected) in [
+        ("5, 16\n", 16, false, 16, (300, 0, 0)),
+        ("5, 16\n", 16, false, 17, (300, 300, 0)),
+        ("5, 0x10\n", 16, true, 0, (1, 0, 0b10)),
+        ("5, 0x16\n", 22, true, 0, (300, 0, 0)),
     ] {
         let places: Vec<AtomicU64> = (0..300).map(|_| AtomicU64::new(7)).collect();
         let mut columns = [whole(Places::Whole(&places)), whole(Places::Same(same))];
         (columns[1].hexadecimal, columns[1].low) = (hexadecimal, low);
-        let report = read("5, 16\n".repeat(300).as_bytes(), &columns);
+        let data = first.to_owned() + &"5, 16\n".repeat(299);
+        let report = read(data.as_bytes(), &columns);
         assert_eq!(
-            (report.odd.len() / 3, report.changed),
-            (odd, changed),
-            "{same}"
+            (report.lines, report.odd.len() / 3, report.changed),
+            expected,
+            "{first}"
         );
     }
 }
