@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import browser
 import packing
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from sheet import Sheet
 
 import esxparse as ex
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
 settings.load_profile("ci")
+# `make mutants`: a mutant that is noticed is not looked into further.
+_QUICK = (Phase.explicit, Phase.generate)
+settings.register_profile("mutants", settings.get_profile("ci"), max_examples=30, phases=_QUICK)
 
 
 @pytest.fixture(scope="session")
