@@ -320,6 +320,14 @@ CASES = {
         lambda: numa.node_size(table("cpus size_mb", ([0, 1, 2, 3, 4, 5], 300), ([6, 7, 8, 9], 400), ([], 5)), 2),
         dicts("nodes cores_per_node node_memory_mib", (2, 2, 300)),
     ),
+    "numa.node_size of single CPUs": (
+        lambda: numa.node_size(table("cpus size_mb", ([0], 300), ([1], 200))),
+        dicts("nodes cores_per_node node_memory_mib", (2, 1, 200)),
+    ),
+    "numa.locality of less than a MiB": (
+        lambda: numa.locality(table("vm numa_local_mb numa_remote_mb", ("db", 0.5, 0.125))),
+        dicts("vm samples local_pct min_local_pct max_remote_mib below_samples", ("db", 1, 80, 80, 0.125, 0)),
+    ),
     "numa.locality": (
         lambda: numa.locality(
             table(
