@@ -81,6 +81,22 @@ def test_what_a_guest_sees_by_release_and_settings(settings, exposed, nodes, per
     assert numa.vnuma(**(defaults | settings))[:3] == (exposed, nodes, per_node)
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"cpu_hot_add": True}, "CPU hot add is on, which turns it off"),
+        ({"hardware": 7}, "hardware version 7, and it takes 8"),
+        ({"release": "4.1"}, "release 4.1 exposes no NUMA; it takes 5.0"),
+        ({"max_per_virtual_node": 4}, "nodes by numa.vcpu.maxPerVirtualNode"),
+        ({"cores_per_socket": 4}, "nodes by cpuid.coresPerSocket"),
+        ({}, "nodes by cores of the host's nodes, evenly"),
+        ({"cores_per_node": 12}, "one node holds it all (cores of the host's nodes, evenly)"),
+    ],
+)
+def test_an_answer_says_what_it_rests_on(settings, why):
+    assert numa.vnuma(**({"vcpus": 12, "hardware": 8, "release": "5.0", "cores_per_node": 6} | settings)).why == why
+
+
 def test_where_article_and_guide_differ_the_answer_says_so():
     disputed = numa.vnuma(6, 8, "5.0", cores_per_node=6, max_per_virtual_node=2)
     assert "the article's word, not the guide's" in disputed.why

@@ -149,7 +149,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
 
 
 def _fewest_vcpus(max_per_virtual_node: int | None, vcpu_min: int | None) -> tuple[int, bool]:
-    """vCPUs from which a guest sees nodes, and whether that is the article's word alone."""
+    """Give the vCPUs from which a guest sees nodes, and whether that is the article's word alone."""
     if vcpu_min is not None:
         return vcpu_min, False
     if max_per_virtual_node is not None and 2 * max_per_virtual_node + 1 < VNUMA_VCPUS:
