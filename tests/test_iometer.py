@@ -227,6 +227,11 @@ def test_access_specifications_have_all_their_lines_once(tmp_path):
         (SPEC, 1, 4096, 100.0, 75.0, 100.0, 0.0, 1, 0, 0),
     ]
     assert found.height == 8
+    whole, share = pl.Int64, pl.Float64
+    assert list(found.schema.items())[3:] == [
+        *(("line", whole), ("size_bytes", whole), ("share_pct", share), ("read_pct", share), ("random_pct", share)),
+        *(("delay_ms", share), ("burst", whole), ("align_bytes", whole), ("reply_bytes", whole)),
+    ]
     assert rec["results"].collect().select("run", "test").unique(maintain_order=True).rows() == [(1, 1), (2, 2)]
 
 
