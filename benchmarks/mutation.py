@@ -18,6 +18,7 @@ import sys
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ EQUIVALENT: Final = Path(__file__).parent / "equivalent.toml"
 SURVIVED: Final = (0, 5, 33)
 """What mutmut notes: all tests passed; none was found; none runs the function."""
 TIMEOUTS: Final = (-24, 24, 36, 152, 255)
+CRATE: Final = MUTANTS / "mutants.out/outcomes.json"
 FIRST: Final = "esxparse.metrics.power.*"
 ENVIRONMENT: Final = {
     # As many mutants at a time as processors: one thread each.
@@ -90,14 +92,19 @@ def change(mutant: Mutant) -> tuple[str, str]:
     return "\n".join(out), "\n".join(into)
 
 
-def reason(mutant: Mutant, rules: list[dict[str, str]]) -> str | None:
-    """Why a survivor changes no answer; none where it is not listed."""
-    out, into = change(mutant)
-    where = f"{mutant.module}.{mutant.function}"
-    for rule in rules:
-        if where.endswith(rule.get("function", "")) and rule["from"] in out and rule["to"] in into and out != into:
-            return rule["why"]
-    return None
+@cache
+def rules() -> list[dict[str, str]]:
+    """Changes that are known to change no answer."""
+    found: list[dict[str, str]] = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["equivalent"]
+    return found
+
+
+def kind_of(where: str, out: str, into: str) -> str:
+    """Whether a change that no test noticed is a known one, or survived."""
+    for rule in rules():
+        if where.endswith(rule.get("where", "")) and rule["from"] in out and rule["to"] in into:
+            return "equivalent"
+    return "survived"
 
 
 def row(name: str, counts: Counter[str]) -> str:
@@ -111,7 +118,6 @@ def row(name: str, counts: Counter[str]) -> str:
 
 def tally(found: list[Mutant], *, show: bool) -> dict[str, Counter[str]]:
     """What became of the mutants of each module."""
-    rules = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["equivalent"]
     counts: dict[str, Counter[str]] = {}
     for mutant in found:
         count = counts.setdefault(mutant.module, Counter())
@@ -122,11 +128,25 @@ def tally(found: list[Mutant], *, show: bool) -> dict[str, Counter[str]]:
             count["noticed"] += 1
             count["timeout"] += mutant.result in TIMEOUTS
             continue
-        equivalent = reason(mutant, rules)
-        count["equivalent" if equivalent else "survived"] += 1
-        if show and not equivalent:
-            out, into = change(mutant)
+        out, into = change(mutant)
+        kind = kind_of(f"{mutant.module}.{mutant.function}", out, into)
+        count[kind] += 1
+        if show and kind == "survived":
             print(f"{mutant.module} {mutant.function} {mutant.result}\n  - {out}\n  + {into}")
+    return counts
+
+
+def crate() -> dict[str, Counter[str]]:
+    """The same of the native crate, where cargo-mutants was run; what does not compile is left out."""
+    counts: dict[str, Counter[str]] = {}
+    if not CRATE.exists():
+        return counts
+    kinds = {"CaughtMutant": "noticed", "Timeout": "noticed", "MissedMutant": "survived"}
+    for outcome in json.loads(CRATE.read_text(encoding="utf-8"))["outcomes"]:
+        if outcome["summary"] in kinds and outcome["scenario"] != "Baseline":
+            count = counts.setdefault(f"native/{outcome['scenario']['Mutant']['file']}", Counter())
+            count["made"] += 1
+            count[kinds[outcome["summary"]]] += 1
     return counts
 
 
@@ -137,7 +157,7 @@ def table(counts: dict[str, Counter[str]]) -> list[str]:
         "| module | mutants | tried | noticed | equivalent | survived | of tried | of those that count |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(row(f"`{name}`", count) for name, count in counts.items() if len(count) > 1),
-        row("**all of `metrics/`**", metrics),
+        *([row("**all of `metrics/`**", metrics)] if len(metrics) > 1 else []),
     ]
 
 
@@ -169,7 +189,7 @@ def main() -> None:
         if names := waiting(options):
             mutmut(names, options.minutes * 60)
     counts = tally(mutants(options.modules), show=options.show)
-    lines = table(counts)
+    lines = table(counts | crate())
     print("\n".join(lines))
     if not options.modules:
         total = sum(counts.values(), Counter[str]())

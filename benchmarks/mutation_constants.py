@@ -1,7 +1,8 @@
-"""The same for what stands outside of functions: tables of names and units, limits, patterns. mutmut leaves it alone.
+"""Mutants of what `mutmut run` leaves alone: tables of names and units, limits and patterns outside of functions.
 
-Its own operators make the mutants (of texts the first kind alone). Each is compiled in a process that was forked
-from one that has imported the libraries and nothing of ours, and tried against the test files named here.
+So for metrics/; of the scanner's twin and of what knows the units of files the functions too, which only a few tests
+are about. mutmut's operators make the mutants (of texts the first kind alone). Each is compiled in a process that was
+forked from one that has imported the libraries and nothing of ours, and tried against the test files named here.
 Run: `python benchmarks/mutation_constants.py [--minutes N] [--show] [MODULE ...]`
 """
 
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import libcst as cst
 import mutation
+import sections
 from mutmut.mutation.file_mutation import create_mutations, deep_replace
 
 if TYPE_CHECKING:
@@ -37,25 +39,29 @@ LONGEST_S: Final = 300
 SHARED_TESTS: Final = {
     "_lag": ("power_join",),
     "_ratios": ("ratio",),
+    "_samples": ("host", "storage"),
     "energy": ("energy", "power_join"),
     "host_cpu": ("host",),
+    "interval": ("ratio",),
     "memory": ("host",),
     "power": ("host",),
     "scalability_law": ("scaling",),
 }
+OUTSIDE_ONLY: Final = ("metrics/", "power/resources")
+"""Modules whose functions `mutmut run` takes, or whose functions do much besides units."""
 READERS: Final = {
     "esxparse/formats/esxtop/scan_twin.py": ("scanner",),
-    "esxparse/formats/fio/log_units.py": ("fio_logs", "fio_logs_columns"),
+    "esxparse/formats/fio/log_units.py": ("fio_log_units",),
     "esxparse/formats/iometer/columns.py": ("iometer",),
     "esxparse/formats/power/resources.py": ("power_redfish",),
     "esxparse/formats/power/readings.py": ("power_texts", "power_redfish"),
-    "esxparse/formats/topology/numactl.py": ("topology_linux",),
+    "esxparse/formats/topology/facts.py": ("topology_linux", "topology_vmware"),
 }
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A module with one thing changed outside of its functions."""
+    """A module with one thing changed."""
 
     path: Path
     source: str
@@ -68,18 +74,23 @@ class Constant:
         return ".".join(self.path.with_suffix("").parts)
 
     @property
+    def where(self) -> str:
+        """As `equivalent.toml` names it."""
+        return str(self.path).removeprefix("esxparse/").removesuffix(".py")
+
+    @property
     def key(self) -> str:
         """What is kept of it."""
         return hashlib.sha256(f"{self.path}\n{self.source}".encode()).hexdigest()
 
 
 def constants(path: Path) -> Iterator[Constant]:
-    """Every mutant of what is outside of functions; what only types read is left out."""
+    """Every mutant that `mutmut run` does not make; what only types read is left out."""
     code = (ROOT / path).read_text(encoding="utf-8")
     module, mutations, _, _ = create_mutations(str(path), code)
     texts: set[int] = set()
     for one in mutations:
-        if one.contained_by_top_level_function is not None:
+        if one.contained_by_top_level_function is not None and any(part in str(path) for part in OUTSIDE_ONLY):
             continue
         if isinstance(one.original_node, cst.SimpleString):
             if id(one.original_node) in texts:
@@ -119,7 +130,7 @@ def tests_of(path: Path) -> list[str]:
     """The test files of a module, and its doctests."""
     stem = path.stem
     if path.parent.name == "metrics":
-        files = [f"tests/test_metrics_{name}.py" for name in SHARED_TESTS.get(stem, (stem,))]
+        files = [f"tests/test_metrics_{name}.py" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")]
     else:
         files = [f"tests/test_{name}.py" for name in READERS[str(path)]]
     return [name for name in files if (ROOT / name).exists()]
@@ -202,13 +213,22 @@ def main() -> None:
         run([one for one in every if kept.get(one.key, 0) == 0], kept, options.minutes * 60)
     counts: dict[str, Counter[str]] = {}
     for one in every:
-        if one.key in kept:
-            kind = "noticed" if kept[one.key] else "survived"
-            counts.setdefault(str(one.path), Counter())[kind] += 1
-            if kind == "survived":
-                print(f"{one.path}\n  - {one.out}\n  + {one.into}")
-    for name, count in counts.items():
-        print(mutation.row(name, count))
+        count = counts.setdefault(one.where, Counter())
+        count["made"] += 1
+        if one.key not in kept:
+            continue
+        kind = "noticed" if kept[one.key] else mutation.kind_of(one.where, one.out, one.into)
+        count[kind] += 1
+        if options.show and kind == "survived":
+            print(f"{one.path}\n  - {one.out}\n  + {one.into}")
+    lines = mutation.table(counts)
+    print("\n".join(lines))
+    if not options.modules:
+        said = [
+            "The same for what stands outside of functions (tables of names and units, limits, patterns), and for all",
+            "of what reads numbers and their units. Made by `make mutants`.",
+        ]
+        sections.put("Mutants of tables, and of readers of numbers", [*said, "", *lines])
 
 
 if __name__ == "__main__":

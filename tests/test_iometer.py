@@ -376,8 +376,9 @@ def test_a_release_not_known_here_is_read_by_its_names(tmp_path):
     )
 
 
-def test_a_log_of_updates_has_a_time_in_each_line(tmp_path):
-    lines = ["'TimeStamp,Target Type,Target Name,Access Specification Name,IOps"]
+@pytest.mark.parametrize("title", ["TimeStamp", "Time Stamp", "Time"])
+def test_a_log_of_updates_has_a_time_in_each_line(tmp_path, title):
+    lines = [f"'{title},Target Type,Target Name,Access Specification Name,IOps"]
     lines += [f"2026-03-02 08:35:{second:02d}:250,ALL,All,4K,{second}.5" for second in range(5)]
     rec = opened(tmp_path, "\n".join(lines) + "\n")
     assert rec["results"].collect().select("time", "iops").row(3) == (

@@ -135,3 +135,5 @@ def test_zero_times_and_frequencies_are_refused(bad):
 def test_advice_needs_runs_of_both_modes():
     with pytest.raises(EsxparseError, match="no runs with shadow paging"):
         mmu.advice(mmu.Runs((1.0,)), mmu.Runs(()), mhz=2400)
+    with pytest.raises(EsxparseError, match="no runs with nested paging"):
+        mmu.advice(mmu.Runs(()), mmu.Runs((1.0,)), mhz=2400)

@@ -137,6 +137,9 @@ def test_advice_by_release():
 def test_less_than_one_is_refused(bad):
     with pytest.raises(EsxparseError, match="vcpus must be 1 or more"):
         numa.node_fit(bad, 1, 1, 1)
+    for place, what in enumerate(("vcpus", "memory_mib", "cores_per_node", "node_memory_mib")):
+        with pytest.raises(EsxparseError, match=f"^{what} must be 1 or more"):
+            numa.node_fit(*(bad if place == one else 1 for one in range(4)))
     with pytest.raises(EsxparseError, match="vcpus must be 1 or more"):
         numa.vnuma(bad, 8, "5.0", cores_per_node=6)
     with pytest.raises(EsxparseError, match="cores_per_node must be 1 or more"):
