@@ -6,6 +6,7 @@ FUZZ_SECONDS ?= 600
 # Processes that share the tests. Each reads and imports for itself, so that more of them cost more in all.
 WORKERS ?= 2
 FUZZ_FILES ?= 50000
+MUTANT_MINUTES ?= 60
 
 UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 SYNCED  := .venv/.synced
@@ -16,7 +17,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench fuzz datasets notebook clean
+.PHONY: help setup report lab test search lint format bench fuzz mutants datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +79,14 @@ fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600), and FUZZ_FI
 	$(RUN) python fuzz/files.py --cases $(FUZZ_FILES)
 	$(RUN) python fuzz/growth.py
 
+mutants: $(SYNCED) ## Small changes of the code: do tests notice? MUTANT_MINUTES each (60), goes on where it ended
+	$(UV) sync --locked --group mutants
+	$(RUN) python benchmarks/mutation.py --minutes $(MUTANT_MINUTES)
+	$(RUN) python benchmarks/mutation_constants.py --minutes $(MUTANT_MINUTES)
+	@if command -v cargo-mutants >/dev/null; then cargo mutants --dir native --output mutants \
+	-f src/number.rs -f src/columns.rs -f src/scan.rs -f src/integers.rs -- --lib; \
+	else echo "skipped: mutants of the native crate (cargo install --locked cargo-mutants)"; fi
+
 datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit
 	$(RUN) esxparse simulate busy-host -o datasets/busy-host --force
 	for scenario in datasets/*/scenario.toml; do \
@@ -87,4 +96,4 @@ notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .tools build reports native/target benchmarks/data
+	rm -rf .venv .tools build reports mutants native/target benchmarks/data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import browser
 import needs
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from search import examples
 from sheet import Sheet
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # and `make fuzz` look for new ones.
 settings.register_profile("same", settings.get_profile("ci"), max_examples=examples(100))
 settings.load_profile("same")
+# `make mutants`: a mutant that is noticed is not looked into further.
+_QUICK = (Phase.explicit, Phase.generate)
+settings.register_profile("mutants", settings.get_profile("ci"), max_examples=30, phases=_QUICK)
 
 
 def pytest_configure() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import polars as pl
 import pytest
 from compose import real_data, write
 from hypothesis import given, settings
@@ -34,6 +35,16 @@ REST = (
     "Starting Sector,Maximum Size,Queue Depth,% CPU Utilization,% User Time,% Privileged Time,% DPC Time,"
     "% Interrupt Time,Processor Speed,Interrupts per Second,CPU Effectiveness,Packets/Second,Packet Errors,"
     "Segments Retransmitted/Second"
+)
+NAMES_OF_REST = (
+    "transactions_per_s connections_per_s latency_mean_ms read_latency_mean_ms write_latency_mean_ms "
+    "transaction_time_mean_ms connection_time_mean_ms latency_max_ms read_latency_max_ms write_latency_max_ms "
+    "transaction_time_max_ms connection_time_max_ms errors read_errors write_errors read_bytes write_bytes read_ios "
+    "write_ios connections transactions_per_connection read_latency_total_ticks write_latency_total_ticks "
+    "transaction_time_total_ticks connection_time_total_ticks read_latency_max_ticks write_latency_max_ticks "
+    "transaction_time_max_ticks connection_time_max_ticks run_time_ticks starting_sector maximum_size_sectors "
+    "queue_depth cpu_pct cpu_user_pct cpu_privileged_pct cpu_dpc_pct cpu_interrupt_pct ticks_per_s interrupts_per_s "
+    "cpu_effectiveness packets_per_s packet_errors segments_retransmitted_per_s"
 )
 BINS = (
     "0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,"
@@ -135,8 +146,11 @@ def test_every_cell_of_every_release(tmp_path, release):
     frame = rec["results"].collect()
     assert frame["row_type"].to_list() == ["ALL", "MANAGER", "PROCESSOR", "WORKER", "DISK", "WORKER", "DISK"]
     assert frame["time"].unique().to_list() == [datetime(2026, 3, 2, 8, 35, 56, 7000, tzinfo=UTC)]
-    names = dict(zip(REST.split(","), frame.columns[frame.columns.index("transactions_per_s") :], strict=True))
-    names |= {"IOps": "iops", "Read IOps": "read_iops", "Write IOps": "write_iops", "# Disks": "disks"}
+    names = dict(zip(REST.split(","), NAMES_OF_REST.split(), strict=True))
+    names |= {"IOps": "iops", "Read IOps": "read_iops", "Write IOps": "write_iops"}
+    names |= {"# Managers": "managers", "# Workers": "workers", "# Disks": "disks"}
+    for title, name in names.items():
+        assert frame.schema[name] == (pl.Int64 if title in WHOLE else pl.Float64), title
     for line, found in zip(rows, frame.to_dicts(), strict=True):
         cells = dict(zip(columns(release), line.split(","), strict=True))
         for title, name in names.items():
@@ -150,6 +164,24 @@ def test_every_cell_of_every_release(tmp_path, release):
             )
             expected = None if binary == "" else pytest.approx(float(binary) * MIB, rel=1e-6)
             assert found[f"{name}bandwidth_bytes_per_s"] == expected
+
+
+@pytest.mark.parametrize(
+    ("titles", "factor"),
+    [
+        ("MBps,Read MBps,Write MBps", 1_048_576),
+        ("MBps (Binary),Read MBps (Binary),Write MBps (Binary)", 1_048_576),
+        ("MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary)", 1_048_576),
+        ("MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal)", 1_000_000),
+    ],
+)
+def test_a_megabyte_is_what_its_title_says(tmp_path, titles, factor):
+    header = f"'{FRONT},{titles},{REST}"
+    cells = ["WORKER", "Worker 1", SPEC, "0", "1", "1", "9", "9", "9", "1", "2", "3", *["0"] * len(REST.split(","))]
+    block = ["'Results", header, ",".join(cells), "'Time Stamp", "2026-03-02 08:35:56:007"]
+    got = opened(tmp_path, document("1.1.0", block))["results"].collect()
+    names = [f"{which}bandwidth_bytes_per_s" for which in ("", "read_", "write_")]
+    assert got.select(names).row(0) == (factor, 2 * factor, 3 * factor)
 
 
 def test_whose_a_row_is(tmp_path):
@@ -196,6 +228,11 @@ def test_access_specifications_have_all_their_lines_once(tmp_path):
         (SPEC, 1, 4096, 100.0, 75.0, 100.0, 0.0, 1, 0, 0),
     ]
     assert found.height == 8
+    whole, share = pl.Int64, pl.Float64
+    assert list(found.schema.items())[3:] == [
+        *(("line", whole), ("size_bytes", whole), ("share_pct", share), ("read_pct", share), ("random_pct", share)),
+        *(("delay_ms", share), ("burst", whole), ("align_bytes", whole), ("reply_bytes", whole)),
+    ]
     assert rec["results"].collect().select("run", "test").unique(maintain_order=True).rows() == [(1, 1), (2, 2)]
 
 
@@ -340,8 +377,9 @@ def test_a_release_not_known_here_is_read_by_its_names(tmp_path):
     )
 
 
-def test_a_log_of_updates_has_a_time_in_each_line(tmp_path):
-    lines = ["'TimeStamp,Target Type,Target Name,Access Specification Name,IOps"]
+@pytest.mark.parametrize("title", ["TimeStamp", "Time Stamp", "Time"])
+def test_a_log_of_updates_has_a_time_in_each_line(tmp_path, title):
+    lines = [f"'{title},Target Type,Target Name,Access Specification Name,IOps"]
     lines += [f"2026-03-02 08:35:{second:02d}:250,ALL,All,4K,{second}.5" for second in range(5)]
     rec = opened(tmp_path, "\n".join(lines) + "\n")
     assert rec["results"].collect().select("time", "iops").row(3) == (

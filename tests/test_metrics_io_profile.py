@@ -47,6 +47,8 @@ def test_sizes_add_up_to_all_of_a_disk_and_direction():
 def test_reads_and_writes():
     parts = [histogram("io_length", "read", [1], [2, 1]), histogram("io_length", "write", [1], [0, 1])]
     assert io_profile.read_share(pl.concat(parts)).collect().rows() == [(1, 3, 1, 75.0)]
+    one = [histogram("io_length", "read", [1], [1, 0]), histogram("io_length", "write", [1], [0, 0])]
+    assert io_profile.read_share(pl.concat(one)).collect().rows() == [(1, 1, 0, 100.0)]
     none = [histogram("io_length", "read", [1], [0, 0]), histogram("io_length", "write", [1], [0, 0])]
     assert io_profile.read_share(pl.concat(none)).collect().rows() == [(1, 0, 0, None)]
 

@@ -68,11 +68,33 @@ def test_the_smallest_node_counts_and_memory_alone_is_no_node():
         ({"vcpus": 6, "max_per_virtual_node": 2}, True, 3, 2),
         ({"vcpus": 6, "max_per_virtual_node": 2, "vcpu_min": 9}, False, 1, 6),
         ({"vcpus": 8, "max_per_virtual_node": 4}, False, 1, 8),
+        ({"vcpus": 7, "max_per_virtual_node": 3}, True, 3, 3),
+        ({"vcpus": 6, "max_per_virtual_node": 3}, False, 1, 6),
+        ({"vcpus": 5, "max_per_virtual_node": 2}, True, 3, 2),
+        ({"vcpus": 4, "max_per_virtual_node": 2}, False, 1, 4),
+        ({"vcpus": 3, "max_per_virtual_node": 1}, True, 3, 1),
+        ({"vcpus": 2, "vcpu_min": 1, "cores_per_node": 1}, True, 2, 1),
     ],
 )
 def test_what_a_guest_sees_by_release_and_settings(settings, exposed, nodes, per_node):
     defaults = {"vcpus": 12, "hardware": 8, "release": "5.0", "cores_per_node": 6}
     assert numa.vnuma(**(defaults | settings))[:3] == (exposed, nodes, per_node)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"cpu_hot_add": True}, "CPU hot add is on, which turns it off"),
+        ({"hardware": 7}, "hardware version 7, and it takes 8"),
+        ({"release": "4.1"}, "release 4.1 exposes no NUMA; it takes 5.0"),
+        ({"max_per_virtual_node": 4}, "nodes by numa.vcpu.maxPerVirtualNode"),
+        ({"cores_per_socket": 4}, "nodes by cpuid.coresPerSocket"),
+        ({}, "nodes by cores of the host's nodes, evenly"),
+        ({"cores_per_node": 12}, "one node holds it all (cores of the host's nodes, evenly)"),
+    ],
+)
+def test_an_answer_says_what_it_rests_on(settings, why):
+    assert numa.vnuma(**({"vcpus": 12, "hardware": 8, "release": "5.0", "cores_per_node": 6} | settings)).why == why
 
 
 def test_where_article_and_guide_differ_the_answer_says_so():
@@ -115,12 +137,24 @@ def test_advice_by_release():
 def test_less_than_one_is_refused(bad):
     with pytest.raises(EsxparseError, match="vcpus must be 1 or more"):
         numa.node_fit(bad, 1, 1, 1)
+    for place, what in enumerate(("vcpus", "memory_mib", "cores_per_node", "node_memory_mib")):
+        with pytest.raises(EsxparseError, match=f"^{what} must be 1 or more"):
+            numa.node_fit(*(bad if place == one else 1 for one in range(4)))
     with pytest.raises(EsxparseError, match="vcpus must be 1 or more"):
         numa.vnuma(bad, 8, "5.0", cores_per_node=6)
     with pytest.raises(EsxparseError, match="cores_per_node must be 1 or more"):
         numa.node_fits(pl.LazyFrame({"vcpus": [1]}), bad, 1)
     with pytest.raises(EsxparseError, match="threads_per_core must be 1 or more"):
         numa.node_size(pl.LazyFrame({"cpus": [[0]], "size_mb": [1]}), bad)
+
+
+@pytest.mark.parametrize(
+    "what", ["vcpus", "hardware", "cores_per_node", "cores_per_socket", "max_per_virtual_node", "vcpu_min"]
+)
+@pytest.mark.parametrize("bad", [0, -2])
+def test_every_number_that_shapes_what_a_guest_sees_is_1_or_more(what, bad):
+    with pytest.raises(EsxparseError, match=f"^{what} must be 1 or more, not {bad}$"):
+        numa.vnuma(**({"vcpus": 12, "hardware": 8, "release": "5.0", "cores_per_node": 6} | {what: bad}))
 
 
 def test_a_release_without_a_number_is_refused():

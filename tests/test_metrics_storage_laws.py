@@ -32,6 +32,10 @@ def test_nothing_done_has_no_latency(bad):
 
 
 def test_throughput_is_never_negative():
+    assert laws.mb_per_s(0, 4096) == laws.mb_per_s(5, 0) == 0
+    assert laws.mb_per_s(0.5, 0.5) == 0.25e-6
+    with pytest.raises(EsxparseError, match="below 0"):
+        laws.mb_per_s(1, -0.5)
     with pytest.raises(EsxparseError, match="below 0"):
         laws.mb_per_s(-1, 4096)
 

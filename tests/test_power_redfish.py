@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from search import examples
 
 import esxparse as ex
+from esxparse.formats.power import resources
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -370,3 +371,47 @@ def test_whatever_the_damage_it_is_read_or_refused(tmp_path_factory, name, data)
     file = compose.write(tmp_path_factory.mktemp("damage"), content[:where] + middle + tail, "damaged.json")
     if rec := read_or_refused(file, "redfish"):
         assert all(rec[table].collect().height for table in rec)
+
+
+def found_by(function, resource, *more):
+    found = resources.Found()
+    function(resource, "/redfish/v1/x", found, *more)
+    assert not found.bad
+    return found.readings[0]
+
+
+def test_minutes_become_seconds_and_kilowatt_hours_joules():
+    control = {"PowerConsumedWatts": 300, "PowerMetrics": {"IntervalInMin": 20, "AverageConsumedWatts": 290}}
+    assert found_by(resources.power, {"PowerControl": [control]})["interval_s"] == 1200
+    del control["PowerMetrics"]["IntervalInMin"]
+    assert found_by(resources.power, {"PowerControl": [control]})["interval_s"] is None
+    assert found_by(resources.environment, {"EnergykWh": {"Reading": 0.5}})["energy_joules"] == 1_800_000
+    both = {"EnergykWh": {"Reading": 0.5}, "EnergyJoules": {"Reading": 7}}
+    assert found_by(resources.environment, both)["energy_joules"] == 7
+
+
+@pytest.mark.parametrize(("name", "step"), [("FastPowerMeter", 10), ("PowerMeter", 300), ("SlowPowerMeter", None)])
+def test_a_history_without_times_has_the_steps_its_maker_tells(name, step):
+    resource = {"Id": name, "PowerDetail": [{"Average": 100}, {"Average": 101}]}
+    assert found_by(resources.meter, resource, 1)["interval_s"] == step
+
+
+@pytest.mark.parametrize(
+    ("metric", "column"),
+    [
+        ("SystemInputPower", "watts"), ("TotalPOWER", "watts"), ("CPUWatts", "watts"),
+        ("AvgPower", "watts_average"), ("PowerAVG", "watts_average"), ("AveragePowerWatts", "watts_average"),
+        ("MinPower", "watts_minimum"), ("MinimumPower", "watts_minimum"),
+        ("MaxPower", "watts_maximum"), ("MaximumPower", "watts_maximum"), ("PeakPower", "watts_maximum"),
+        # No word of its own.
+        ("PowerRemaxed", "watts"),
+        *((name, "") for name in (
+            "FanSpeed", "PowerState", "PowerSTATE", "PowerFactor", "PowerStatus", "PowerPercent", "PowerCapacityWatts",
+            "PowerAllocatedWatts", "PowerHeadroomWatts", "PowerEnergykWh", "PowerOnCount", "PowerLoad", "PowerMode",
+            "PowerTime", "PowerVoltage", "PowerAmps", "PowerRedundancy", "PowerAvailableWatts", "PowerRequestedWatts",
+            "PowerLimitWatts", "PowerCap", "PowerSupplied", "PowerHealth", "PowerCapability",
+        )),
+    ],
+)  # fmt: skip
+def test_what_a_metric_of_a_report_measures_is_told_by_the_words_of_its_name(metric, column):
+    assert resources._metric_column(metric) == column

@@ -46,8 +46,8 @@ def _gridded(seconds: Numbers, values: Numbers, start: float, step: float, point
 def _smoothed(seconds: Numbers, values: Numbers, step: float) -> tuple[Numbers, Numbers]:
     """Means over periods of `step`, for a series that is finer than that."""
     bins = np.floor((seconds - seconds[0]) / step).astype(np.int64)
-    places, inverse, counts = np.unique(bins, return_inverse=True, return_counts=True)
-    return np.bincount(inverse, seconds) / counts, np.asarray(np.bincount(inverse, values) / counts) + 0 * places
+    _, inverse, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    return np.bincount(inverse, seconds) / counts, np.bincount(inverse, values) / counts
 
 
 def _correlations(first: Numbers, second: Numbers, fewest: int) -> Numbers:

@@ -148,6 +148,15 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     )
 
 
+def _fewest_vcpus(max_per_virtual_node: int | None, vcpu_min: int | None) -> tuple[int, bool]:
+    """Give the vCPUs from which a guest sees nodes, and whether that is the article's word alone."""
+    if vcpu_min is not None:
+        return vcpu_min, False
+    if max_per_virtual_node is not None and 2 * max_per_virtual_node + 1 < VNUMA_VCPUS:
+        return 2 * max_per_virtual_node + 1, True
+    return VNUMA_VCPUS, False
+
+
 def vnuma(
     vcpus: int,
     hardware: int,
@@ -189,10 +198,10 @@ def vnuma(
     VirtualNuma(exposed=False, nodes=1, vcpus_per_node=4, why='4 vCPUs, and it takes 9')
     """
     _at_least_1(vcpus=vcpus, hardware=hardware, cores_per_node=cores_per_node, cores_per_socket=cores_per_socket)
-    _at_least_1(max_per_virtual_node=max_per_virtual_node or 1, vcpu_min=vcpu_min or 1)
+    given = {"max_per_virtual_node": max_per_virtual_node, "vcpu_min": vcpu_min}
+    _at_least_1(**{what: value for what, value in given.items() if value is not None})
     number = _release(release)
-    by_article = vcpu_min is None and max_per_virtual_node is not None and 2 * max_per_virtual_node + 1 < VNUMA_VCPUS
-    fewest = 2 * (max_per_virtual_node or 1) + 1 if by_article else vcpu_min or VNUMA_VCPUS
+    fewest, by_article = _fewest_vcpus(max_per_virtual_node, vcpu_min)
     hidden = ""
     if number < _VNUMA:
         hidden = f"release {release} exposes no NUMA; it takes 5.0"

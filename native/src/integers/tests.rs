@@ -263,3 +263,49 @@ fn lines_are_counted() {
     let counts = [&b""[..], b"\n", b"a", b"a\n", b"a\r\n\r\nb"].map(count_lines);
     assert_eq!(counts, [0, 1, 1, 1, 3]);
 }
+
+#[test]
+fn a_longer_number_that_begins_and_ends_alike_is_another() {
+    let places: Vec<AtomicU64> = (0..300).map(|_| AtomicU64::new(7)).collect();
+    let columns = [
+        whole(Places::Whole(&places)),
+        whole(Places::Same(111_111_111)),
+    ];
+    let mut lines: Vec<String> = (0..300).map(|line| format!("{line}, 111111111")).collect();
+    for ones in [10, 13] {
+        lines[200] = format!("200, {}", "1".repeat(ones));
+        let report = read((lines.join("\n") + "\n").as_bytes(), &columns);
+        assert_eq!((report.lines, report.changed), (200, 0b10), "{ones}");
+    }
+}
+
+#[test]
+fn a_last_number_is_held_to_its_column_however_alike_the_lines_are() {
+    // Hexadecimal, 16 is 22; the first line is read by itself.
+    for (first, same, hexadecimal, low, expected) in [
+        ("5, 16\n", 16, false, 16, (300, 0, 0)),
+        ("5, 16\n", 16, false, 17, (300, 300, 0)),
+        ("5, 0x10\n", 16, true, 0, (1, 0, 0b10)),
+        ("5, 0x16\n", 22, true, 0, (300, 0, 0)),
+    ] {
+        let places: Vec<AtomicU64> = (0..300).map(|_| AtomicU64::new(7)).collect();
+        let mut columns = [whole(Places::Whole(&places)), whole(Places::Same(same))];
+        (columns[1].hexadecimal, columns[1].low) = (hexadecimal, low);
+        let data = first.to_owned() + &"5, 16\n".repeat(299);
+        let report = read(data.as_bytes(), &columns);
+        assert_eq!(
+            (report.lines, report.odd.len() / 3, report.changed),
+            expected,
+            "{first}"
+        );
+    }
+}
+
+#[test]
+fn numbers_that_are_all_alike_are_written_where_there_are_places() {
+    for number in [-1, 0, 1] {
+        let (read, report) = numbers(format!("5, {number}\n").repeat(300).as_bytes(), 2);
+        assert_eq!(report.lines, 300);
+        assert_eq!(read, [[5; 300], [number; 300]]);
+    }
+}

@@ -1,0 +1,96 @@
+"""Where the guesses of a fio log's unit turn over, and what each unit makes of a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from esxparse.formats.fio import log_units
+from esxparse.formats.fio.log_units import Told, Unit, release_in, unit_of
+
+
+def rows(times, values, size=4096, directions=(0,)):
+    return [
+        {"time": time, "value": value, "direction": directions[place % len(directions)], "size": size}
+        for place, (time, value) in enumerate(zip(times, values, strict=True))
+    ]
+
+
+def of(release):
+    return Told(release, "out.json")
+
+
+# 0.02 I/Os in flight over 100 ms are 2 ms of latencies, in nanoseconds.
+IN_FLIGHT = [((0, 100), (1_000_000, 1_000_000), "ns"), ((0, 100), (1_000_000, 999_999), "us")]
+# Four entries a second and direction, and one, over ten seconds.
+AT_41 = [10_000 * place // 40 for place in range(41)]
+AT_42 = [10_000 * place // 41 for place in range(42)]
+AT_82 = [10_000 * place // 81 for place in range(82)]
+AT_84 = [10_000 * place // 83 for place in range(84)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "entries", "told", "name", "factor", "guessed"),
+    [
+        *((kind, rows(times, values), None, unit, {"ns": 1e-6, "us": 1e-3}[unit], True)
+          for kind in ("lat", "clat") for times, values, unit in IN_FLIGHT),
+        # Without block sizes, or a span, or of submission alone, the median decides.
+        *((kind, rows((0, 1, 2), (0, median, 10**9), size), None, unit, {"ns": 1e-6, "us": 1e-3}[unit], True)
+          for kind, size, median, unit in [
+              ("slat", 4096, 200, "ns"), ("slat", 4096, 199, "us"), ("clat", 0, 5000, "ns"), ("clat", 0, 4999, "us"),
+              ("lat", 0, 5000, "ns"), ("lat", 0, 4999, "us")]),
+        ("clat", rows((7, 7, 7), (9, 5000, 9000)), None, "ns", 1e-6, True),
+        ("clat", rows((7, 7, 7), (9, 4999, 9000)), None, "us", 1e-3, True),
+        ("clat", rows((0, 1), (1, 1)), of((2, 99)), "ns", 1e-6, False),
+        ("clat", rows((0, 1), (10**9, 10**9)), of((2, 98)), "us", 1e-3, False),
+        ("bw", rows((0, 1), (1, 1), size=0), of((3, 1)), "KiB/s", 1024, False),
+        ("bw", rows((0, 1), (1, 1)), of((2, 10)), "KiB/s", 1024, False),
+        ("bw", rows((0, 1000), (1, 1)), of((2, 11)), "kB/s", 1000, False),
+        ("bw", rows(AT_41, [9] * 41), None, "KiB/s", 1024, True),
+        ("bw", rows(AT_42, [9] * 42), None, "kB/s", 1000, False),
+        ("bw", rows(AT_82, [9] * 82, directions=(0, 1)), None, "KiB/s", 1024, True),
+        ("bw", rows(AT_84, [9] * 84, directions=(0, 1)), None, "kB/s", 1000, False),
+        ("bw", rows((0,), (9,)), None, "kB/s", 1000, False),
+        ("iops", rows((0, 1), (1, 1), size=0), None, "IOPS", 1, False),
+        ("iops", rows((0, 1), (1, 2)), None, "IOPS", 1, False),
+        ("iops", rows((0, 1), (1, 1)), None, "I/Os", 1, False),
+        (None, rows((0, 1), (1, 1)), None, "unknown", 1, True),
+    ],
+)  # fmt: skip
+def test_the_unit_and_whether_it_is_a_guess(metric, entries, told, name, factor, guessed):
+    unit = unit_of(metric, entries, (), told)
+    assert (unit.name, unit.factor, unit.guessed) == (name, factor, guessed)
+
+
+def test_a_priority_tells_nanoseconds_and_a_release_tells_more():
+    entries = rows((0, 100), (1, 1))
+    assert unit_of("lat", entries, ("priority",), None) == Unit(
+        "ns", 1e-6, "lines have a priority, which fio writes from 3.19 on"
+    )
+    assert unit_of("lat", entries, ("priority",), of((2, 1))) == Unit("us", 1e-3, "release 2.1, as out.json says")
+
+
+def test_a_factor_is_a_ratio_of_whole_numbers():
+    assert [Unit("", one, "").ratio for one in (1e-6, 1e-3, 1.0, 1000.0, 1024.0)] == [
+        (1, 1_000_000), (1, 1000), (1, 1), (1000, 1), (1024, 1),
+    ]  # fmt: skip
+
+
+def test_a_release_is_found_in_the_beginning():
+    assert release_in(b'{"fio version" : "fio-3.35"') == (3, 35)
+    assert release_in(b"fio-2.2.10\nStarting") == (2, 2)
+    assert release_in(b"xfio-3.35") is None
+    assert release_in(b" " * (64 << 10) + b"fio-3.35") is None
+
+
+def test_outputs_beside_a_log_have_to_agree(tmp_path):
+    log = tmp_path / "run_lat.1.log"
+    assert log_units.release_beside(None) is None
+    for name, text in (("run_lat.1.log", "fio-2.1"), ("other.log", "fio-2.2"), ("a.json", "fio-3.35"), ("b", "none")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "fio-2.9").mkdir()
+    assert log_units.release_beside(log) == Told((3, 35), "a.json")
+    (tmp_path / "c.json").write_text("fio-3.35")
+    assert log_units.release_beside(log) == Told((3, 35), "a.json")
+    (tmp_path / "d.json").write_text("fio-3.36")
+    assert log_units.release_beside(log) is None
+    assert log_units.release_beside(tmp_path / "nowhere" / "x.log") is None

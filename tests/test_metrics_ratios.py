@@ -1,0 +1,107 @@
+"""How a table of ratios is put together: every reason for a gap, every verdict, and what messages name."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import _ratios
+
+SIDE = {"runs": 3, "mean": 10.0, "min": 9.0, "max": 11.0, "_var": 0.01}
+BASE = {"baseline_runs": 3, "baseline_mean": 10.0, "_base_var": 0.01, "is_baseline": False}
+TYPES = {"mean": pl.Float64, "_var": pl.Float64, "baseline_mean": pl.Float64, "_base_var": pl.Float64}
+
+
+def judged(**changed):
+    table = pl.DataFrame([SIDE | BASE | changed], schema_overrides=TYPES)
+    return _ratios.with_intervals(table, "fieller", 0.95, 0).row(0, named=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "gap"),
+    [
+        ({}, None),
+        ({"runs": 2, "baseline_runs": 2}, None),
+        ({"is_baseline": True, "runs": 1}, None),
+        ({"runs": 0, "mean": None, "_var": None}, "no run has a number"),
+        ({"baseline_runs": None, "baseline_mean": None}, "no baseline run with these labels"),
+        ({"baseline_runs": 0, "baseline_mean": None}, "no run of the baseline has a number"),
+        ({"baseline_mean": 0.0}, "the baseline's mean is 0"),
+        ({"runs": 1, "_var": None}, "1 repetition: an interval needs 2 or more"),
+        ({"baseline_runs": 1, "_base_var": None}, "1 repetition of the baseline: an interval needs 2 or more"),
+        ({"_base_var": 1e4}, "the baseline scatters too much: its mean cannot be told from 0"),
+    ],
+)
+def test_a_gap_has_its_reason(changed, gap):
+    row = judged(**changed)
+    assert row["gap"] == gap
+    open_interval = gap is not None or row["is_baseline"]
+    assert (row["ratio_low"] is None, row["ratio_high"] is None, row["verdict"] is None) == (open_interval,) * 3
+
+
+@pytest.mark.parametrize(
+    ("mean", "verdict"),
+    [(20.0, "higher"), (5.0, "lower"), (10.05, "no difference shown"), (9.95, "no difference shown")],
+)
+def test_the_verdict_is_on_which_side_of_1_the_interval_lies(mean, verdict):
+    row = judged(mean=mean, min=mean - 1, max=mean + 1)
+    assert row["verdict"] == verdict
+    assert (row["ratio"], row["ratio_min"], row["ratio_max"]) == (mean / 10, (mean - 1) / 10, (mean + 1) / 10)
+    assert row["change_pct"] == pytest.approx(10 * mean - 100)
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+
+
+def test_a_ratio_of_equals_is_1_exactly():
+    table = pl.DataFrame([SIDE | BASE | {"mean": one, "baseline_mean": 4.9} for one in (4.9, 9.8)])
+    assert _ratios.with_intervals(table, "fieller", 0.95, 0)["ratio"].to_list() == [1.0, 2.0]
+
+
+RUNS = pl.DataFrame(
+    {
+        "host": ["a", "a", "b", "b"],
+        "cores": [1, 2, 1, 2],
+        "runs": [2, 3, 4, 5],
+        "mean": [1.0, 2.0, 3.0, 4.0],
+        "_var": [0.1, 0.2, 0.3, 0.4],
+        "_values": [[1.0], [2.0], [3.0], [4.0]],
+    }
+)
+
+
+def test_each_configuration_stands_beside_its_own_baseline():
+    got = _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a"}, ["cores"])
+    facts = ["host", "cores", "is_baseline", "baseline_runs", "baseline_mean", "_base_var", "_base_values"]
+    assert got.select(facts).rows() == [
+        ("a", 1, True, 2, 1.0, 0.1, [1.0]),
+        ("a", 2, True, 3, 2.0, 0.2, [2.0]),
+        ("b", 1, False, 2, 1.0, 0.1, [1.0]),
+        ("b", 2, False, 3, 2.0, 0.2, [2.0]),
+    ]
+    one = _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a", "cores": 2}, [])
+    assert one["baseline_mean"].to_list() == [2.0] * 4
+    assert one["is_baseline"].to_list() == [False, True, False, False]
+
+
+def test_a_baseline_that_is_none_or_several_is_named():
+    with pytest.raises(EsxparseError, match=r"no run is of the baseline host=c, cores=1: host is a, b; cores is 1, 2$"):
+        _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "c", "cores": 1}, [])
+    several = r"the baseline host=a is not unique: cores is 1, 2; name which in the baseline, or compare within cores$"
+    with pytest.raises(EsxparseError, match=several):
+        _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a"}, [])
+    with pytest.raises(EsxparseError, match=r"^the baseline cores=x is of another type than the runs: "):
+        _ratios.beside_baseline(RUNS, ["host", "cores"], {"cores": "x"}, [])
+
+
+def test_five_values_are_shown_and_more_are_said_to_be_there():
+    assert _ratios._some(pl.Series([3, 1, 3, 2, 5, 4])) == "3, 1, 2, 5, 4"
+    assert _ratios._some(pl.Series([3, 1, 2, 5, 4, 6])) == "3, 1, 2, 5, 4 ..."
+
+
+def test_a_configuration_counts_the_numbers_of_its_repetitions():
+    frame = pl.DataFrame({"host": ["b", "a", "b", "b", "a"], "_value": [1.0, float("nan"), 3.0, None, float("inf")]})
+    got = _ratios.configurations(frame, ["host"])
+    assert got.to_dicts() == [
+        {"host": "b", "runs": 2, "mean": 2.0, "min": 1.0, "max": 3.0, "_var": 2.0, "_values": [1.0, 3.0]},
+        {"host": "a", "runs": 0, "mean": None, "min": None, "max": None, "_var": None, "_values": []},
+    ]
