@@ -13,7 +13,11 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import needs
 import pytest
+
+# A machine has to reach the package registries for it; `.ci/run` does.
+pytestmark = pytest.mark.search
 
 ROOT = Path(__file__).parents[1]
 RECORDING = "import esxparse as ex; rec = ex.open(ex.datasets_dir() / 'busy-host' / 'busy-host.csv')"
@@ -30,15 +34,17 @@ EXTRAS = {
 
 
 def _uv():
-    uv = os.environ.get("UV") or shutil.which("uv")
-    if uv is None:
-        pytest.skip("uv is not installed")
-    return uv
+    uv = os.environ.get("UV") or shutil.which("uv", path=needs.PATH)
+    return uv or needs.missing("uv")
+
+
+def _cargo():
+    return shutil.which("cargo", path=needs.PATH)
 
 
 def _run(*words, rust=True, cwd=None):
     """Runs a program with cargo on its PATH or without it; gives what it printed."""
-    folders = os.environ["PATH"].split(os.pathsep)
+    folders = needs.PATH.split(os.pathsep)
     if not rust:
         folders = [folder for folder in folders if shutil.which("cargo", path=folder) is None]
     environment = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}}
@@ -60,7 +66,7 @@ def wheels(sdist, tmp_path_factory):
     """Wheels built of the source distribution, by whether Rust was there."""
     made = {}
     for rust in (True, False):
-        if rust and shutil.which("cargo") is None:
+        if rust and not _cargo():
             continue
         folder = tmp_path_factory.mktemp("wheel")
         _run(_uv(), "build", "--wheel", "--out-dir", str(folder), str(sdist), rust=rust)
@@ -95,7 +101,7 @@ def test_the_wheel_holds_the_scanner_only_where_rust_was(wheels):
 @pytest.mark.parametrize("kind", ["sdist", "wheel"])
 def test_a_plain_install_reads_captures_and_names_the_extra_it_lacks(tmp_path, sdist, wheels, kind, rust):
     if rust not in wheels:
-        pytest.skip("cargo is not installed")
+        needs.missing("cargo")
     python = _installed(tmp_path, sdist if kind == "sdist" else wheels[rust], rust=rust)
     assert (
         _run(python, "-c", f"{RECORDING}; {COMPILED.format(rust)}; print(len(rec.meta['vms']))", cwd=tmp_path) == "8\n"
