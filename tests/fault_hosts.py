@@ -122,7 +122,7 @@ def _judged(name: str, recording: ex.Recording, limit: Threshold) -> pl.DataFram
     what, key = {"device": ("device", "device"), "port": ("vm", "client")}.get(limit.per, ("vm", "vm"))
     found: pl.DataFrame = frame.select(
         pl.lit(limit.id).alias("id"),
-        pl.format("{} {}", pl.lit(what), key).alias("entity"),
+        pl.concat_str(pl.lit(what), key, separator=" ").alias("entity"),
         _second(name),
         pl.col(column).cast(pl.Float64).alias("value"),
     ).collect()

@@ -38,6 +38,7 @@ PROGRAMS = {
     },
 }
 PACKAGES = {
+    "aiohttp": "aiohttp",
     "fsspec": "fsspec",
     "isal": "isal",
     # The compiled scanner, which is built where the machine has a Rust toolchain.

@@ -10,10 +10,12 @@ import zipfile
 from contextlib import contextmanager
 
 import pytest
-from packing import CAPTURE, needs
+from packing import CAPTURE
 
 import esxparse as ex
 from esxparse.formats import remote
+
+pytestmark = pytest.mark.needs("aiohttp", "fsspec")
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -98,7 +100,6 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def base():
-    needs("fsspec")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -39,7 +39,7 @@ def _per_vcpu(tables: Tables, _: str | None) -> pl.LazyFrame | None:
 def _each_vcpu(tables: Tables, _: str | None) -> pl.LazyFrame | None:
     if "vcpu" not in tables:
         return None
-    return scheduling.each_vcpu(tables["vcpu"]).with_columns(vm=pl.format("{}, vCPU {}", "vm", "vcpu"))
+    return scheduling.each_vcpu(tables["vcpu"]).with_columns(vm=pl.concat_str("vm", "vcpu", separator=", vCPU "))
 
 
 def _vm_memory(tables: Tables, _: str | None) -> pl.LazyFrame | None:

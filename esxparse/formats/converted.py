@@ -64,7 +64,8 @@ def _scan(file: Path) -> pl.LazyFrame:
     try:
         schema = pl.read_parquet_schema(file)
     except (pl.exceptions.PolarsError, OSError) as error:
-        msg = f"{file} cannot be read: {str(error).splitlines()[0]}"
+        why = str(error).splitlines()[0]
+        msg = f"{file} is damaged ({why}): remove {file.parent} and convert the capture again"
         raise DamagedError(msg) from error
     return register_io_source(read, schema=schema, is_pure=True)
 

@@ -145,7 +145,7 @@ def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(workers=pl.max_horizontal("workers", "rows"))
     )
-    host = pl.format("{} on {}", "job", "hostname")
+    host = pl.concat_str("job", "hostname", separator=" on ")
     kind = pl.when(pl.col("rw").str.starts_with("rand")).then(pl.lit("random")).otherwise(pl.lit("sequential"))
     return _ordered(
         tests.with_columns(

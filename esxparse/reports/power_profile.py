@@ -179,8 +179,14 @@ def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
     same = pl.col("measures") & (pl.col("measures").sum().over("recording", "sensor") > 1)
     source = pl.col("source").fill_null("").str.split("/").list.last()
     sensor = pl.col("sensor").fill_null(pl.col("source"))
-    named = pl.when(same & (source != sensor)).then(pl.format("{} ({})", sensor, source)).otherwise(sensor)
-    whole = pl.when(several & (sensor != ESXTOP)).then(pl.format("{}: {}", "recording", named)).otherwise(named)
+    named = (
+        pl.when(same & (source != sensor))
+        .then(pl.concat_str(sensor, pl.lit(" ("), source, pl.lit(")")))
+        .otherwise(sensor)
+    )
+    whole = (
+        pl.when(several & (sensor != ESXTOP)).then(pl.concat_str("recording", named, separator=": ")).otherwise(named)
+    )
     return rows.join(
         keys.select("recording", "source", "sensor", name=whole, brief=named),
         on=["recording", "source", "sensor"],

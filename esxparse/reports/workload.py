@@ -92,7 +92,7 @@ def _label(rec: Recording, frame: pl.LazyFrame, name: str) -> pl.Expr:
     else:
         # Workers of one job are told apart by their number.
         several = pl.col("job_number").n_unique().over("job", "direction") > 1
-        job = pl.when(several).then(pl.format("{} {}", "job", "job_number")).otherwise("job")
+        job = pl.when(several).then(pl.concat_str("job", "job_number", separator=" ")).otherwise("job")
     parts = [pl.lit(name) + job, pl.col("direction").cast(pl.String)]
     parts += [pl.col("hostname")] if "hostname" in there else []
     return pl.concat_str(parts, separator=" ", ignore_nulls=True).alias("label")

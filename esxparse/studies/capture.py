@@ -132,7 +132,7 @@ def _storage(tables: Tables) -> list[pl.LazyFrame]:
     totals = by_sample.select(pl.col(old).mean().alias(new) for new, old in renamed.items())
     serving = rows.filter(pl.col("left_out").is_null())
     latencies = serving.select(weighted_mean(pl.col(name), pl.col("good_iops")).alias(name) for name in _LATENCIES)
-    listed = pl.format("{} ({})", "device", "left_out").implode().list.join(", ").replace("", None)
+    listed = pl.concat_str("device", pl.lit(" ("), "left_out", pl.lit(")")).implode().list.join(", ").replace("", None)
     others = apart.select(listed.alias("left_out_devices"))
     sides = pl.concat([workload.host_side(level) for level in host.disk_tables(tables)])
     good, way = pl.col("good_iops"), pl.col("direction")
