@@ -97,17 +97,24 @@ def test_the_numbers_of_a_study_are_those_of_its_raw_cells(name):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_results_of_a_study_are_those_that_its_files_list(name):
-    study = study_of(ex.datasets.folder(name))
-    results = study.results.collect() if study.results is not None else None
-    for run in runs(ex.datasets.folder(name)):
-        number = row_of(ex.datasets.folder(name), run["labels"])["run"]
-        for role, (paths, _) in run["files"].items():
-            if role == "results_csv":
-                assert sorted(results.filter(run=number)["value"]) == tools.results(paths), run["labels"]
-            elif role in tools.PRINTED:
-                rates = tools.printed(paths[0], role)
-                assert rates, paths
-                assert set(rates) <= set(results.filter(run=number)["value"]), run["labels"]
+    folder = ex.datasets.folder(name)
+    listed = [
+        (run["labels"], role, paths)
+        for run in runs(folder)
+        for role, (paths, _) in run["files"].items()
+        if role == "results_csv" or role in tools.PRINTED
+    ]
+    if not listed:
+        return
+    results = study_of(folder).results.collect()
+    for labels, role, paths in listed:
+        number = row_of(folder, labels)["run"]
+        if role == "results_csv":
+            assert sorted(results.filter(run=number)["value"]) == tools.results(paths), labels
+        else:
+            rates = tools.printed(paths[0], role)
+            assert rates, paths
+            assert set(rates) <= set(results.filter(run=number)["value"]), labels
 
 
 def test_the_numbers_of_the_busy_host_are_those_of_its_raw_cells(busy_host_study):
