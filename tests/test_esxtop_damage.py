@@ -182,6 +182,17 @@ def test_a_second_header_glued_to_a_cut_row_ends_the_capture(tmp_path, cut):
     assert again["memory"].collect()["free_mbytes"].to_list() == [100.0, 200.0, 300.0]
 
 
+@pytest.mark.parametrize("lost", ["\n", '"\n', '0"\n'])
+def test_rows_around_a_header_that_is_glued_to_one_are_the_same_left_in_the_file(tmp_path, lost):
+    """What is read of the file again ends with each row, not with its line."""
+    first, rest = WHOLE.removesuffix("\n").removesuffix('"').removesuffix("0"), WHOLE.split("\n", 1)[1]
+    content = (first + '0"\n').removesuffix(lost) + WHOLE.split("\n", 1)[0] + "\n" + rest.replace(" 08:", " 09:")
+    file = compose.write(tmp_path, content)
+    at_once, left = ex.open(file, lazy=False), ex.open(file, lazy=True)
+    assert values(left) == values(at_once)
+    assert values(at_once)[1][4:] == [1.75, 2.5 if lost == "\n" else None, 1.25, 2.0, 1.5, 2.25, 1.75, 2.5]
+
+
 def test_a_second_header_glued_beyond_the_last_cell_ends_the_capture(tmp_path):
     """A bare A/MPERF cell (ESXi 6.5) that lost its line end takes the next capture's first cell with it."""
     stamp = '"(PDH-CSV 4.0) (UTC)(0)"'
@@ -223,7 +234,7 @@ def test_a_file_that_shrinks_or_grows_while_it_is_read(tmp_path, monkeypatch):
     content = compose.text(COLUMNS, ROWS * 300, step=0)
     file = compose.write(tmp_path, content)
     monkeypatch.setattr(body, "PIECE", 4096)
-    monkeypatch.setattr("esxparse.formats.esxtop._HEADER_WITHIN", 4096)
+    monkeypatch.setattr("esxparse.formats.esxtop.segments.HEADER_WITHIN", 4096)
     taken = body._Reader.take
 
     def growing(reader, buffer):

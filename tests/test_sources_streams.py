@@ -12,7 +12,7 @@ import pytest
 from packing import CAPTURE, PLAIN, put, tar_of
 
 from esxparse.errors import EsxparseError
-from esxparse.formats import decompress
+from esxparse.formats import read_ahead
 from esxparse.formats.source import resolve
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
@@ -61,7 +61,7 @@ def test_memory_ahead_of_the_reader_is_bounded(tmp_path):
     path = put(tmp_path, "x.gz", gzip.compress(NOISE + NOISE, 1))
     with resolve(path).open() as stream:
         assert stream.read(1)
-        assert stream._handover.chunks.maxsize * decompress.CHUNK <= 16 << 20
+        assert stream._handover.chunks.maxsize * read_ahead.CHUNK <= 16 << 20
         assert stream._handover.chunks.qsize() <= stream._handover.chunks.maxsize
 
 

@@ -18,7 +18,7 @@ from polars.io.plugins import register_io_source
 from esxparse.errors import DamagedError, UnreadableError
 from esxparse.formats import manifest
 from esxparse.formats.unchanged import Opened
-from esxparse.recording import Recording
+from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,4 +92,7 @@ def read_directory(folder: Path) -> Recording:
             msg = f"{file} {what}: remove {home} and convert the capture again"
             raise DamagedError(msg)
         tables[name] = _scan(file)
+    if not manifest.is_of_now(content):
+        message = "converted by an esxparse whose numbers differ from those of this one: convert the capture again"
+        notes = (*notes, Note(message, severity="warning"))
     return Recording(content["format"], content["source"], tables, content["meta"], notes)

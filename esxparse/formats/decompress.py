@@ -1,20 +1,17 @@
-"""Compressed data to content, piece by piece and ahead of the reader.
+"""Compressed data to content, piece by piece.
 
 Data goes through layers, each of which reads the one below it: a file, what its gzip data holds, a member of the tar
 therein. What can be decompressed is delivered; where it ends before its time, the layer says so (`problem`). A thread
-of its own does the work (`ReadAhead`), so that decompression and parsing overlap.
+does the work (`read_ahead`).
 """
 
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
 import re
-import threading
 import zlib
 from dataclasses import dataclass
-from queue import Empty, Queue
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from esxparse.errors import UnreadableError
@@ -23,12 +20,7 @@ from esxparse.formats.gzip_member import GzipMember
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typing_extensions import Buffer
 
-CHUNK = 1 << 20
-"""Bytes of content handed from thread to thread at a time."""
-
-_CHUNKS_AHEAD = 4
 _FED = 128 << 10
 """Bytes read from below at a time."""
 
@@ -42,7 +34,6 @@ RATIO = 1000
 
 _XZ_MEMORY = 512 << 20
 _LONGEST_MAGIC = 16
-_JOIN_SECONDS = 1.0
 
 
 class Layer:
@@ -297,107 +288,3 @@ class Decoded(Layer):
     def close(self) -> None:
         """Closes what is below."""
         self._below.close()
-
-
-class _Handover:
-    """What the reading thread and the one ahead of it share."""
-
-    def __init__(self) -> None:
-        self.chunks: Queue[bytes] = Queue(_CHUNKS_AHEAD)
-        self.stop = threading.Event()
-        self.error: Exception | None = None
-
-
-def _read_ahead(layer: Layer, to: _Handover) -> None:
-    """Fills the queue until the layer ends or nobody wants more; an empty chunk is the end."""
-    try:
-        at_end = False
-        while not (at_end or to.stop.is_set()):
-            pieces, length = [], 0
-            while length < CHUNK and not at_end:
-                piece = layer.read(CHUNK)
-                at_end = not piece
-                pieces.append(piece)
-                length += len(piece)
-            if length:
-                to.chunks.put(b"".join(pieces))
-    except Exception as error:  # noqa: BLE001  it is raised where the reader is
-        to.error = error
-    finally:
-        layer.close()
-        if not to.stop.is_set():
-            to.chunks.put(b"")
-
-
-class ReadAhead(io.RawIOBase):
-    """A stream over a layer that a thread reads ahead of it, a few chunks at most.
-
-    `readinto` fills all of the buffer but at the end. The thread ends with the content, or when the stream is closed.
-    """
-
-    def __init__(self, layer: Layer) -> None:
-        super().__init__()
-        self._layer = layer
-        self._handover = _Handover()
-        self._chunk = memoryview(b"")
-        self._ended = False
-        # The thread does not know the stream, so that one nobody holds any more is collected, and closed.
-        self._thread = threading.Thread(
-            target=_read_ahead, args=(layer, self._handover), name="esxparse-read-ahead", daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def problem(self) -> str | None:
-        """What ended the content before its time; known when it has been read to its end."""
-        return self._layer.problem if self._ended else None
-
-    def readable(self) -> bool:
-        """A stream is there to be read."""
-        return True
-
-    def _next_chunk(self) -> bool:
-        if not self._ended:
-            self._chunk = memoryview(self._handover.chunks.get())
-            if len(self._chunk):
-                return True
-            self._ended = True
-            self._thread.join()
-        if self._handover.error is not None:
-            raise self._handover.error
-        return False
-
-    def readinto(self, buffer: Buffer, /) -> int:
-        """Fills the buffer; fewer bytes than it takes are the last ones."""
-        if self.closed:
-            msg = "read of a closed stream"
-            raise ValueError(msg)
-        done = 0
-        with memoryview(buffer).cast("B") as room:
-            while done < len(room) and (len(self._chunk) or self._next_chunk()):
-                size = min(len(room) - done, len(self._chunk))
-                room[done : done + size] = self._chunk[:size]
-                self._chunk = self._chunk[size:]
-                done += size
-        return done
-
-    def readall(self) -> bytes:
-        """The rest of the content."""
-        pieces = [bytes(self._chunk)]
-        self._chunk = memoryview(b"")
-        while self._next_chunk():
-            pieces.append(bytes(self._chunk))
-        self._chunk = memoryview(b"")
-        return b"".join(pieces)
-
-    def close(self) -> None:
-        """Ends the thread. One that waits for a pipe nobody writes to is left waiting; it holds up nothing."""
-        if not self.closed:
-            self._handover.stop.set()
-            while True:
-                try:
-                    self._handover.chunks.get_nowait()
-                except Empty:
-                    break
-            self._thread.join(_JOIN_SECONDS)
-        super().close()

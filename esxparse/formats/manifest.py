@@ -1,8 +1,8 @@
 """What stands beside the tables of a converted recording: `recording.json`.
 
-`format`, `source`, `meta` and `notes` are those of the Recording. `esxparse` is the version that wrote it. `origin`
-says where it was read from: name, bytes and SHA-256 of the file, and the options it was read with. `tables` has for
-each table its file, rows and bytes.
+`format`, `source`, `meta` and `notes` are those of the Recording. `esxparse` is the version that wrote it, and `layout`
+the number of what its tables mean. `origin` says where it was read from: name, bytes and SHA-256 of the file, and the
+options it was read with. `tables` has for each table its file, rows and bytes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "recording.json"
+
+LAYOUT = 2
+"""Raised whenever a reader gives other numbers for the same file: what was converted before has to be converted again.
+
+2: disk rates of a first sample are null, not 0; Mbit are 10^6 bits.
+"""
 
 _SHOWN = 40
 _NONE = type(None)
@@ -105,6 +111,11 @@ def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> 
     text = json.dumps(_plain({**content, "notes": listed}), indent=1, ensure_ascii=False)
     # A file's name may hold bytes that are not UTF-8; JSON has an escape for them.
     (folder / NAME).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def is_of_now(content: Mapping[str, Any]) -> bool:
+    """Whether the tables hold what readers give now."""
+    return content.get("layout") == LAYOUT
 
 
 def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:

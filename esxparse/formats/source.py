@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from esxparse.errors import EsxparseError, UnreadableError
 from esxparse.formats import memory, remote
 from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
-from esxparse.formats.decompress import Raw, ReadAhead
+from esxparse.formats.decompress import Raw
+from esxparse.formats.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     import io

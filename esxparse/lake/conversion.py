@@ -171,6 +171,7 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
         )
         raise EsxparseError(msg)
     same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__
+    same = same and manifest.is_of_now(content)
     whole = all(
         (file := target / table["file"]).is_file() and file.stat().st_size == table["bytes"]
         for table in content["tables"].values()
@@ -214,6 +215,7 @@ def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
     }
     content = {
         "esxparse": esxparse.__version__,
+        "layout": manifest.LAYOUT,
         "format": rec.format,
         "source": rec.source,
         "origin": origin,

@@ -153,14 +153,10 @@ pub fn short_decimal(word: u64, length: u32) -> Option<(f64, bool)> {
     let not_digits = (eight.wrapping_add(0x7676_7676_7676_7676) | eight) & HIGHS != 0;
     // At least one digit, and one before the point: "-", ".25" and "-.25" are left to `decimal`.
     let least = 1 + u32::from(minus) + if point { 3 } else { 0 };
-    if not_digits || length < least {
-        return None;
-    }
     // A zero before the first digit is left to `decimal` too.
     let begin = word >> if minus { 8 } else { 0 };
-    let second = (begin >> 8) & 0xff;
-    if begin & 0xff == u64::from(b'0') && length > 1 + u32::from(minus) && second != u64::from(b'.')
-    {
+    let zero = (begin & 0xff == u64::from(b'0')) & ((begin >> 8) & 0xff != u64::from(b'.'));
+    if not_digits | (length < least) | (zero & (length > 1 + u32::from(minus))) {
         return None;
     }
     let pairs = eight.wrapping_mul(10).wrapping_add(eight >> 8);

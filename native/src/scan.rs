@@ -58,10 +58,10 @@ const ASSUMED: u8 = 253;
 /// What is added to the shape of a number without quotes.
 pub const BARE: u8 = 16;
 /// The shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`.
-const NOTHING: u8 = 11;
+pub const NOTHING: u8 = 11;
 const TWO_DECIMALS: u8 = 2;
 /// Changes of shape in one column that are told of.
-const MOST_CHANGES: u8 = 64;
+pub const MOST_CHANGES: u8 = 64;
 
 /// A cell found in a line: its text, whether more of the line follows, and where that begins.
 struct Cell {
@@ -580,4 +580,5 @@ pub fn scan(
 
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // the numbers are to be exactly those
+#[path = "scan/tests.rs"] // also where the fuzzed crate takes this file in
 mod tests;

@@ -29,34 +29,31 @@ Source: captures of ESXi 6.0 and 6.5; for other releases see `esxparse.formats.e
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from esxparse.errors import DamagedError, EsxparseError
+from esxparse.errors import EsxparseError
 from esxparse.formats import memory
 from esxparse.formats.esxtop import (
-    body,
     header,
     instances,
-    layout,
     odd,
     release,
     resaved,
     rows,
     seams,
+    segments,
     stamp_order,
     tables,
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.first_sample import notes as first_notes
-from esxparse.formats.esxtop.line_notes import GLUED, counted, no_rows
-from esxparse.formats.source import problem, read_up_to
+from esxparse.formats.esxtop.line_notes import counted, no_rows
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window, inside
@@ -69,18 +66,13 @@ if TYPE_CHECKING:
     from datetime import date
 
     from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.esxtop.segments import Keep
     from esxparse.formats.opening import DateOrder
     from esxparse.formats.source import Source
-
-    Keep = bool | Collection[str]
-    """Whether numbers are kept, or of which tables they are."""
 
 FORMAT = "esxtop"
 TITLE = "esxtop batch capture (PDH-CSV)"
 OPTIONS = frozenset({"window", "lazy", "segment", "date_order", "date", "numbers"})
-
-_HEADER_WITHIN = 1 << 20
-"""Bytes in which the header must begin: login chatter of resxtop may stand before it."""
 
 LAZY_FROM = 256_000_000
 """Bytes of a file above which its numbers are left in it."""
@@ -88,65 +80,11 @@ LAZY_FROM = 256_000_000
 UNPACK_FROM = LAZY_FROM // 8
 """Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
 
-_SHOWN = 80
-
 
 def recognise(head: bytes) -> bool:
     """Whether a file that begins with `head` is a capture."""
     mark = header.MARK.decode()
     return header.MARK in head or any(mark.encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
-
-
-def _find_header(stream: BinaryIO, origin: int, first_line: int) -> tuple[bytes, int, body.Start, list[Note]]:
-    """Header line, its line number, where the rows begin, and notes on what stood before it.
-
-    Looked for from byte `origin` of the content on, which is on line `first_line`.
-    """
-    skipped = 0
-    while skipped < origin and (piece := stream.read(min(_HEADER_WITHIN, origin - skipped))):
-        skipped += len(piece)
-    head = read_up_to(stream, _HEADER_WITHIN)
-    mark = head.find(header.MARK)
-    if mark < 0:
-        msg = f"no header: {header.MARK.decode()} is not in the first {_HEADER_WITHIN:,} bytes"
-        raise DamagedError(msg)
-    start = mark - 1 if head[mark - 1 : mark] == b'"' else mark
-    while (stop := head.find(b"\n", start)) < 0:
-        size = len(head)
-        head = read_up_to(stream, 2 * size, head)
-        if len(head) == size:
-            stop = size
-            break
-    number = head.count(b"\n", 0, start) + first_line
-    notes = []
-    before = head[:start].removeprefix(b"\xef\xbb\xbf")
-    if before.strip():
-        shown = " ".join(before.decode("utf-8", errors="replace").split())
-        shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-        notes.append(Note(f"text before the header: passed over ({shown!r})", line=1, column=1))
-    line = head[start:stop].rstrip(b"\r")
-    glued = header.glued_row(line)
-    if glued is None:
-        return line, number, body.Start(origin + stop + 1, head[stop + 1 :], None), notes
-    notes.append(Note(GLUED, line=number, column=1, severity="warning"))
-    return line[:glued], number, body.Start(origin + start + glued, head[start + glued :], None, same_line=True), notes
-
-
-def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], rows.Other | None]:
-    """Rows that repeat the header `line`, and where the first other header stands."""
-    again: list[int] = []
-    others = [
-        rows.Other(int(np.searchsorted(bytes_read.line, number)), number, at) for number, at in bytes_read.short_headers
-    ]
-    for row, text in sorted(bytes_read.headers.items()):
-        if text != line:
-            mark = text.find(header.MARK)
-            at = int(bytes_read.start[row]) + mark - (text[mark - 1 : mark] == b'"')
-            others.append(rows.Other(row, int(bytes_read.line[row]), at))
-            break
-        again.append(row)
-    other = min(others, key=lambda other: other.start, default=None)
-    return tuple(row for row in again if other is None or row < other.row), other
 
 
 def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
@@ -190,63 +128,6 @@ def _windowed(samples: rows.Samples, window: Window) -> rows.Samples:
         msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
         raise EsxparseError(msg)
     return replace(samples, keep=samples.keep[kept], times=samples.times[kept], lines=samples.lines[kept])
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """One of the captures in a file: its header, and its rows."""
-
-    line: int
-    header: header.Header
-    layout: Layout
-    body: body.Body
-    expected: rows.Expected
-    notes: list[Note]
-    next: tuple[int, int] | None
-    """Byte and line that the next capture begins with."""
-    status: os.stat_result | None
-    """Of a local file, when reading it began."""
-
-
-def _segment(source: Source, origin: int, first_line: int, keep: Keep) -> _Segment:
-    with source.open() as stream:
-        status = os.fstat(stream.fileno()) if source.path else None
-        end = status.st_size if status else None
-        line, number, start, notes = _find_header(stream, origin, first_line)
-        parsed = header.parse(line, number)
-        laid_out = layout.build(parsed.owners, parsed.counters)
-        laid_out = laid_out if isinstance(keep, bool) else laid_out.only(keep)
-        if memory.NUMBER * memory.FEWEST_SAMPLES * laid_out.width > source.memory_limit:
-            what = f"its {len(parsed.owners):,} columns spread over {laid_out.width:,} cells of tables for each sample"
-            raise memory.refusal(what, source.memory_limit)
-        bytes_read = body.read(
-            stream, replace(start, end=end), laid_out, keep=keep is not False, memory_limit=source.memory_limit
-        )
-        cut = problem(stream) or source.problem
-    if cut:
-        notes.append(Note(f"{cut}: what came before is read", severity="warning"))
-    again, other = _headers_again(bytes_read, line)
-    first_line = number + (not start.same_line)
-    expected = rows.Expected(
-        len(parsed.owners) + 1, parsed.commas, first_line, parsed.bias, again, other, parsed.continued
-    )
-    following = None if other is None else (other.start, other.line + first_line)
-    return _Segment(number, parsed, laid_out, bytes_read, expected, [*notes, *parsed.notes], following, status)
-
-
-def _find_segment(source: Source, number: int, keep: Keep) -> _Segment:
-    """The capture of that number in the file, from 1."""
-    if number < 1:
-        msg = f"segment {number} is none: they are counted from 1"
-        raise EsxparseError(msg)
-    where: tuple[int, int] | None = (0, 1)
-    for passed in range(1, number + 1):
-        if where is None:
-            msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
-            raise EsxparseError(msg)
-        found = _segment(source, *where, keep if passed == number else False)
-        where = found.next
-    return found
 
 
 def read(
@@ -307,7 +188,7 @@ def _as_written(
 
 def _whole(source: Source) -> bytes:
     with source.open() as stream:
-        pieces = iter(lambda: stream.read(_HEADER_WITHIN), b"")
+        pieces = iter(lambda: stream.read(segments.HEADER_WITHIN), b"")
         return b"".join(memory.bounded(pieces, source.memory_limit))
 
 
@@ -374,7 +255,7 @@ def _in_place(
 class _Judged:
     """A capture whose samples are chosen and whose oddities are known; its tables are not made yet."""
 
-    segment: _Segment
+    segment: segments.Segment
     samples: rows.Samples
     holes: Sequence[tables.Gaps]
     parts: Mapping[str, pl.DataFrame]
@@ -392,7 +273,7 @@ def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[
     if source.path is None or _resaved_content(source) is not None:
         return {}
     try:
-        found = _find_segment(source, segment, False)
+        found = segments.find(source, segment, False)
         strangers = _samples(found, dates)[1]
     except EsxparseError:
         return {}
@@ -400,7 +281,7 @@ def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[
     return {int(lines[row]): cell for row, cell in reversed(strangers)}
 
 
-def _samples(found: _Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
+def _samples(found: segments.Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
     """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
     samples, notes = rows.judge(found.body, found.expected, dates.order)
     if samples.day_first and not dates.order:
@@ -413,7 +294,7 @@ def _samples(found: _Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[
 
 
 def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
-    found = _find_segment(source, segment, keep)
+    found = segments.find(source, segment, keep)
     parsed, laid_out, bytes_read = found.header, found.layout, found.body
     samples, strangers, row_notes = _samples(found, dates)
     samples = _windowed(samples, window)

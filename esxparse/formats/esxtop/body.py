@@ -11,30 +11,28 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from esxparse.formats import memory
-from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
-from esxparse.formats.esxtop.header import JOINT, MARK, STAMP_BYTES
+from esxparse.formats.esxtop.header import MARK
 from esxparse.formats.esxtop.odd import Texts
-from esxparse.formats.esxtop.scan import count_lines, scan
+from esxparse.formats.esxtop.pieces import Grammar, Piece, Place, joints, take
+from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.pieces import Out
 
     Integers = NDArray[np.int64]
     _Taken = tuple[int, int, int, int, int, bool]
 
 PIECE = 2 << 20
 """Bytes read at a time."""
-
-_MOST_COMMAS = 8
-"""Commas at the end of a line that are looked for."""
 
 _UNKNOWN = 32 << 20
 """Bytes that content of unknown length is at first taken to have."""
@@ -116,40 +114,6 @@ class Body:
     """Last byte that was read."""
 
 
-@dataclass
-class _Piece:
-    """A piece of the file, and what scanning it gave. Rows and offsets are those of the piece."""
-
-    position: int
-    """Byte of the file it begins with."""
-    first_line: int
-    block: int
-    first_row: int
-    is_row: NDArray[np.bool_]
-    """For each line whether it is a row."""
-    lines: Integers
-    """Start, end and number of cells of each line."""
-    stamps: list[bytes]
-    commas: Integers
-    odd: Integers
-    """Row, cell, and the text's place in `texts`."""
-    texts: list[bytes]
-    words: list[tuple[int, int, int, int, bytes]]
-    shapes: Shapes
-    blank: NDArray[np.uint8]
-    padded: bool
-    headers: dict[int, bytes]
-    without_rates: list[int]
-    short_headers: list[tuple[int, int]]
-    nul_tail: int
-    last_byte: bytes
-
-    @property
-    def bare_end(self) -> bool:
-        """Whether its last line is a row without a line end, and without a quote or comma at its end."""
-        return bool(len(self.lines) and self.is_row[-1]) and self.last_byte not in b'\r\n",'
-
-
 def threads() -> int:
     """Processors this process may use, at most eight: beyond that memory, not scanning, is what is waited for."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -169,9 +133,7 @@ class _Reader:
         self.end = start.end
         self.ended = False
         self.layout = layout
-        # A line needs a comma between any two cells; lines with less could ask for far more memory than they bring.
-        self.least = len(layout.table)
-        self.rates = rate_cells(layout)
+        self.grammar = Grammar.of(layout)
         self.after_header = True
         self.line = 0
         self.rows = 0
@@ -230,7 +192,7 @@ class _Reader:
         self.blocks[-1].rows += rows
         return len(self.blocks) - 1, row
 
-    def _out(self, block: int, first_row: int, spare: NDArray[np.float64]) -> tuple[Integers, Integers, Any]:
+    def _out(self, block: int, first_row: int, spare: NDArray[np.float64]) -> Out:
         """Where a piece's numbers go: to its block, or each row over the one before it, to be forgotten."""
         if block < 0:
             cells = len(spare)
@@ -249,7 +211,7 @@ class _Reader:
             length = self._fill(buffer)
             if not length:
                 return None
-            lines, rows = count_lines(memoryview(buffer)[:length], self.least)
+            lines, rows = count_lines(memoryview(buffer)[:length], self.grammar.least)
             block, row = self._room_for(rows, length)
             self.position += length
             self.line += lines
@@ -263,48 +225,43 @@ class _Reader:
         line = buffer.rfind(b"\n", 0, length) + 1
         return buffer.find(MARK, line, length) >= 0 if length else self.after_header
 
-    def scan(self) -> list[_Piece]:
+    def scan(self) -> list[Piece]:
         """Takes and scans pieces until there are none left."""
         buffer = bytearray(PIECE)
         return self.go_on(buffer, self.take(buffer))
 
-    def go_on(self, buffer: bytearray, taken: _Taken | None) -> list[_Piece]:
+    def go_on(self, buffer: bytearray, taken: _Taken | None) -> list[Piece]:
         """Scans the piece in `buffer`, and more pieces until there are none left."""
         spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while taken is not None:
             length, position, first_line, block, first_row, after_header = taken
-            piece = self._scan(buffer, (0, length), (position, first_line, block, first_row), spare, after_header)
-            joints = self._joints(buffer, piece)
-            pieces += self._apart(buffer, piece, [0, *joints, length], spare, after_header) if joints else [piece]
+            place = Place(position, first_line, block, first_row)
+            piece = self._scan(buffer, (0, length), place, spare, after_header)
+            found = joints(buffer, piece, self.grammar)
+            pieces += self._apart(buffer, piece, [0, *found, length], spare, after_header) if found else [piece]
             taken = self.take(buffer)
         return pieces
 
-    def _joints(self, buffer: bytearray, piece: _Piece) -> list[int]:
-        """Where a row or a header begins that is glued to the line before it, the line end between them being lost."""
-        cells = piece.lines[piece.is_row, 2] - piece.commas
-        doubtful = set(np.flatnonzero(cells > len(self.layout.table) + 1).tolist()) | set(piece.headers)
-        doubtful |= {row for row, stamp in enumerate(piece.stamps) if JOINT.search(stamp, 1)}
-        lines = piece.lines[piece.is_row].tolist()
-        return [
-            joint.start()
-            for row in sorted(doubtful)
-            for joint in JOINT.finditer(buffer, lines[row][0] + 1, lines[row][1])
-        ]
+    def _scan(
+        self, buffer: bytearray, span: tuple[int, int], place: Place, spare: NDArray[np.float64], after_header: bool
+    ) -> Piece:
+        out = self._out(place.block, place.first_row, spare)
+        return take(buffer, span, place, out, self.grammar, after_header=after_header)
 
     def _apart(
-        self, buffer: bytearray, piece: _Piece, bounds: list[int], spare: NDArray[np.float64], after_header: bool
-    ) -> list[_Piece]:
+        self, buffer: bytearray, piece: Piece, bounds: list[int], spare: NDArray[np.float64], after_header: bool
+    ) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
-        pieces: list[_Piece] = []
+        pieces: list[Piece] = []
         line = piece.first_line
         for begin, end in pairwise(bounds):
             with memoryview(buffer)[begin:end] as data:
-                lines, rows = count_lines(data, self.least)
+                lines, rows = count_lines(data, self.grammar.least)
             with self.lock:
                 block, row = self._room_for(rows, end - begin)
             pieces.append(
-                self._scan(buffer, (begin, end), (piece.position + begin, line, block, row), spare, after_header)
+                self._scan(buffer, (begin, end), Place(piece.position + begin, line, block, row), spare, after_header)
             )
             if stamps := pieces[-1].stamps:
                 after_header = MARK in stamps[-1]
@@ -312,90 +269,8 @@ class _Reader:
             line += lines - 1
         return pieces
 
-    def _scan(
-        self,
-        buffer: bytearray,
-        span: tuple[int, int],
-        place: tuple[int, int, int, int],
-        spare: NDArray[np.float64],
-        after_header: bool,
-    ) -> _Piece:
-        """Scans a span of the buffer, whose place is its byte, its first line, and its block and row."""
-        begin, stop = span
-        position, first_line, block, first_row = place
-        first, step, out = self._out(block, first_row, spare)
-        with memoryview(buffer)[begin:stop] as data:
-            told = scan(data, first, step, out, self.least, True)
-        lines, odd, words, changes = (
-            np.frombuffer(run, dtype=np.int64).reshape(-1, width)
-            for run, width in zip((told[0], told[1], told[2], told[4]), (3, 4, 6, 3), strict=True)
-        )
-        lines = lines + np.array([begin, begin, 0])
-        is_row = lines[:, 1] - lines[:, 0] >= self.least
-        rows = lines[is_row].tolist()
-        stamps = [bytes(buffer[start : min(start + STAMP_BYTES, end)]) for start, end, _ in rows]
-        tails = [bytes(buffer[max(start, end - _MOST_COMMAS) : end]) for start, end, _ in rows]
-        known: dict[bytes, int] = {}
-        where = [
-            (row, cell, known.setdefault(bytes(buffer[begin + start : begin + end]), len(known)))
-            for row, cell, start, end in odd.tolist()
-        ]
-        marked = {row for row, stamp in enumerate(stamps) if MARK in stamp}
-        marks = {place for text, place in known.items() if MARK in text}
-        marked |= {row for row, _, text in where if text in marks} if marks else set()
-        commas = np.array([len(tail) - len(tail.rstrip(b",")) for tail in tails], dtype=np.int64)
-        # A header glued to a row may begin beyond the last cell that is looked at.
-        for row, (start, end, cells) in enumerate(rows):
-            if cells - commas[row] > len(self.layout.table) + 1 and buffer.find(MARK, start, end) >= 0:
-                marked.add(row)
-        follow = {row + 1 for row in marked} | ({0} if after_header else set())
-        return _Piece(
-            position=position - begin,
-            first_line=first_line,
-            block=block,
-            first_row=first_row,
-            is_row=is_row,
-            lines=lines,
-            stamps=stamps,
-            commas=commas,
-            odd=np.array(where, dtype=np.int64).reshape(-1, 3),
-            texts=list(known),
-            words=[
-                (row, kind, count, cell, bytes(buffer[begin + start : begin + end]))
-                for row, kind, count, cell, start, end in words.tolist()
-            ],
-            shapes=Shapes(0, len(rows), np.frombuffer(told[3], dtype=np.uint8), changes),
-            blank=np.frombuffer(told[5], dtype=np.uint8),
-            padded=told[6],
-            headers={row: bytes(buffer[rows[row][0] : rows[row][1]]) for row in marked},
-            without_rates=[
-                row for row in follow if row < len(rows) and all_zero(bytes(buffer[slice(*rows[row][:2])]), self.rates)
-            ],
-            short_headers=self._short_headers(buffer, lines[~is_row], np.flatnonzero(~is_row)),
-            nul_tail=int(lines[-1, 1] - lines[-1, 0]) if _all_nul(buffer, lines) else 0,
-            last_byte=bytes(buffer[stop - 1 : stop]),
-        )
 
-    def _short_headers(self, buffer: bytearray, lines: Integers, numbers: Integers) -> list[tuple[int, int]]:
-        """Line of the piece, and offset, of each header that has fewer bytes than a row has cells."""
-        long = lines[:, 1] - lines[:, 0] > len(MARK)
-        found = []
-        for number, (start, end, _) in zip(numbers[long].tolist(), lines[long].tolist(), strict=True):
-            mark = buffer.find(MARK, start, min(end, start + STAMP_BYTES))
-            if mark >= 0:
-                found.append((number, mark - (buffer[mark - 1 : mark] == b'"')))
-        return found
-
-
-def _all_nul(buffer: bytearray, lines: Integers) -> bool:
-    """Whether the last line is nothing but NUL bytes."""
-    if not len(lines):
-        return False
-    start, end, _ = lines[-1].tolist()
-    return bool(start < end and buffer[end - 1] == 0 and not buffer[start:end].strip(b"\0"))
-
-
-def _put_together(pieces: list[_Piece], reader: _Reader) -> Body:
+def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
     pieces.sort(key=lambda piece: piece.position + int(piece.lines[0, 0]) if len(piece.lines) else piece.position)
     known: dict[bytes, int] = {}
     odd, shapes = [], []

@@ -40,6 +40,9 @@ BATCH_BYTES = 16 << 20
 _BATCH_NUMBERS = 4 << 20
 """Numbers that one batch has at most (a sample at least)."""
 
+_LONGEST_LINE_END = 3
+"""Bytes of `\\r\\r\\n`. Rows with a longer one are read apart."""
+
 
 @dataclass(frozen=True)
 class Surveyed:
@@ -110,8 +113,9 @@ def batches(surveyed: Surveyed, samples: Integers, numbers: int) -> Iterator[Int
 def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     """The rows of these samples, each with a line end; neighbours are read together."""
     start, stop = surveyed.start[samples], surveyed.stop[samples]
-    # Lines between two samples are none: blank ones, damaged ones.
-    apart = np.flatnonzero(np.diff(surveyed.lines[samples]) != 1) + 1
+    # Between two samples may be what is none: lines that are blank or damaged, a header glued to the row before it.
+    between = (np.diff(surveyed.lines[samples]) != 1) | (start[1:] - stop[:-1] > _LONGEST_LINE_END)
+    apart = np.flatnonzero(between) + 1
     runs = []
     opened = surveyed.opened
     try:

@@ -10,15 +10,17 @@ mod reference;
 
 use libfuzzer_sys::fuzz_target;
 
-/// Digits, or digits, a point and two digits, with or without a minus before them: what a short cell may look like.
-fn is_short_shape(text: &[u8]) -> bool {
+/// Digits, or digits, a point and two digits, with or without a minus before them and no zeros before the first digit:
+/// what a short cell may look like. Gives whether it has a point.
+fn short_shape(text: &[u8]) -> Option<bool> {
     let text = text.strip_prefix(b"-").unwrap_or(text);
-    let whole = match text {
-        [whole @ .., b'.', _, _] => whole,
-        _ => text,
+    let (whole, cents, point): (&[u8], &[u8], bool) = match text {
+        [whole @ .., b'.', tenths, cents] => (whole, &[*tenths, *cents], true),
+        _ => (text, &[], false),
     };
-    let cents = &text[text.len() - (text.len() - whole.len()).saturating_sub(1)..];
-    !whole.is_empty() && whole.iter().chain(cents).all(u8::is_ascii_digit)
+    let printed = whole == b"0" || whole.first().is_some_and(|digit| *digit != b'0');
+    let digits = whole.iter().chain(cents).all(u8::is_ascii_digit);
+    (printed && digits).then_some(point)
 }
 
 fuzz_target!(|text: &[u8]| {
@@ -38,15 +40,30 @@ fuzz_target!(|text: &[u8]| {
     assert_eq!(number::short_decimal(word, 0), None);
     for length in 1..=used {
         let short = &text[..length];
-        let expected = if is_short_shape(short) {
-            reference::number(short)
-        } else {
-            None
-        };
+        let expected = short_shape(short).zip(reference::number(short));
         assert_eq!(
-            number::short_decimal(word, length as u32).map(f64::to_bits),
-            expected.map(f64::to_bits),
+            number::short_decimal(word, length as u32)
+                .map(|(value, point)| (point, value.to_bits())),
+            expected.map(|(point, value)| (point, value.to_bits())),
             "{short:?}"
         );
+        if let reference::Content::Number(_, Some(decimals), _) = reference::content(short) {
+            assert_eq!(number::shape(short), decimals, "{short:?}");
+        }
     }
+
+    // What is printed, and what is a word, against the whole text.
+    let content = reference::content(text);
+    let is_number = matches!(content, reference::Content::Number(..));
+    assert_eq!(
+        number::decimal(text).is_some() && number::is_printed(text),
+        is_number
+    );
+    let word_of = match content {
+        reference::Content::Absent => Some(number::Word::Absent),
+        reference::Content::Flag(1.0) => Some(number::Word::Yes),
+        reference::Content::Flag(_) => Some(number::Word::No),
+        _ => None,
+    };
+    assert_eq!(number::word_of(text), word_of);
 });

@@ -1,4 +1,5 @@
-//! The scanner of whole lines against a reference: numbers to the bit, lines, odd cells, and what is not to be touched.
+//! The scanner of whole lines against a reference: numbers to the bit, lines, odd cells, words, the shapes of numbers, and
+//! what is not to be touched.
 //!
 //! The first four bytes of an input say how it is scanned, the rest is the data: see `Setting`.
 
@@ -69,6 +70,36 @@ impl Setting {
     }
 }
 
+/// Shapes of numbers, column by column, as they are met.
+struct Shapes {
+    last: Vec<u8>,
+    told: Vec<usize>,
+}
+
+impl Shapes {
+    /// Takes the shapes of a row with all its cells; a cell without one has `scan::UNKNOWN`.
+    fn take(&mut self, row: i64, shapes: &[u8], report: &mut scan::Report) {
+        for (cell, shape) in shapes.iter().enumerate() {
+            let last = &mut self.last[cell];
+            // A cell with nothing in it is of no shape, but where a number in quotes should stand.
+            let nothing = *shape == scan::NOTHING + scan::BARE && *last >= scan::BARE;
+            if *shape == scan::UNKNOWN || nothing || *last == scan::MIXED || *last == *shape {
+                continue;
+            }
+            if *last == scan::UNKNOWN {
+                report.shapes[cell] = *shape;
+            } else {
+                report.changes.extend([row, cell as i64, i64::from(*shape)]);
+                self.told[cell] += 1;
+            }
+            *last = *shape;
+            if self.told[cell] == usize::from(scan::MOST_CHANGES) {
+                (*last, report.shapes[cell]) = (scan::MIXED, scan::MIXED);
+            }
+        }
+    }
+}
+
 /// The scan, written plainly.
 fn expected(
     data: &[u8],
@@ -77,7 +108,15 @@ fn expected(
     out: &mut [f64],
     setting: &Setting,
 ) -> scan::Report {
-    let mut report = scan::Report::default();
+    let mut report = scan::Report {
+        shapes: vec![scan::UNKNOWN; first.len()],
+        blank: vec![0; first.len()],
+        ..scan::Report::default()
+    };
+    let mut known = Shapes {
+        last: report.shapes.clone(),
+        told: vec![0; first.len()],
+    };
     let mut row = 0;
     for (start, end) in reference::lines(data) {
         let line = &data[start..end];
@@ -94,6 +133,9 @@ fn expected(
         if !is_row {
             continue;
         }
+        let mut shapes = vec![scan::UNKNOWN; first.len()];
+        let mut words = [(0, Vec::new()), (0, Vec::new())];
+        let mut padded = false;
         for (cell, (first, step)) in first.iter().zip(step).enumerate() {
             let Some(place) = usize::try_from(first + row * step)
                 .ok()
@@ -101,14 +143,54 @@ fn expected(
             else {
                 continue;
             };
-            let text = cells.get(cell);
-            let number = text.and_then(|&(from, to)| reference::number(&line[from..to]));
-            out[place] = number.unwrap_or(f64::NAN);
-            if let (Some(&(from, to)), None) = (text, number) {
-                report
-                    .odd
-                    .extend([row, cell as i64, (start + from) as i64, (start + to) as i64]);
+            out[place] = f64::NAN;
+            let Some(&(from, to, next_glued)) = cells.get(cell) else {
+                continue;
+            };
+            let text = &line[from..to];
+            let bare = from == 0 || line[from - 1] != b'"';
+            let glued = bare && next_glued && !text.starts_with(b" ");
+            let where_it_is = [cell as i64, (start + from) as i64, (start + to) as i64];
+            let mut meet = |kind: usize| {
+                words[kind].0 += 1;
+                if words[kind].0 == 1 {
+                    words[kind].1.extend(where_it_is);
+                }
+            };
+            let form = if bare { scan::BARE } else { 0 };
+            match reference::content(text) {
+                reference::Content::Number(number, shape, ends_with_zero) if !glued => {
+                    out[place] = number;
+                    shapes[cell] = shape.map_or(scan::UNKNOWN, |shape| shape + form);
+                    padded |= ends_with_zero;
+                }
+                reference::Content::Absent => {
+                    meet(0);
+                    report.blank[cell] = 1;
+                    if bare {
+                        shapes[cell] = scan::NOTHING + scan::BARE;
+                    }
+                }
+                reference::Content::Flag(number) => {
+                    meet(1);
+                    out[place] = number;
+                }
+                _ => {
+                    report.odd.push(row);
+                    report.odd.extend(where_it_is);
+                }
             }
+        }
+        for (kind, (count, first)) in words.into_iter().enumerate() {
+            if count > 0 {
+                report.words.extend([row, kind as i64, count]);
+                report.words.extend(first);
+            }
+        }
+        let commas = line.iter().rev().take_while(|byte| **byte == b',').count();
+        if counted >= first.len() && commas >= counted - first.len() {
+            known.take(row, &shapes, &mut report);
+            report.padded |= padded;
         }
         row += 1;
     }
@@ -138,7 +220,20 @@ fuzz_target!(|input: &[u8]| {
     let mut plain = vec![UNTOUCHED; room];
     let plain_report = expected(data, &first, &step, &mut plain, &setting);
     let mut fast = vec![UNTOUCHED; room];
-    let fast_report = scan::scan(data, &first, &step, scan::slots(&mut fast), setting.least, setting.count);
+    let mut fast_report = scan::scan(
+        data,
+        &first,
+        &step,
+        scan::slots(&mut fast),
+        setting.least,
+        setting.count,
+    );
+    if setting.rows_missing > 0 {
+        // Shapes are told where there is room for all rows.
+        (fast_report.shapes, fast_report.changes) =
+            (plain_report.shapes.clone(), plain_report.changes.clone());
+        fast_report.padded = plain_report.padded;
+    }
     assert_eq!(fast_report, plain_report);
     assert_eq!(bits(&fast), bits(&plain));
 });
