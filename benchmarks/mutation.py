@@ -4,8 +4,8 @@ Changed are metrics/, the Python twin of the scanner and what knows the units of
 pyproject.toml); each change, a mutant, is tried against the fast tests that run the changed function. A mutant that no
 test notices survives. Survivors that change no answer are listed in `equivalent.toml`, each with its reason.
 A run takes up where the last one ended: a function that was not touched is not tried again.
-All of them take hours. `--sample N` tries and counts about N, of each module its part, drawn at random: the same ones in
-every run with the same `--seed`, and a larger sample holds the smaller.
+All of them take hours. `--sample N` tries and counts about N, of each module its part, drawn at random: the same ones
+in every run with the same `--seed`, and a larger sample holds the smaller.
 Run: `python benchmarks/mutation.py [--minutes N] [--sample N [--seed N]] [--survivors] [--show] [MODULE ...]`
 """
 
@@ -24,9 +24,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT: Final = Path(__file__).parent.parent
 MUTANTS: Final = ROOT / "mutants"
@@ -117,7 +120,9 @@ def row(name: str, counts: Counter[str]) -> str:
     wanted = tried - counts["equivalent"]
     numbers = (counts["made"], tried, counts["noticed"], counts["equivalent"], counts["survived"])
     shares = (f"{counts['noticed'] / whole:.1%}" if whole else "-" for whole in (tried, wanted))
-    return f"| {name} | {' | '.join(map(str, numbers))} | {' | '.join(shares)} | {interval(counts['noticed'], wanted)} |"
+    return (
+        f"| {name} | {' | '.join(map(str, numbers))} | {' | '.join(shares)} | {interval(counts['noticed'], wanted)} |"
+    )
 
 
 def interval(noticed: int, tried: int) -> str:
@@ -168,42 +173,48 @@ def table(counts: dict[str, Counter[str]]) -> list[str]:
     """A row for each module of which something was tried, and one for all metrics."""
     metrics = sum((count for name, count in counts.items() if name.startswith("metrics/")), Counter[str]())
     return [
-        "| module | mutants | tried | noticed | equivalent | survived | of tried | of those that count | 95 % interval |",
+        "| module | mutants | tried | noticed | equivalent | survived | of tried | that count | 95 % interval |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
         *(row(f"`{name}`", count) for name, count in counts.items() if len(count) > 1),
         *([row("**all of `metrics/`**", metrics)] if len(metrics) > 1 else []),
     ]
 
 
-def chosen(found: list[Mutant], sample: int | None, seed: int) -> set[str]:
-    """Names of the mutants of a sample: of each module its part, rounded up; all without a number."""
+def chosen(made: Iterable[tuple[str, str]], sample: int | None, seed: int) -> set[str]:
+    """Names drawn from names and their modules: of each module its part, rounded up; all without a number."""
+    modules = dict(made)
     if sample is None:
-        return {one.name for one in found}
-    drawn = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.name}".encode()).digest())
-    sizes = Counter(one.module for one in found)
-    left = Counter({module: math.ceil(size * sample / len(found)) for module, size in sizes.items()})
+        return set(modules)
+    sizes = Counter(modules.values())
+    left = {module: math.ceil(size * sample / len(modules)) for module, size in sizes.items()}
     names = set()
-    for one in drawn:
-        if left[one.module]:
-            left[one.module] -= 1
-            names.add(one.name)
+    for name in sorted(modules, key=lambda one: hashlib.sha256(f"{seed} {one}".encode()).digest()):
+        if left[modules[name]]:
+            left[modules[name]] -= 1
+            names.add(name)
     return names
 
 
-def main() -> None:
-    """Runs what is waiting, and writes the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(said: str | None) -> argparse.ArgumentParser:
+    """What this and its twin for constants are asked in the same way."""
+    parser = argparse.ArgumentParser(description=said, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", help="only modules whose path holds one of these words")
     parser.add_argument("--minutes", type=float, default=60, help="stop after that time (60)")
     parser.add_argument("--sample", type=int, metavar="N", help="about N mutants drawn at random, and no others")
     parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
-    parser.add_argument("--survivors", action="store_true", help="try those that survived again, nothing else")
     parser.add_argument("--show", action="store_true", help="run nothing, print the changes that survived")
+    return parser
+
+
+def main() -> None:
+    """Runs what is waiting, and writes the section."""
+    parser = arguments(__doc__)
+    parser.add_argument("--survivors", action="store_true", help="try those that survived again, nothing else")
     options = parser.parse_args()
     # The first run makes the mutants; mutmut wants a name to try, and takes all without one.
     if not options.show and not mutants([]):
         mutmut([FIRST], options.minutes * 60)
-    names = chosen(mutants([]), options.sample, options.seed)
+    names = chosen(((one.name, one.module) for one in mutants([])), options.sample, options.seed)
 
     def wanted() -> list[Mutant]:
         return [one for one in mutants(options.modules) if one.name in names]
@@ -216,22 +227,33 @@ def main() -> None:
     lines = table(counts | crate())
     print("\n".join(lines))
     if not options.modules:
-        sections.put("Mutants", [*said(counts, options, len(mutants([]))), "", *lines])
+        stopped = sum(count["timeout"] for count in counts.values())
+        sections.put(
+            "Mutants",
+            [
+                "Small changes of the code (mutmut), each tried against the fast tests that run the changed function.",
+                *said(counts, options, len(mutants([]))),
+                "Equivalent ones change no answer; `benchmarks/equivalent.toml` says why. They do not count.",
+                f"{stopped} of the noticed ran until they were stopped.",
+                "",
+                *lines,
+            ],
+        )
 
 
-def said(counts: dict[str, Counter[str]], options: argparse.Namespace, made: int) -> list[str]:
+def said(
+    counts: dict[str, Counter[str]], options: argparse.Namespace, made: int, script: str = "mutation"
+) -> list[str]:
     """What the table is of."""
     total = sum(counts.values(), Counter[str]())
     late = total["made"] - sum(total[kind] for kind in ("noticed", "survived", "equivalent"))
-    of = f"A random sample of {total['made']:,} of all {made:,}" if options.sample else f"All {made:,}"
-    by = f"python benchmarks/mutation.py --sample {options.sample} --seed {options.seed}"
-    return [
-        "Small changes of the code (mutmut), each tried against the fast tests that run the changed function.",
-        f"{of}; made by `{by}`, all of them by `make mutants`." if options.sample else f"{of}; made by `make mutants`.",
-        *([f"{late:,} of these were not tried yet."] if late else []),
-        "Equivalent ones change no answer; `benchmarks/equivalent.toml` says why. They do not count.",
-        f"{total['timeout']} of the noticed ran until they were stopped.",
-    ]
+    lines = [f"All {made:,}; made by `make mutants`."]
+    if options.sample:
+        command = f"python benchmarks/{script}.py --sample {options.sample} --seed {options.seed}"
+        lines = [f"A random sample, {total['made']:,} of {made:,}: `{command}`. All of them: `make mutants`."]
+    if late:
+        lines.append(f"{late:,} of these were not tried yet.")
+    return lines
 
 
 if __name__ == "__main__":
