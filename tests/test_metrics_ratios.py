@@ -73,7 +73,16 @@ RUNS = pl.DataFrame(
 
 def test_each_configuration_stands_beside_its_own_baseline():
     got = _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a"}, ["cores"])
-    facts = ["host", "cores", "is_baseline", "baseline_runs", "baseline_mean", "_base_var", "_base_values", "_base_resolution"]
+    facts = [
+        "host",
+        "cores",
+        "is_baseline",
+        "baseline_runs",
+        "baseline_mean",
+        "_base_var",
+        "_base_values",
+        "_base_resolution",
+    ]
     assert got.select(facts).rows() == [
         ("a", 1, True, 2, 1.0, 0.1, [1.0], 0.5),
         ("a", 2, True, 3, 2.0, 0.2, [2.0], 0.25),
