@@ -423,3 +423,20 @@ def test_scalars_refuse_zero():
     ):
         with pytest.raises(EsxparseError, match="a ratio to 0 says nothing"):
             call()
+
+
+def test_confidence_and_seed_are_handed_on_and_null_labels_have_their_counts():
+    table = results().filter(test="SET").lazy()
+
+    def bounds(**options):
+        found = ratio.virtual_to_native(table, **options).collect().filter(platform="vm")
+        return found.select("performance_low", "performance_high").row(0)
+
+    wide, narrow = bounds(), bounds(confidence=0.5)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    drawn = [bounds(method="bootstrap", seed=seed) for seed in (0, 1, 1)]
+    assert drawn[0] != drawn[1] == drawn[2]
+    nowhere = results().with_columns(configuration=pl.lit(None, pl.String), valid=pl.col("value") != 97.0)
+    assert vm_of(nowhere, "SET")["invalid_runs"] == 1
+    better = results().with_columns(pl.when(platform="vm", test="SET").then(200.0).otherwise("value").alias("value"))
+    assert (vm_of(better, "SET")["verdict"], vm_of(better, "SET")["performance"]) == ("better", 2.0)

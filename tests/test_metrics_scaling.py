@@ -259,3 +259,9 @@ def test_a_rule_that_is_none_says_so():
         scaling.peak_load(frame, "users", {"p95": pl.col("p95_ms")})
     with pytest.raises(EsxparseError, match=r"the rule 'p95' does not fit the table: .*p99"):
         scaling.peak_load(frame, "users", {"p95": pl.col("p99_ms") < 1})
+
+
+def test_a_tolerance_of_nothing_is_one():
+    frame = sweep(n=[1, 2, 4], y=[100.0, 199.0, 390.0])
+    assert scaling.leaves_linear(frame, "n", "y", tolerance_pct=0).collect()["leaves_at"].item() is not None
+    assert scaling.leaves_linear(frame, "n", "y", tolerance_pct=3).collect()["leaves_at"].item() is None
