@@ -178,6 +178,10 @@ def test_values_that_rounding_may_have_put_either_side_of_the_limit_lie_on_it():
     assert (on["status"], on["largest_load"], on["last_within"]) == ("measured", 2.0, 2.0)
     assert (below["status"], below["last_within"]) == ("interpolated", 2.0)
     assert (above["status"], above["first_beyond"]) == ("interpolated", 2.0)
+    # Exactly half a unit of whole numbers, and a value that lies within again above the first that does not.
+    whole = pl.LazyFrame({"vms": [1, 2, 3, 4], "p95_ms": [80, 100, 120, 101]})
+    row = consolidation.largest_loads(whole, "vms", {"p95_ms": 100.5}).collect().row(0, named=True)
+    assert (row["status"], row["largest_load"], row["within_again"]) == ("measured", 2.0, 1)
     # The same where the limit lies just below what was printed.
     low = consolidation.largest_loads(frame, "vms", {"p95_ms": 99.86}).collect().row(0, named=True)
     assert (low["status"], low["largest_load"], low["first_beyond"]) == ("measured", 2.0, 3.0)

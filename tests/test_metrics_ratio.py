@@ -440,3 +440,13 @@ def test_confidence_and_seed_are_handed_on_and_null_labels_have_their_counts():
     assert vm_of(nowhere, "SET")["invalid_runs"] == 1
     better = results().with_columns(pl.when(platform="vm", test="SET").then(200.0).otherwise("value").alias("value"))
     assert (vm_of(better, "SET")["verdict"], vm_of(better, "SET")["performance"]) == ("better", 2.0)
+
+
+def test_messages_name_what_can_be_compared_measurements_first():
+    runs = pl.LazyFrame({"host": ["a"], "count": [1], "ms": [1.5], "name": ["x"]})
+    with pytest.raises(
+        EsxparseError, match=r"name is no number and cannot be compared; columns that can be: ms, count$"
+    ):
+        ratio.ratios(runs, "name", ["host"], {"host": "a"})
+    with pytest.raises(EsxparseError, match=r"must name one or more of the labels host, not none$"):
+        ratio.ratios(runs, "ms", ["host"], {})

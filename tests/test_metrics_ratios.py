@@ -150,3 +150,18 @@ def test_what_was_printed_coarsely_has_a_wider_interval(method):
         widths[own, base] = row["ratio_high"] - row["ratio_low"]
     assert widths[1.0, 0.0] > widths[0.0, 0.0] + 0.05
     assert widths[0.0, 1.0] > widths[0.0, 0.0] + 0.05
+
+
+def test_labels_that_are_null_are_labels_like_others():
+    table = pl.DataFrame({"host": ["a", "b"], "cores": [None, None], "runs": [2, 3], "mean": [4.0, 8.0]}).with_columns(
+        pl.lit(0.0).alias("_var"), pl.lit([]).alias("_values"), pl.lit(None).alias("_resolution")
+    )
+    got = _ratios.beside_baseline(table, ["host", "cores"], {"host": "a"}, ["cores"])
+    assert got["baseline_mean"].to_list() == [4.0, 4.0]
+
+
+def test_of_a_baseline_that_is_there_twice_only_the_double_is_told():
+    table = pl.DataFrame({"host": ["a"] * 4, "cores": [1, 2, 2, 4], "disk": ["x", "y", "z", "w"], "runs": [1] * 4})
+    said = r"the baseline host=a is not unique: disk is y, z; name which in the baseline, or compare within disk$"
+    with pytest.raises(EsxparseError, match=said):
+        _ratios.beside_baseline(table, ["host", "cores", "disk"], {"host": "a"}, ["cores"])

@@ -132,3 +132,14 @@ def test_a_table_has_the_bounds_of_the_fit_and_null_for_those_that_are_open():
     lacking = scalability_law._row([1, 2, 2], [10.0, 20.0, 20.0], 0.95, "relative")
     assert (lacking["points"], lacking["rate"], lacking["rate_high"]) == (2, None, None)
     assert "points" in lacking["gap"] or "units" in lacking["gap"]
+
+
+def test_what_linear_scaling_is_divided_by_is_1_at_the_first_unit():
+    solved = scalability_law._Solution(a=2.0, b=0.5, c=0.25, left=0.0, variance=0.0, covariance=np.zeros((3, 3)))
+    # 1 + (0.5 x 3 + 0.25 x 4 x 3) / 2
+    assert solved.over_line(np.array([1.0, 4.0])).tolist() == [1.0, 3.25]
+    assert solved.lawful
+    assert not solved._replace(c=-0.1).lawful
+    assert not solved._replace(b=-0.1).lawful
+    assert not solved._replace(a=0.0).lawful
+    assert solved._replace(b=0.0, c=0.0).lawful

@@ -189,3 +189,26 @@ def test_percentiles_of_diskspd_are_those_of_all_targets():
         found = workload.results("diskspd", tables).collect()
         assert found.select("test", "direction", "pattern", "outstanding").rows() == [("run 1.2", "read", "random", 16)]
         assert found.select("p50_ms", "p95_ms", "p99_ms", "p99_9_ms").row(0) == tuple(wanted)
+
+
+def test_the_host_side_is_sorted_and_names_its_directions():
+    table = pl.LazyFrame(
+        {
+            "time": [1, 0, 0],
+            "instance": ["a", "b", "a"],
+            "reads_per_sec": [1.0, 2.0, 3.0],
+            "writes_per_sec": [4.0, 5.0, 6.0],
+            "failed_reads_per_sec": [0.0, 0.5, 9.0],
+            "mbytes_written_per_sec": [1.0, 2.0, 3.0],
+        }
+    )
+    found = workload.host_side(table).collect()
+    order = ("time", "name", "direction", "iops", "good_iops", "bandwidth_bytes_per_s")
+    assert found.select(order).rows() == [
+        (0, "a", "read", 3.0, 0.0, None),
+        (0, "a", "write", 6.0, 6.0, 3 * 2**20),
+        (0, "b", "read", 2.0, 1.5, None),
+        (0, "b", "write", 5.0, 5.0, 2 * 2**20),
+        (1, "a", "read", 1.0, 1.0, None),
+        (1, "a", "write", 4.0, 4.0, 2**20),
+    ]
