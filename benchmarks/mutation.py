@@ -4,13 +4,17 @@ Changed are metrics/, the Python twin of the scanner and what knows the units of
 pyproject.toml); each change, a mutant, is tried against the fast tests that run the changed function. A mutant that no
 test notices survives. Survivors that change no answer are listed in `equivalent.toml`, each with its reason.
 A run takes up where the last one ended: a function that was not touched is not tried again.
-Run: `python benchmarks/mutation.py [--minutes N] [--sample N] [--survivors] [--show] [MODULE ...]`
+All of them take hours. `--sample N` tries and counts about N, of each module its part, drawn at random: the same ones
+in every run with the same `--seed`, and a larger sample holds the smaller.
+Run: `python benchmarks/mutation.py [--minutes N] [--sample N [--seed N]] [--survivors] [--show] [MODULE ...]`
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,9 +24,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT: Final = Path(__file__).parent.parent
 MUTANTS: Final = ROOT / "mutants"
@@ -113,7 +120,19 @@ def row(name: str, counts: Counter[str]) -> str:
     wanted = tried - counts["equivalent"]
     numbers = (counts["made"], tried, counts["noticed"], counts["equivalent"], counts["survived"])
     shares = (f"{counts['noticed'] / whole:.1%}" if whole else "-" for whole in (tried, wanted))
-    return f"| {name} | {' | '.join(map(str, numbers))} | {' | '.join(shares)} |"
+    return (
+        f"| {name} | {' | '.join(map(str, numbers))} | {' | '.join(shares)} | {interval(counts['noticed'], wanted)} |"
+    )
+
+
+def interval(noticed: int, tried: int) -> str:
+    """95 % interval of the share in all mutants, of which these are a sample (Wilson)."""
+    if not tried:
+        return "-"
+    z, share = 1.96, noticed / tried
+    middle, half = share + z * z / 2 / tried, z * math.sqrt(share * (1 - share) / tried + (z / 2 / tried) ** 2)
+    low, high = ((middle + side * half) / (1 + z * z / tried) for side in (-1, 1))
+    return f"{low:.1%} to {high:.1%}"
 
 
 def tally(found: list[Mutant], *, show: bool) -> dict[str, Counter[str]]:
@@ -154,55 +173,87 @@ def table(counts: dict[str, Counter[str]]) -> list[str]:
     """A row for each module of which something was tried, and one for all metrics."""
     metrics = sum((count for name, count in counts.items() if name.startswith("metrics/")), Counter[str]())
     return [
-        "| module | mutants | tried | noticed | equivalent | survived | of tried | of those that count |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| module | mutants | tried | noticed | equivalent | survived | of tried | that count | 95 % interval |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
         *(row(f"`{name}`", count) for name, count in counts.items() if len(count) > 1),
         *([row("**all of `metrics/`**", metrics)] if len(metrics) > 1 else []),
     ]
 
 
-def waiting(options: argparse.Namespace) -> list[str]:
-    """Names of those not tried yet, every n-th of each module in a sample; or of those that survived."""
-    places: Counter[str] = Counter()
-    names = []
-    for one in mutants(options.modules):
-        chosen = places[one.module] % options.sample == 0
-        places[one.module] += 1
-        if one.result in SURVIVED if options.survivors else chosen and one.result is None:
-            names.append(one.name)
+def chosen(made: Iterable[tuple[str, str]], sample: int | None, seed: int) -> set[str]:
+    """Names drawn from names and their modules: of each module its part, rounded up; all without a number."""
+    modules = dict(made)
+    if sample is None:
+        return set(modules)
+    sizes = Counter(modules.values())
+    left = {module: math.ceil(size * sample / len(modules)) for module, size in sizes.items()}
+    names = set()
+    for name in sorted(modules, key=lambda one: hashlib.sha256(f"{seed} {one}".encode()).digest()):
+        if left[modules[name]]:
+            left[modules[name]] -= 1
+            names.add(name)
     return names
+
+
+def arguments(said: str | None) -> argparse.ArgumentParser:
+    """What this and its twin for constants are asked in the same way."""
+    parser = argparse.ArgumentParser(description=said, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", nargs="*", help="only modules whose path holds one of these words")
+    parser.add_argument("--minutes", type=float, default=60, help="stop after that time (60)")
+    parser.add_argument("--sample", type=int, metavar="N", help="about N mutants drawn at random, and no others")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    parser.add_argument("--show", action="store_true", help="run nothing, print the changes that survived")
+    return parser
 
 
 def main() -> None:
     """Runs what is waiting, and writes the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", help="only modules whose path holds one of these words")
-    parser.add_argument("--minutes", type=float, default=60, help="stop after that time (60)")
-    parser.add_argument("--sample", type=int, default=1, metavar="N", help="every n-th mutant of each module")
+    parser = arguments(__doc__)
     parser.add_argument("--survivors", action="store_true", help="try those that survived again, nothing else")
-    parser.add_argument("--show", action="store_true", help="run nothing, print the changes that survived")
     options = parser.parse_args()
-    if not options.show:
-        # The first run makes the mutants; mutmut wants a name to try, and takes all without one.
-        if not mutants([]):
-            mutmut([FIRST], options.minutes * 60)
-        if names := waiting(options):
-            mutmut(names, options.minutes * 60)
-    counts = tally(mutants(options.modules), show=options.show)
+    # The first run makes the mutants; mutmut wants a name to try, and takes all without one.
+    if not options.show and not mutants([]):
+        mutmut([FIRST], options.minutes * 60)
+    names = chosen(((one.name, one.module) for one in mutants([])), options.sample, options.seed)
+
+    def wanted() -> list[Mutant]:
+        return [one for one in mutants(options.modules) if one.name in names]
+
+    again = SURVIVED if options.survivors else (None,)
+    waiting = [one.name for one in wanted() if one.result in again]
+    if waiting and not options.show:
+        mutmut(waiting, options.minutes * 60)
+    counts = tally(wanted(), show=options.show)
     lines = table(counts | crate())
     print("\n".join(lines))
     if not options.modules:
-        total = sum(counts.values(), Counter[str]())
+        stopped = sum(count["timeout"] for count in counts.values())
         sections.put(
             "Mutants",
             [
                 "Small changes of the code (mutmut), each tried against the fast tests that run the changed function.",
-                "Made by `make mutants`. Equivalent ones change no answer; `benchmarks/equivalent.toml` says why.",
-                f"{total['timeout']} of the noticed ran until they were stopped.",
+                *said(counts, options, len(mutants([]))),
+                "Equivalent ones change no answer; `benchmarks/equivalent.toml` says why. They do not count.",
+                f"{stopped} of the noticed ran until they were stopped.",
                 "",
                 *lines,
             ],
         )
+
+
+def said(
+    counts: dict[str, Counter[str]], options: argparse.Namespace, made: int, script: str = "mutation"
+) -> list[str]:
+    """What the table is of."""
+    total = sum(counts.values(), Counter[str]())
+    late = total["made"] - sum(total[kind] for kind in ("noticed", "survived", "equivalent"))
+    lines = [f"All {made:,}; made by `make mutants`."]
+    if options.sample:
+        command = f"python benchmarks/{script}.py --sample {options.sample} --seed {options.seed}"
+        lines = [f"A random sample, {total['made']:,} of {made:,}: `{command}`. All of them: `make mutants`."]
+    if late:
+        lines.append(f"{late:,} of these were not tried yet.")
+    return lines
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 So for metrics/; of the scanner's twin and of what knows the units of files the functions too, which only a few tests
 are about. mutmut's operators make the mutants (of texts the first kind alone). Each is compiled in a process that was
 forked from one that has imported the libraries and nothing of ours, and tried against the test files named here.
-Run: `python benchmarks/mutation_constants.py [--minutes N] [--show] [MODULE ...]`
+Run: `python benchmarks/mutation_constants.py [--minutes N] [--sample N [--seed N]] [--show] [MODULE ...]`
 """
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import hashlib
 import importlib.abc
@@ -34,18 +33,22 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT: Final = mutation.ROOT
+SELECTED: Final = ROOT / "tests/mutants.txt"
 KEPT: Final = mutation.MUTANTS / "constants.json"
 LONGEST_S: Final = 300
 SHARED_TESTS: Final = {
-    "_lag": ("power_join",),
-    "_ratios": ("ratio",),
+    "_lag": ("lag", "power_join"),
+    "_ratios": ("ratios", "ratio"),
+    "_resolution": ("ratio", "ratios"),
     "_samples": ("host", "storage"),
+    "_series": ("steady",),
     "energy": ("energy", "power_join"),
     "host_cpu": ("host",),
     "interval": ("ratio",),
     "memory": ("host",),
     "power": ("host",),
-    "scalability_law": ("scaling",),
+    "power_intervals": ("power_join",),
+    "scalability_law": ("scaling", "scalability_law"),
 }
 OUTSIDE_ONLY: Final = ("metrics/", "power/resources")
 """Modules whose functions `mutmut run` takes, or whose functions do much besides units."""
@@ -131,6 +134,7 @@ def tests_of(path: Path) -> list[str]:
     stem = path.stem
     if path.parent.name == "metrics":
         files = [f"tests/test_metrics_{name}.py" for name in (*SHARED_TESTS.get(stem, (stem,)), "tables")]
+        files.append(f"tests/test_{stem}.py")
     else:
         files = [f"tests/test_{name}.py" for name in READERS[str(path)]]
     return [name for name in files if (ROOT / name).exists()]
@@ -152,7 +156,17 @@ def try_one(constant: Constant | None, path: Path) -> int:
             sys.meta_path.insert(0, _Finder(constant))
         import pytest  # noqa: PLC0415 (imported already)
 
-        base = ["-x", "-q", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", "--override-ini=addopts="]
+        slow = [one for one in SELECTED.read_text(encoding="utf-8").split() if one.startswith("--deselect")]
+        base = [
+            "-x",
+            "-q",
+            "-p",
+            "_hypothesis_pytestplugin",
+            "-p",
+            "no:cacheprovider",
+            "--override-ini=addopts=",
+            *slow,
+        ]
         code = int(pytest.main([*base, "--hypothesis-profile=mutants", *tests_of(path)]))
         if code == 0 and path.parent.name == "metrics":
             code = int(pytest.main([*base, "tests/mutants_doctests.py", "-k", f"metrics.{path.stem}."]))
@@ -191,11 +205,7 @@ def _finish(running: dict[int, Constant], kept: dict[str, int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", nargs="*", help="only modules whose path holds one of these words")
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--show", action="store_true", help="run nothing, print the changes that survived")
-    options = parser.parse_args()
+    options = mutation.arguments(__doc__).parse_args()
     os.chdir(ROOT)
     paths = sorted(Path("esxparse/metrics").glob("*.py")) + [Path(name) for name in READERS]
     paths = [path for path in paths if path.stem != "__init__" and tests_of(path)]
@@ -203,10 +213,12 @@ def main() -> None:
         paths = [path for path in paths if any(word in path.as_posix() for word in options.modules)]
     KEPT.parent.mkdir(exist_ok=True)
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    every = [one for path in paths for one in constants(path)]
+    made = [one for path in paths for one in constants(path)]
+    names = mutation.chosen(((one.key, one.where) for one in made), options.sample, options.seed)
+    every = [one for one in made if one.key in names]
     if not options.show:
         warm_up()
-        for path in paths:
+        for path in sorted({one.path for one in every}):
             pid = try_one(None, path)
             if os.waitpid(pid, 0)[1]:
                 sys.exit(f"the tests of {path} fail without any change")
@@ -226,7 +238,8 @@ def main() -> None:
     if not options.modules:
         said = [
             "The same for what stands outside of functions (tables of names and units, limits, patterns), and for all",
-            "of what reads numbers and their units. Made by `make mutants`.",
+            "of what reads numbers and their units.",
+            *mutation.said(counts, options, len(made), "mutation_constants"),
         ]
         sections.put("Mutants of tables, and of readers of numbers", [*said, "", *lines])
 

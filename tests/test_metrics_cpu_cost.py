@@ -135,3 +135,12 @@ def test_table_and_scalars_agree_and_mhz_per_mbps_is_cycles_per_byte(pct, cpus, 
     assert row["used_pct_of_core_per_1k_iops"] == pytest.approx(cpu_cost.core_pct_per_1k_iops(pct, cpus, iops))
     # A core at nominal frequency does mhz x 10**6 cycles a second: percent of it per 1,000 IOPS, the other way round.
     assert row["used_pct_of_core_per_1k_iops"] * mhz * 10 == pytest.approx(row["used_cycles_per_io"])
+
+
+def test_a_load_that_hosts_share_is_divided_by_them():
+    got = cost(one_run(load_hosts=4))
+    # A quarter of 100 MBps and of 1,600 IOPS is this host's.
+    assert (got["used_mhz_per_mbps"], got["used_mhz_per_iops"], got["used_cost_gap"]) == (192.0, 12.0, None)
+    untold = cost(one_run(load_hosts=None))
+    assert (untold["used_mhz_per_mbps"], untold["used_mhz"]) == (None, 4800.0)
+    assert untold["used_cost_gap"] == "nothing tells how many hosts share the load: column load_hosts"

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import host_cpu, memory, power
+from esxparse.metrics import host, host_cpu, memory, power
 
 
 def physical_cpu() -> pl.LazyFrame:
@@ -200,3 +200,96 @@ def test_a_host_without_a_meter_draws_null_and_not_nothing() -> None:
         {"time": [0], "p_state": pl.Series([None], dtype=pl.Int64), "power_usage_now_watts": [0.0]},
     )
     assert power.host(table).collect().rows() == [(0, None, None)]
+
+
+def level(*rows: tuple[int, str, float], **columns: object) -> pl.LazyFrame:
+    """A level of the storage stack: time, instance, commands per second."""
+    frame = pl.LazyFrame(rows, schema=["time", "instance", "commands_per_sec"], orient="row")
+    return frame.with_columns(**{name: pl.lit(value, pl.String) for name, value in columns.items()})
+
+
+def test_io_of_the_host_is_of_one_level_of_its_disks_and_of_nfs_volumes() -> None:
+    adapter, nfs = level((0, "vmhba0", 70.0)), level((0, "nfs1", 5.0))
+    device = level((0, "naa.1", 40.0), (0, "naa.2", 30.0))
+    both = {"physical_disk_adapter": adapter, "physical_disk_scsi_device": device, "physical_disk_nfs_volume": nfs}
+    assert [table.collect().height for table in host.disk_tables(both)] == [2, 1]
+    rows = host.disks(both)
+    assert rows is not None
+    assert rows.collect()["device"].to_list() == ["naa.1", "naa.2", "nfs1"]
+    assert rows.collect()["left_out"].to_list() == [None] * 3
+    total = host.io(both)
+    assert total is not None
+    assert total.collect()["iops"].to_list() == [75.0]
+    assert [table.collect().height for table in host.disk_tables({"physical_disk_nfs_volume": nfs})] == [1]
+    for table in ("physical_disk_adapter", "physical_disk_path", "physical_disk"):
+        alone = host.io({table: adapter})
+        assert alone is not None
+        assert alone.collect()["iops"].to_list() == [70.0]
+
+
+def test_rows_of_the_paths_of_a_disk_count_its_commands_once() -> None:
+    with_paths = pl.concat([level((0, "naa.1", 40.0), path=None), level((0, "naa.1:p", 40.0), path="vmhba0:C0:T0:L0")])
+    total = host.io({"physical_disk": with_paths})
+    assert total is not None
+    assert total.collect()["iops"].to_list() == [40.0]
+
+
+def test_without_disks_or_cpus_there_is_nothing_to_tell() -> None:
+    assert (host.disks({}), host.io({}), host.left_out({}), host.cpu({}), host.nominal_mhz({})) == (None,) * 5
+    assert host.disk_tables({"memory": level((0, "x", 1.0))}) == []
+
+
+def test_a_sample_without_a_number_is_null_and_two_of_one_time_are_two() -> None:
+    device = level((0, "a", None), (1, "a", 10.0), (1, "b", 1.0), (1, "a", 20.0), (1, "b", 2.0))  # type: ignore[arg-type]
+    total = host.io({"physical_disk": device})
+    assert total is not None
+    assert total.select("time", "_place", "iops").collect().rows() == [(0, 0, None), (1, 0, 11.0), (1, 1, 22.0)]
+
+
+def test_what_is_left_out_has_its_means_over_the_samples() -> None:
+    device = level((0, "cd", 0.25), (0, "z", 0.25), (0, "naa.1", 40.0), (1, "cd", 0.75), (1, "z", 0.75))
+    failing = pl.when(pl.col("instance") != "naa.1").then(pl.col("commands_per_sec") * 2)
+    device = device.with_columns(failing.alias("failed_commands_per_sec"))
+    apart = host.left_out({"physical_disk": device})
+    assert apart is not None
+    assert apart.collect().rows() == [("cd", "every command fails", 0.5, 1.0), ("z", "every command fails", 0.5, 1.0)]
+    total = host.io({"physical_disk": device})
+    assert total is not None
+    assert total.select("iops", "left_out_iops").collect().rows() == [(40.0, 0.5), (0.0, 1.5)]
+
+
+def test_cpu_of_the_host_is_its_total_where_there_is_one() -> None:
+    with_total = host.cpu({"physical_cpu": physical_cpu()})
+    assert with_total is not None
+    assert with_total.collect().rows() == [(0, 0, 33.0, 44.0, 52.5), (1, 0, 30.0, 40.0, 40.0)]
+    pcpus = host.cpu({"physical_cpu": physical_cpu().filter(pl.col("pcpu").is_not_null())})
+    assert pcpus is not None
+    # (70 + 60 + 2 + 0) / 4 and so on
+    assert pcpus.collect().rows() == [(0, 0, 33.0, 44.0, 52.5), (1, 0, 30.0, 40.0, 40.0)]
+    assert pcpus.collect().columns == ["time", "_place", "used_pct", "util_pct", "core_util_pct"]
+
+
+@pytest.mark.parametrize(
+    ("mhz", "nominal"),
+    [
+        ([2601.0, 2600.0, 1200.0], 2600.0),
+        # 2 MHz apart are two P-states, and one P-state is the nominal one.
+        ([2602.0, 2600.0, 1200.0], 2602.0),
+        ([2600.0], 2600.0),
+        ([0.0, None], None),
+        # 0.5 MHz is a P-state's frequency as well as any.
+        ([0.5], 0.5),
+    ],
+)
+def test_the_nominal_clock_is_the_highest_p_state_but_for_turbo(mhz: list[float | None], nominal: float | None) -> None:
+    states = pl.LazyFrame(
+        {"p_state": range(len(mhz)), "p_state_mhz": mhz}, schema_overrides={"p_state_mhz": pl.Float64}
+    )
+    assert host.nominal_mhz({"power": states}) == nominal
+    assert host.nominal_mhz({"power": states.drop("p_state")}) is None
+    assert host.nominal_mhz({"power": states.drop("p_state_mhz")}) is None
+
+
+def test_a_p_state_that_was_seen_lower_once_counts_by_its_highest() -> None:
+    seen = pl.LazyFrame({"p_state": [0, 0, 1], "p_state_mhz": [2601.0, 2599.0, 2600.0]})
+    assert host.nominal_mhz({"power": seen}) == 2600.0

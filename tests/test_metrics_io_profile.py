@@ -101,3 +101,11 @@ def test_a_real_disk():
     sizes = bins("IO lengths of commands")
     none = sum(count for count, limit in sizes if limit < 4096 or limit == 8191)
     assert hints["all"]["no_multiple_pct"] == pytest.approx(100 * none / sum(c for c, _ in sizes))
+
+
+def test_disks_stay_in_the_order_they_came_in():
+    handles = [(7 * place) % 61 for place in range(61)]
+    parts = [histogram("seek_distance", "read", [0, 1], [0, 1, 1], handle=handle) for handle in handles]
+    assert io_profile.sequential_share(pl.concat(parts)).collect()["handle_id"].to_list() == handles
+    lengths = [histogram("io_length", "read", [4096], [1, 1], handle=handle) for handle in handles]
+    assert io_profile.read_share(pl.concat(lengths)).collect()["handle_id"].to_list() == handles

@@ -24,6 +24,9 @@ def test_a_finer_series_becomes_means_of_periods():
     seconds, values = _lag._smoothed(np.array([1.0, 2, 3, 4, 6]), np.array([10.0, 20, 40, 60, 7]), 2)
     assert seconds.tolist() == [1.5, 3.5, 6.0]
     assert values.tolist() == [15.0, 50.0, 7.0]
+    # Periods begin with the series, and not at a multiple of their length.
+    seconds, values = _lag._smoothed(np.array([0.5, 1.5, 2.5]), np.array([1.0, 3.0, 7.0]), 2)
+    assert (seconds.tolist(), values.tolist()) == ([1.0, 2.5], [2.0, 7.0])
 
 
 def test_a_grid_has_numbers_between_neighbours_and_none_in_gaps_or_outside():

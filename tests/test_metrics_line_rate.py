@@ -142,3 +142,13 @@ def test_too_few_points_give_null_and_not_a_guess():
 def test_a_confidence_that_is_none_is_refused(confidence):
     with pytest.raises(EsxparseError, match="confidence"):
         line_rate.cpu_by_nics(runs([1], [1.0]), confidence=confidence)
+
+
+def test_a_load_that_only_falls_or_is_skewed_has_its_r_squared():
+    falling = line_rate.cpu_by_nics(runs([1, 2, 3, 4], [40.0, 35.0, 33.0, 10.0])).collect().row(0, named=True)
+    assert falling["r_squared"] == pytest.approx(stats.linregress([1, 2, 3, 4], [40, 35, 33, 10]).rvalue ** 2)
+
+
+def test_configurations_that_have_no_interval_do_not_change_the_types():
+    table = line_rate.cpu_by_nics(runs([4, 8], [20.0, 40.0]))
+    assert table.collect().schema["slope_low_pct_per_nic"] == pl.Float64

@@ -90,6 +90,13 @@ def test_single_runs_make_a_suspicion_and_no_interval():
     assert advised([60.0, 60.1], [59.0]).time_interval is None
 
 
+def test_a_suspicion_asks_for_repetitions():
+    why = advised([60.0], [59.0]).reasons[1]
+    assert why == (
+        "the work took 1.017 times as long with nested paging, in too few runs to tell from chance: repeat both modes"
+    )
+
+
 def test_few_misses_do_not_matter():
     found = advised([60.0], [59.0], misses=1e6)
     assert found.nested_walk_pct[1] < mmu.MATTERS_PCT

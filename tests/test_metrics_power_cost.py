@@ -87,6 +87,8 @@ def test_a_saving_stands_beside_its_penalty():
     assert (dynamic["watts_per_unit"], static["watts_per_unit"]) == (3.4, 4.6)
     assert (static["saved_cost_per_year"], static["ready_penalty_ms"]) == (0, 0)
     assert dynamic["meets_targets"]
+    with_costop = power_cost.compare_policies(policies(costop_pct=[0.25, 0.0]), baseline="static high").collect()
+    assert with_costop["costop_pct"].to_list() == [0.25, 0.0]
 
 
 def test_turned_around_the_saving_is_a_cost():

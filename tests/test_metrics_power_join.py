@@ -250,6 +250,13 @@ def test_energy_of_one_reading_is_not_known():
     assert row["watts_mean"] is None
 
 
+def test_energy_comes_with_its_span_and_its_mean():
+    row = energy(readings([0, 10, 30], [100, 200, 100])["power"]).collect().to_dicts()[0]
+    # 10 s at 150 W and 20 s at 150 W
+    assert (row["energy_joules"], row["watts_mean"], row["covered_s"]) == (4500.0, 150.0, 30.0)
+    assert (row["end"] - row["start"]).total_seconds() == 30
+
+
 def test_watts_per_unit_of_no_work_is_none():
     table = watts_per_unit(pl.LazyFrame({"watts": [300.0, 300.0, None], "iops": [1500, 0, 10]}), "iops").collect()
     assert table["watts_per_unit"].to_list() == [0.2, None, None]

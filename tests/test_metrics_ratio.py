@@ -423,3 +423,30 @@ def test_scalars_refuse_zero():
     ):
         with pytest.raises(EsxparseError, match="a ratio to 0 says nothing"):
             call()
+
+
+def test_confidence_and_seed_are_handed_on_and_null_labels_have_their_counts():
+    table = results().filter(test="SET").lazy()
+
+    def bounds(**options):
+        found = ratio.virtual_to_native(table, **options).collect().filter(platform="vm")
+        return found.select("performance_low", "performance_high").row(0)
+
+    wide, narrow = bounds(), bounds(confidence=0.5)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    drawn = [bounds(method="bootstrap", seed=seed) for seed in (0, 1, 1)]
+    assert drawn[0] != drawn[1] == drawn[2]
+    nowhere = results().with_columns(configuration=pl.lit(None, pl.String), valid=pl.col("value") != 97.0)
+    assert vm_of(nowhere, "SET")["invalid_runs"] == 1
+    better = results().with_columns(pl.when(platform="vm", test="SET").then(200.0).otherwise("value").alias("value"))
+    assert (vm_of(better, "SET")["verdict"], vm_of(better, "SET")["performance"]) == ("better", 2.0)
+
+
+def test_messages_name_what_can_be_compared_measurements_first():
+    runs = pl.LazyFrame({"host": ["a"], "count": [1], "ms": [1.5], "name": ["x"]})
+    with pytest.raises(
+        EsxparseError, match=r"name is no number and cannot be compared; columns that can be: ms, count$"
+    ):
+        ratio.ratios(runs, "name", ["host"], {"host": "a"})
+    with pytest.raises(EsxparseError, match=r"must name one or more of the labels host, not none$"):
+        ratio.ratios(runs, "ms", ["host"], {})

@@ -8,8 +8,9 @@ import pytest
 from esxparse.errors import EsxparseError
 from esxparse.metrics import _ratios
 
-SIDE = {"runs": 3, "mean": 10.0, "min": 9.0, "max": 11.0, "_var": 0.01}
-BASE = {"baseline_runs": 3, "baseline_mean": 10.0, "_base_var": 0.01, "is_baseline": False}
+SIDE = {"runs": 3, "mean": 10.0, "min": 9.0, "max": 11.0, "_var": 0.01, "_resolution": 0.0, "_values": [10.0]}
+BASE = {"baseline_runs": 3, "baseline_mean": 10.0, "_base_var": 0.01, "is_baseline": False, "_base_resolution": 0.0}
+BASE |= {"_base_values": [10.0]}
 TYPES = {"mean": pl.Float64, "_var": pl.Float64, "baseline_mean": pl.Float64, "_base_var": pl.Float64}
 
 
@@ -65,18 +66,28 @@ RUNS = pl.DataFrame(
         "mean": [1.0, 2.0, 3.0, 4.0],
         "_var": [0.1, 0.2, 0.3, 0.4],
         "_values": [[1.0], [2.0], [3.0], [4.0]],
+        "_resolution": [0.5, 0.25, None, 0.0],
     }
 )
 
 
 def test_each_configuration_stands_beside_its_own_baseline():
     got = _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a"}, ["cores"])
-    facts = ["host", "cores", "is_baseline", "baseline_runs", "baseline_mean", "_base_var", "_base_values"]
+    facts = [
+        "host",
+        "cores",
+        "is_baseline",
+        "baseline_runs",
+        "baseline_mean",
+        "_base_var",
+        "_base_values",
+        "_base_resolution",
+    ]
     assert got.select(facts).rows() == [
-        ("a", 1, True, 2, 1.0, 0.1, [1.0]),
-        ("a", 2, True, 3, 2.0, 0.2, [2.0]),
-        ("b", 1, False, 2, 1.0, 0.1, [1.0]),
-        ("b", 2, False, 3, 2.0, 0.2, [2.0]),
+        ("a", 1, True, 2, 1.0, 0.1, [1.0], 0.5),
+        ("a", 2, True, 3, 2.0, 0.2, [2.0], 0.25),
+        ("b", 1, False, 2, 1.0, 0.1, [1.0], 0.5),
+        ("b", 2, False, 3, 2.0, 0.2, [2.0], 0.25),
     ]
     one = _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a", "cores": 2}, [])
     assert one["baseline_mean"].to_list() == [2.0] * 4
@@ -99,9 +110,58 @@ def test_five_values_are_shown_and_more_are_said_to_be_there():
 
 
 def test_a_configuration_counts_the_numbers_of_its_repetitions():
-    frame = pl.DataFrame({"host": ["b", "a", "b", "b", "a"], "_value": [1.0, float("nan"), 3.0, None, float("inf")]})
+    frame = pl.DataFrame(
+        {
+            "host": ["b", "a", "b", "b", "a"],
+            "_value": [1.0, float("nan"), 3.0, None, float("inf")],
+            "_resolution": [0.01, None, 0.1, 0.01, None],
+        }
+    )
+    none = dict.fromkeys(["mean", "min", "max", "_var"])
     got = _ratios.configurations(frame, ["host"])
     assert got.to_dicts() == [
-        {"host": "b", "runs": 2, "mean": 2.0, "min": 1.0, "max": 3.0, "_var": 2.0, "_values": [1.0, 3.0]},
-        {"host": "a", "runs": 0, "mean": None, "min": None, "max": None, "_var": None, "_values": []},
+        {"host": "b", "runs": 2, "mean": 2.0, "min": 1.0, "max": 3.0, "_var": 2.0, "_values": [1.0, 3.0]}
+        | {"_resolution": 0.1},
+        {"host": "a", "runs": 0, **none, "_values": [], "_resolution": None},
     ]
+
+
+@pytest.mark.parametrize(
+    ("own", "base", "wanted"),
+    # 9.4 and 9.39 are printed to 0.01, the digits of both tell; what is said is not asked of the digits.
+    [(0.5, 0.2, (0.5, 0.2)), (None, 0.2, (0.01, 0.2)), (0.5, None, (0.5, 0.01)), (None, None, (0.01, 0.01))],
+)
+def test_the_last_digit_is_the_one_said_else_the_one_that_both_show(own, base, wanted):
+    sides = {"_values": [9.4], "_base_values": [9.39], "_resolution": own, "_base_resolution": base}
+    table = pl.DataFrame([sides], schema_overrides={"_resolution": pl.Float64, "_base_resolution": pl.Float64})
+    assert list(_ratios._resolutions(table)) == [pytest.approx(wanted)]
+    alone = table.with_columns(pl.lit(None, pl.List(pl.Float64)).alias("_base_values"))
+    assert next(_ratios._resolutions(alone))[0] == pytest.approx(0.1 if own is None else own)
+
+
+@pytest.mark.parametrize("method", ["fieller", "bootstrap"])
+def test_what_was_printed_coarsely_has_a_wider_interval(method):
+    """Of the configuration or of its baseline: half a unit of 1 over a mean of 10 is 5 %."""
+    values = {"_values": [10.0, 10.1, 9.9], "_base_values": [10.0, 9.9, 10.1]}
+    widths = {}
+    for own, base in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]:
+        rows = pl.DataFrame([SIDE | BASE | values | {"_resolution": own, "_base_resolution": base}])
+        row = _ratios.with_intervals(rows, method, 0.95, 0).row(0, named=True)
+        widths[own, base] = row["ratio_high"] - row["ratio_low"]
+    assert widths[1.0, 0.0] > widths[0.0, 0.0] + 0.05
+    assert widths[0.0, 1.0] > widths[0.0, 0.0] + 0.05
+
+
+def test_labels_that_are_null_are_labels_like_others():
+    table = pl.DataFrame({"host": ["a", "b"], "cores": [None, None], "runs": [2, 3], "mean": [4.0, 8.0]}).with_columns(
+        pl.lit(0.0).alias("_var"), pl.lit([]).alias("_values"), pl.lit(None).alias("_resolution")
+    )
+    got = _ratios.beside_baseline(table, ["host", "cores"], {"host": "a"}, ["cores"])
+    assert got["baseline_mean"].to_list() == [4.0, 4.0]
+
+
+def test_of_a_baseline_that_is_there_twice_only_the_double_is_told():
+    table = pl.DataFrame({"host": ["a"] * 4, "cores": [1, 2, 2, 4], "disk": ["x", "y", "z", "w"], "runs": [1] * 4})
+    said = r"the baseline host=a is not unique: disk is y, z; name which in the baseline, or compare within disk$"
+    with pytest.raises(EsxparseError, match=said):
+        _ratios.beside_baseline(table, ["host", "cores", "disk"], {"host": "a"}, ["cores"])

@@ -114,7 +114,7 @@ def test_zero_throughput_and_rpo_are_refused(bad):
 def test_negative_sizes_are_refused():
     with pytest.raises(EsxparseError, match="size in MB"):
         replication.transfer_s(-1, 10)
-    with pytest.raises(EsxparseError, match="number of VMs"):
+    with pytest.raises(EsxparseError, match=r"^the number of VMs must be"):
         replication.initial_sync_s(-1, 10, 10)
     with pytest.raises(EsxparseError, match="percent changed a day"):
         replication.daily_change_mb(1, 1, -5)

@@ -117,3 +117,29 @@ def test_a_change_of_unit_changes_no_parameter():
     assert (one.contention, one.coherency) == pytest.approx((other.contention, other.coherency))
     assert one.coherency_interval == pytest.approx(other.coherency_interval)
     assert one.rate_interval == pytest.approx([bound / 1e6 for bound in other.rate_interval])
+
+
+def test_a_table_has_the_bounds_of_the_fit_and_null_for_those_that_are_open():
+    values = law(SEVEN, 100, 0.1, 0.001) * [1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.0]
+    found = scalability_law.fit(SEVEN, values)
+    row = scalability_law._row(SEVEN.tolist(), values.tolist(), 0.95, "relative")
+    for name in ("rate", "contention", "coherency"):
+        low, high = getattr(found, f"{name}_interval")
+        assert (row[f"{name}_low"], row[f"{name}_high"]) == (low, high if math.isfinite(high) else None)
+        assert getattr(found, name) == row[name]
+    assert row["rate_high"] > row["rate"] > row["rate_low"]
+    assert row["gap"] is None
+    lacking = scalability_law._row([1, 2, 2], [10.0, 20.0, 20.0], 0.95, "relative")
+    assert (lacking["points"], lacking["rate"], lacking["rate_high"]) == (2, None, None)
+    assert "points" in lacking["gap"] or "units" in lacking["gap"]
+
+
+def test_what_linear_scaling_is_divided_by_is_1_at_the_first_unit():
+    solved = scalability_law._Solution(a=2.0, b=0.5, c=0.25, left=0.0, variance=0.0, covariance=np.zeros((3, 3)))
+    # 1 + (0.5 x 3 + 0.25 x 4 x 3) / 2
+    assert solved.over_line(np.array([1.0, 4.0])).tolist() == [1.0, 3.25]
+    assert solved.lawful
+    assert not solved._replace(c=-0.1).lawful
+    assert not solved._replace(b=-0.1).lawful
+    assert not solved._replace(a=0.0).lawful
+    assert solved._replace(b=0.0, c=0.0).lawful

@@ -156,6 +156,8 @@ def test_generation_ratio_at_equal_units():
 def test_no_scale_up_from_nothing(numbers):
     with pytest.raises(EsxparseError, match="of a scale-up must be above 0"):
         scaling.scale_up_efficiency(*numbers)
+    # Half a host is something: (0.9 / 0.6) / (0.5 / 0.25)
+    assert scaling.scale_up_efficiency(0.5, 0.9, 0.25, 0.6) == pytest.approx(0.75)
 
 
 UNITS = [1, 2, 4, 8, 16, 24, 32, 48]
@@ -247,3 +249,19 @@ def test_fits_of_a_table_say_where_there_is_none():
     assert got["gap"][0] is None
     assert got["gap"][1].startswith("2 different numbers of units")
     assert scalability_law.fits(frame.filter(mode="a"), "n", "y").collect().height == 1
+
+
+def test_a_rule_that_is_none_says_so():
+    frame = sweep(users=[100], p95_ms=[50.0])
+    with pytest.raises(EsxparseError, match=r"the rule 'p95' must be true or false of a row, as .* is, not 3$"):
+        scaling.peak_load(frame, "users", {"p95": 3})
+    with pytest.raises(EsxparseError, match=r"the rule 'p95' must be true or false of a row"):
+        scaling.peak_load(frame, "users", {"p95": pl.col("p95_ms")})
+    with pytest.raises(EsxparseError, match=r"the rule 'p95' does not fit the table: .*p99"):
+        scaling.peak_load(frame, "users", {"p95": pl.col("p99_ms") < 1})
+
+
+def test_a_tolerance_of_nothing_is_one():
+    frame = sweep(n=[1, 2, 4], y=[100.0, 199.0, 390.0])
+    assert scaling.leaves_linear(frame, "n", "y", tolerance_pct=0).collect()["leaves_at"].item() is not None
+    assert scaling.leaves_linear(frame, "n", "y", tolerance_pct=3).collect()["leaves_at"].item() is None

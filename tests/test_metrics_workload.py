@@ -149,3 +149,66 @@ def test_a_guest_log_is_laid_on_the_samples_of_the_host():
     assert joined["time"].to_list() == times[1:].to_list()
     assert joined["guest_iops"].to_list() == [10.0, 20.0]
     assert joined["guest_latency_ms"].to_list() == [None, None]
+
+
+def test_a_size_is_that_of_all_workers_and_done_is_what_had_ios():
+    one, other = jobs().collect(), jobs(block_size_bytes=8192).collect()
+    assert workload.from_fio(one.lazy()).collect()["block_size_bytes"].to_list() == [4096]
+    assert workload.from_fio(pl.concat([one, one]).lazy()).collect()["block_size_bytes"].to_list() == [4096]
+    assert workload.from_fio(pl.concat([one, other]).lazy()).collect()["block_size_bytes"].to_list() == [None]
+    # A few I/Os of a long run have a rate that rounds to 0.
+    assert workload.from_fio(jobs(ios=1, iops=0.0)).collect().height == 1
+    assert workload.from_fio(jobs(iops=0.5).drop("ios")).collect().height == 1
+
+
+def test_a_test_of_iometer_whose_specification_is_missing_stays():
+    whole = {"run": 1, "row_type": "ALL", "access_spec": "4K", "queue_depth": 1, "read_iops": 5.0, "write_iops": 0.0}
+    other = {"run": 1, "access_spec": "8K", "size_bytes": 8192, "share_pct": 100.0, "random_pct": 0.0}
+    found = workload.from_iometer(pl.LazyFrame([whole]), pl.LazyFrame([other])).collect()
+    assert found.select("test", "block_size_bytes", "pattern", "iops").rows() == [("4K", None, None, 5.0)]
+
+
+def diskspd_total(**columns):
+    row = {"run": 1, "timespan": 2, "direction": "read", "level": "total", "ios": 1, "iops": 0.1, "random_pct": 100.0}
+    rest = {"bandwidth_bytes_per_s": 409.6, "block_size_bytes": 4096, "queue_depth": 8, "workers": 2}
+    return {**row, **rest, "latency_mean_ms": 3.0, **columns}
+
+
+def test_percentiles_of_diskspd_are_those_of_all_targets():
+    rows = [diskspd_total(), diskspd_total(direction="write", ios=0), diskspd_total(direction="all")]
+    rows += [diskspd_total(level="target")]
+    table = pl.DataFrame(
+        [
+            {"run": 1, "timespan": 2, "direction": "read", "target": target, "percentile": at, "latency_ms": at + plus}
+            for target, plus in (("d:", 100.0), (None, 1.0))
+            for at in (50.0, 90.0, 95.0, 99.0, 99.9)
+        ]
+    )
+    for percentiles, wanted in ((table.lazy(), [51.0, 96.0, 100.0, 100.9]), (None, [None] * 4)):
+        tables = {"jobs": pl.LazyFrame(rows), **({} if percentiles is None else {"percentiles": percentiles})}
+        found = workload.results("diskspd", tables).collect()
+        assert found.select("test", "direction", "pattern", "outstanding").rows() == [("run 1.2", "read", "random", 16)]
+        assert found.select("p50_ms", "p95_ms", "p99_ms", "p99_9_ms").row(0) == tuple(wanted)
+
+
+def test_the_host_side_is_sorted_and_names_its_directions():
+    table = pl.LazyFrame(
+        {
+            "time": [1, 0, 0],
+            "instance": ["a", "b", "a"],
+            "reads_per_sec": [1.0, 2.0, 3.0],
+            "writes_per_sec": [4.0, 5.0, 6.0],
+            "failed_reads_per_sec": [0.0, 0.5, 9.0],
+            "mbytes_written_per_sec": [1.0, 2.0, 3.0],
+        }
+    )
+    found = workload.host_side(table).collect()
+    order = ("time", "name", "direction", "iops", "good_iops", "bandwidth_bytes_per_s")
+    assert found.select(order).rows() == [
+        (0, "a", "read", 3.0, 0.0, None),
+        (0, "a", "write", 6.0, 6.0, 3 * 2**20),
+        (0, "b", "read", 2.0, 1.5, None),
+        (0, "b", "write", 5.0, 5.0, 2 * 2**20),
+        (1, "a", "read", 1.0, 1.0, None),
+        (1, "a", "write", 4.0, 4.0, 2**20),
+    ]
