@@ -86,3 +86,21 @@ def beginning(head: bytes) -> str:
     All readers ask for the same beginning, one after the other: it is decoded once.
     """
     return decode(head).text
+
+
+def marked(head: bytes, *marks: str) -> bool:
+    """Whether one of the marks, in lower case, stands in the text a file begins with, whatever its case there.
+
+    A reader asks for the words that its patterns cannot do without before it tries them: to look for a word takes a
+    thousandth of the time that a pattern takes, and most files are of another reader.
+
+    >>> marked(b"Performance Counter Stats", "counter stats"), marked(b"{}", "counter stats")
+    (True, False)
+    """
+    text = _folded(head)
+    return any(mark in text for mark in marks)
+
+
+@lru_cache(maxsize=4)
+def _folded(head: bytes) -> str:
+    return beginning(head).lower()

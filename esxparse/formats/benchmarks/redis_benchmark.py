@@ -103,7 +103,7 @@ _DISTRIBUTION = {**_SHARED, "to_ms": pl.Float64, "cumulative_pct": pl.Float64, "
 def recognise(head: bytes) -> bool:
     """By what each of its outputs has alone: CSV titles or test names, `-q` lines, the parts of a text report."""
     text = beginning(head)
-    first = next((line for line in text.split("\n") if line.strip()), "")
+    first = text.lstrip().split("\n", 1)[0]
     if _CSV_TITLES.match(first):
         return True
     if "requests per second" in text and (
