@@ -5,11 +5,10 @@ A result is a mapping of names, as printed, to texts; `figures` says which of th
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Figure, number
+from esxparse.formats.benchmarks.table import Figure, cells_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,14 +110,6 @@ _MOST_TITLES = 500
 _LONGEST_TITLE = 80
 
 _LONGEST_RESULT = 20_000
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a CSV line."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
-    except csv.Error:
-        return []
 
 
 def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:

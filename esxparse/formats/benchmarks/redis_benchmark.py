@@ -16,7 +16,6 @@ Source: redis-benchmark.c, showLatencyReport, of 2.8, 5.0, 6.2 and 7.0; CSV late
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from esxparse.formats.benchmarks.table import (
     Fields,
     Figure,
     Run,
+    cells_of,
     errors,
     integer,
     left_over,
@@ -118,7 +118,7 @@ def recognise(head: bytes) -> bool:
 
 def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
     """One row of `--csv`: the test, its rate and its latencies."""
-    cells = next(csv.reader([line]), [])
+    cells = cells_of(line)
     # With a cell lost or gained, none is known to stand under its own title.
     if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
         return None

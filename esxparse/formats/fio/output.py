@@ -72,7 +72,7 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 def _told(document: Document) -> set[tuple[Any, ...]]:
     """What a document's rows are of: the same in each format in which fio prints one run."""
     return {
-        (row["job"], number(row["group"]), row["direction"], _milliseconds(row))
+        (str(row["job"]), number(row["group"]), row["direction"], _milliseconds(row))
         for row in document.rows["jobs"]
         if row["direction"] != "sync" and row.get("runtime_s") is not None
     }
@@ -126,7 +126,7 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
     """Notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
     for document in documents:
         failed = {
-            (row["job_number"], row["job"], row["error"])
+            (row["job_number"], str(row["job"]), str(row["error"]))
             for row in document.rows["jobs"]
             if document.output != "normal" and number(row.get("error"))
         }
