@@ -2,22 +2,27 @@
 
     python fuzz/files.py --cases 50000 --seed 1
 
-Samples are those of `datasets/formats`, and real files where `ESXPARSE_REAL_DATA` names their directory. A mutated file
-is read, or refused by an error of ours; anything else is printed with the seed that makes it again, and the run ends
-with status 1. So does a file that takes more than `--seconds-each` of processor time. What is found becomes a test.
+Samples are those of `datasets/formats`, and real files where `ESXPARSE_REAL_DATA` names their directory. One file in
+ten is packed (gzip, zip, tar), and mutated before or after. A mutated file is read, or refused by an error of ours that
+names what is wrong with it; anything else is printed with the seed that makes it again, and the run ends with status 1.
+So does a file that takes more than `--seconds-each` of processor time. What is found becomes a test.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import io
 import os
 import random
 import re
 import resource
 import signal
 import sys
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +38,16 @@ _LONGEST = 1 << 20
 _LARGEST_SAMPLE = 64 << 10
 """Longer samples are mutated in their first bytes."""
 
+_PACKED = 0.1
+"""The share of files that are packed."""
+
+_RARE = frozenset({".pcapng", ".pcap"})
+"""tshark, a program of its own, decodes them: each takes as long as ten others."""
+
+_RARELY = 0.02
+_EVERY = 500
+"""Files after which progress is told."""
+
 _ODD = (
     b"\xff\xfe", b"\xfe\xff", b"\0", b"\xef\xbb\xbf", b'"\\ud800"', b"1e400", b"9" * 5000, b"-", b"nan", b"null", b"{}",
     b"[]", b'{"a":1}', b"[[[[" * 500, b"(" * 2000, b" " * 3000, b"\n" * 3000, b"\t", b'"', b"'", b"x" * 140_000, b"\r",
@@ -45,7 +60,7 @@ class LateError(BaseException):
 
 
 def samples() -> list[tuple[str, bytes]]:
-    """Name and beginning of every sample; packet captures, which tshark decodes, are left out."""
+    """Name and beginning of every sample."""
     folders = [datasets_dir() / "formats", datasets_dir() / "busy-host"]
     real = os.environ.get("ESXPARSE_REAL_DATA")
     paths = [path for folder in folders for path in sorted(folder.iterdir())]
@@ -53,7 +68,7 @@ def samples() -> list[tuple[str, bytes]]:
     return [
         (path.name, path.read_bytes()[:_LARGEST_SAMPLE])
         for path in paths
-        if path.is_file() and path.suffix not in {".md", ".pcapng", ".pcap", ".gz", ".zip", ".toml"}
+        if path.is_file() and path.suffix not in {".md", ".toml"}
     ]
 
 
@@ -107,15 +122,45 @@ def _other_value(draw: random.Random, content: bytes) -> bytes:
 _MUTATIONS = (_cut, _flipped, _inserted, _without_part, _repeated_line, _shuffled_lines, _other_value, _other_value)
 
 
-def mutated(draw: random.Random, whole: list[tuple[str, bytes]]) -> tuple[str, bytes]:
-    """Name of a sample and what became of it: up to three mutations, at times with another sample behind it."""
-    name, content = draw.choice(whole)
+def _zipped(content: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("notes.txt", "none")
+        bundle.writestr("member", content)
+    return file.getvalue()
+
+
+def _tarred(content: bytes) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as bundle:
+        info = tarfile.TarInfo("folder/member")
+        info.size = len(content)
+        bundle.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+_PACKINGS = (lambda content: gzip.compress(content, 1), _zipped, _tarred)
+
+
+def _changed(draw: random.Random, content: bytes) -> bytes:
     for _ in range(draw.choice((1, 1, 2, 3))):
         change: Callable[[random.Random, bytes], bytes] = draw.choice(_MUTATIONS)
         content = change(draw, content)
-    if draw.random() < 0.03:  # noqa: PLR2004  now and then
-        content += draw.choice(whole)[1]
-    return name, content[:_LONGEST]
+    return content[:_LONGEST]
+
+
+def mutated(draw: random.Random, whole: list[tuple[str, bytes]]) -> tuple[str, bytes]:
+    """Name of a sample and what became of it: up to three mutations, at times with another sample behind it."""
+    name, content = draw.choice(whole)
+    while Path(name).suffix in _RARE and draw.random() > _RARELY:
+        name, content = draw.choice(whole)
+    if draw.random() >= _PACKED:
+        content = _changed(draw, content)
+        return name, (content + draw.choice(whole)[1] if draw.random() < 0.03 else content)[:_LONGEST]  # noqa: PLR2004
+    pack = draw.choice(_PACKINGS)
+    if draw.random() < 0.5:  # noqa: PLR2004  half of them inside
+        return f"{name}, packed", pack(_changed(draw, content))
+    return f"{name}, packed", _changed(draw, pack(content))
 
 
 def read(path: Path) -> str:
@@ -155,7 +200,12 @@ def cases(first: int, number: int) -> Iterator[tuple[int, str, bytes]]:
         yield seed, name, content
 
 
-def run(first: int, number: int, seconds_each: float) -> tuple[Counter[str], list[str]]:
+def _peak() -> int:
+    """MiB of memory at the highest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def run(first: int, number: int, seconds_each: float, *, progress: bool = False) -> tuple[Counter[str], list[str]]:
     """Reads that many files; how many ended how, and what should not have happened."""
     ended: Counter[str] = Counter()
     wrong: list[str] = []
@@ -174,8 +224,13 @@ def run(first: int, number: int, seconds_each: float) -> tuple[Counter[str], lis
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
             ended[outcome.split(":", 1)[0]] += 1
+            if progress and not (seed - first + 1) % _EVERY:
+                told = ", ".join(f"{count:,} {how}" for how, count in ended.most_common())
+                print(f"{seed - first + 1:,} of {number:,}, {_peak()} MiB: {told}; {len(wrong)} wrong", flush=True)
             if outcome in {"late", "unforeseen"} or outcome.startswith("foreign"):
                 wrong.append(f"seed {seed} ({name}, {len(content):,} bytes): {outcome}")
+                if progress:
+                    print(wrong[-1], file=sys.stderr, flush=True)
     return ended, wrong
 
 
@@ -187,12 +242,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9, help="of the first case")
     arguments = parser.parse_args()
     begin = time.monotonic()
-    ended, wrong = run(arguments.seed, arguments.cases, arguments.seconds_each)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    print(f"{sum(ended.values()):,} files in {time.monotonic() - begin:.0f} s, seeds from {arguments.seed}, {peak} MiB")
+    ended, wrong = run(arguments.seed, arguments.cases, arguments.seconds_each, progress=True)
+    tried, took = sum(ended.values()), time.monotonic() - begin
+    print(f"{tried:,} files in {took:.0f} s, seeds from {arguments.seed}, {_peak()} MiB")
     for outcome, count in ended.most_common():
         print(f"  {count:>8,}  {outcome}")
-    print("\n".join(wrong), file=sys.stderr)
     return int(bool(wrong))
 
 

@@ -12,6 +12,7 @@ from search import examples
 
 from esxparse.charts.reduce import (
     bucket_step,
+    drawable,
     leaders,
     over_time,
     ranking,
@@ -99,7 +100,10 @@ def test_a_ranking_says_how_many_it_left_out():
     assert all(first >= second for first, second in pairwise(found["p95"]))
 
 
-def test_a_label_is_never_a_name_that_objects_of_javascript_have():
-    frame = pl.LazyFrame({"vm": ["__proto__", "constructor", "db-01"]})
-    labels = with_labels(frame, "vm").collect()["label"].to_list()
-    assert labels == ["__proto__\u2060", "constructor\u2060", "db-01"]
+def test_no_name_in_a_chart_is_one_that_objects_of_javascript_have():
+    names = ["__proto__", "constructor", "db-01", None]
+    drawn = rounded(pl.DataFrame({"label": names, "full": names, "v": [1.0, 2.0, 3.0, 4.0]}))
+    assert (
+        drawn["label"].to_list() == drawn["full"].to_list() == ["__proto__\u2060", "constructor\u2060", "db-01", None]
+    )
+    assert drawable(names[:3]) == drawn["label"].to_list()[:3]

@@ -36,6 +36,7 @@ def fio(**changes):
     [
         fio(jobname="\ud800").encode(),
         fio(jobname={"a": 1}).encode(),
+        fio(jobname=["a"]).encode(),
         fio(error=["x"]).encode(),
         fio(groupid=10**400).encode(),
         fio(jobname="x").replace('"x"', "9" * 5000).encode(),
@@ -55,6 +56,7 @@ def test_an_odd_value_is_read_or_refused_by_an_error_of_ours(tmp_path, content):
     except ex.EsxparseError as error:
         said = str(error)
     assert str(path) in said
+    assert "fault of esxparse" not in said
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,28 @@ def test_running_out_of_memory_is_said_as_such(tmp_path, monkeypatch):
 
 
 def test_what_is_read_whole_may_be_a_32nd_of_the_limit_long(tmp_path):
-    path = put(tmp_path, "x.json.gz", gzip.compress(FIO + b" " * (1 << 20)))
-    assert ex.open(path, memory_limit="64MiB").format == "fio"
+    stream = (ex.datasets_dir() / "formats" / "stream-runs.txt").read_bytes()
+    path = put(tmp_path, "x.txt.gz", gzip.compress(stream + b"\n" * (1 << 20)))
+    assert ex.open(path, memory_limit="64MiB").format == "stream"
     with pytest.raises(ex.TooLargeError, match="memory_limit"):
         ex.open(path, memory_limit="16MiB")
+
+
+def test_json_may_be_longer_where_its_values_are_few(tmp_path):
+    blank, many = FIO + b" " * (1 << 20), FIO.replace(b"{", b'{"x":[' + b"[]," * 300_000 + b"[]],", 1)
+    assert ex.open(put(tmp_path, "x.json", blank), memory_limit="16MiB").format == "fio"
+    with pytest.raises(ex.TooLargeError, match="memory_limit"):
+        ex.open(put(tmp_path, "y.json", many), memory_limit="16MiB")
+
+
+def test_standard_input_is_copied_to_disk_up_to_a_bound():
+    code = f"import esxparse as ex; ex.open('-', memory_limit={1 << 20})"
+    begin = CAPTURE[: CAPTURE.index(b"\n") + 1]
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=begin + b"1," * (9 << 20), capture_output=True, check=False
+    )
+    assert b"TooLargeError: - has more than 16 MiB when it is unpacked" in run.stderr
+    assert b"set memory_limit higher" in run.stderr
 
 
 def test_a_header_may_not_spread_over_more_cells_than_memory_has(tmp_path):
@@ -106,7 +126,7 @@ def test_numbers_read_at_once_and_endless_lines_are_bounded(tmp_path):
         ex.open(put(tmp_path, "y.csv", begin + b"1" * 5_000_000), lazy=False, memory_limit="64MiB")
 
 
-@pytest.mark.parametrize("asked", ["lots", "0", -1, ""])
+@pytest.mark.parametrize("asked", ["lots", "0", -1, "8 apples"])
 def test_a_limit_that_is_no_size_is_refused(tmp_path, asked):
     with pytest.raises(ex.EsxparseError, match="memory_limit"):
         ex.open(put(tmp_path, "x", FIO), memory_limit=asked)

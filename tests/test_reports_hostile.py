@@ -25,10 +25,21 @@ HOSTILE = [
     "#2a6fb8",
     "image",
 ]
+LIKE_KEYS = [
+    "__proto__",
+    "constructor",
+    "toString",
+    "hasOwnProperty",
+    "a.b",
+    "x[0]",
+    '"q"',
+    "</script>",
+]
+"""Names that would be something else where a name is a key of an object, or a path in one."""
 SAMPLES = 12
 
 
-def hostile_capture(folder):
+def hostile_capture(folder, names=tuple(HOSTILE)):
     """Every VM busy and waiting, so that its name stands in charts as well as in tables."""
     columns, rows = [], [[] for _ in range(SAMPLES)]
 
@@ -42,7 +53,7 @@ def hostile_capture(folder):
     for cpu in ("0", "1", "_Total"):
         add(f"Physical Cpu({cpu})", pcpu_used=50, pcpu_util=60)
     add("Power", watts=200)
-    for number, vm in enumerate(HOSTILE):
+    for number, vm in enumerate(names):
         gid = 100 + number
         add(f"Group Cpu({gid}:{vm})", used=40, ready=12 + number, limited=2, costop=4, swap_wait=6)
         add(f"Vcpu({gid}:{vm}:{1000 + number}:vmx-vcpu-0:{vm})", used=40, ready=12)
@@ -143,20 +154,53 @@ def test_names_are_text_and_run_nothing(hostile, chromium):
         assert seen.page.query_selector_all("main img, main b, main a[href^=javascript]") == []
 
 
+def names_in_tooltips(seen, title):
+    """What pointing at each bar of a ranking calls it."""
+    said = set()
+    for bar in seen.page.query_selector_all(f"figure:has(h3:text-is('{title}')) svg .layer_0_marks path"):
+        bar.scroll_into_view_if_needed()
+        box = bar.bounding_box()
+        seen.page.mouse.move(box["x"] + min(box["width"] / 2, 20), box["y"] + box["height"] / 2)
+        seen.page.wait_for_selector("#vg-tooltip-element.visible")
+        said.add(seen.page.text_content("#vg-tooltip-element td.value").replace("\u2060", ""))
+        assert seen.page.query_selector_all("#vg-tooltip-element img, #vg-tooltip-element script") == []
+    return said
+
+
 def test_tooltips_hold_names_as_text(hostile, chromium):
     with browser.opened(chromium, hostile[0]) as seen:
-        said = set()
-        for bar in seen.page.query_selector_all("figure:has(h3:text-is('Ready per vCPU')) svg .layer_0_marks path"):
-            bar.scroll_into_view_if_needed()
-            box = bar.bounding_box()
-            seen.page.mouse.move(box["x"] + min(box["width"] / 2, 20), box["y"] + box["height"] / 2)
-            seen.page.wait_for_selector("#vg-tooltip-element.visible")
-            said.add(seen.page.text_content("#vg-tooltip-element td.value"))
-            assert seen.page.query_selector_all("#vg-tooltip-element img, #vg-tooltip-element script") == []
-        assert said == set(HOSTILE)
+        assert names_in_tooltips(seen, "Ready per vCPU") == set(HOSTILE)
         assert seen.dialogs == []
         assert seen.problems == []
         assert len(seen.requests) == 1
+
+
+def marks_drawn(seen):
+    """Marks of each chart, by its title."""
+    return seen.page.eval_on_selector_all(
+        "figure[data-spec]",
+        "all => all.map(f => [f.querySelector('h3')?.textContent ?? f.getAttribute('aria-label'),"
+        " [...f.querySelectorAll('svg g[class*=_marks] > *, svg g[class*=pathgroup] path')].length])",
+    )
+
+
+def test_names_like_keys_of_objects_are_drawn_as_others(chromium, tmp_path):
+    drawn, words = {}, {}
+    for kind, names in (("plain", [f"vm-{number}" for number in range(len(LIKE_KEYS))]), ("keys", LIKE_KEYS)):
+        (tmp_path / kind).mkdir()
+        page = report(hostile_capture(tmp_path / kind, names), output=tmp_path / kind / "report.html")
+        with browser.opened(chromium, page) as seen:
+            assert seen.problems == []
+            drawn[kind] = marks_drawn(seen)
+            texts = seen.page.eval_on_selector_all("figure svg text", "all => all.map(one => one.textContent)")
+            words[kind] = [text.replace("\u2060", "") for text in texts]
+            if kind == "keys":
+                assert names_in_tooltips(seen, "Ready per vCPU") == set(LIKE_KEYS)
+    assert len(drawn["plain"]) > 5
+    assert all(count for _, count in drawn["plain"])
+    assert drawn["keys"] == drawn["plain"]
+    for place, name in enumerate(LIKE_KEYS):
+        assert words["keys"].count(name) == words["plain"].count(f"vm-{place}") > 0
 
 
 def test_the_page_holds_the_runtime_once_and_names_no_address(hostile):

@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, rounded, with_labels
+from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
 
 if TYPE_CHECKING:
@@ -189,6 +189,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
     labels = labelled["label"].unique(maintain_order=True).to_list()[:MAX_RANKED]
     subjects = labelled["subject"].unique(maintain_order=True).to_list()[:MAX_SERIES]
     shown = labelled.filter(pl.col("label").is_in(labels), pl.col("subject").is_in(subjects))
+    subjects = drawable(subjects)
     several = len(subjects) > 1
     hue = alt.Color(
         "subject:N",

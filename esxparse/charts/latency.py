@@ -87,7 +87,7 @@ def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt
         marks.number_tip("high", "to, ms", 4),
         marks.number_tip("share_pct", "% of the I/Os"),
     ]
-    base = alt.Chart(drawn.select("label", "low", "high", "share_pct", "zero"))
+    base = alt.Chart(rounded(drawn.select("label", "low", "high", "share_pct", "zero"), _NANOSECONDS))
     y = alt.Y("share_pct:Q", title="% of the I/Os", stack=None)
     x = alt.X("low:Q", title=x_title, scale=scale, axis=alt.Axis(tickCount=6, format="~g"))
     layers: list[alt.Chart]
@@ -97,7 +97,7 @@ def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt
         hue = marks.series_colour(labels)
         outline = _with_gaps(drawn)
         layers = [
-            alt.Chart(outline).mark_line(interpolate="step-after").encode(x, y, color=hue),
+            alt.Chart(rounded(outline, _NANOSECONDS)).mark_line(interpolate="step-after").encode(x, y, color=hue),
             base.mark_point(filled=True, size=25, opacity=0.01).encode(x, y, color=hue, tooltip=tips),
         ]
     left_out = f"{len(labels)} of {len(every)} tests" if len(every) > len(labels) else ""

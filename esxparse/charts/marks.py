@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 import altair as alt
 import polars as pl
 
-from esxparse.charts.reduce import rounded
+from esxparse.charts.reduce import drawable, rounded
 from esxparse.charts.theme import SERIES, colour, colours
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def series_colour(names: Sequence[str], palette: Sequence[str] | None = None, *,
     return alt.Color(
         "label:N",
         title=None,
-        scale=alt.Scale(domain=list(names), range=list(palette or colours(len(names)))),
+        scale=alt.Scale(domain=drawable(names), range=list(palette or colours(len(names)))),
         # Symbols would take on the faintness of a band.
         legend=alt.Legend(symbolOpacity=1) if legend else None,
     )
@@ -327,7 +327,7 @@ def ranked(
 
 def label_y(labels: Sequence[str]) -> alt.Y:
     """A vertical axis of names in the order given."""
-    return alt.Y("label:N", title=None, sort=None, scale=alt.Scale(domain=list(labels)))
+    return alt.Y("label:N", title=None, sort=None, scale=alt.Scale(domain=drawable(labels)))
 
 
 def bars_height(count: int) -> int:

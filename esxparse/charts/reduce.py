@@ -33,6 +33,9 @@ _TAKEN: Final = frozenset((
 ))  # fmt: skip
 """Names that every object of JavaScript has."""
 
+_OWN: Final = {name: f"{name}\u2060" for name in _TAKEN}
+"""What stands for them in a chart, which groups by name in such objects: a word joiner is not seen."""
+
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
 
@@ -262,15 +265,23 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
         full = [f"{text} ({ident})" if text in twice else text for text, ident in zip(full, keys, strict=True)]
     short = [shorten(text, width) for text in full]
     labels = [text if short.count(brief) > 1 else brief for text, brief in zip(full, short, strict=True)]
-    # Charts group by label in objects of JavaScript, where these names are taken; a word joiner is not seen.
-    labels = [f"{text}\u2060" if text in _TAKEN else text for text in labels]
     named = names.with_columns(pl.Series("label", labels, dtype=pl.String))
     return frame.join(named.lazy(), on=columns, how="inner", maintain_order="left")
 
 
+def drawable(names: Sequence[str]) -> list[str]:
+    """Names as the tables of a chart have them (`rounded`), for the domains of its scales."""
+    return [_OWN.get(name, name) for name in names]
+
+
 def rounded(frame: pl.DataFrame, digits: int = 3) -> pl.DataFrame:
-    """`frame` fit to be written into a chart: times as milliseconds since 1970 (UTC), floats to `digits` decimals."""
+    """`frame` fit to be written into a chart.
+
+    Times are milliseconds since 1970 (UTC), floats have `digits` decimals, and no name is one that every object of
+    JavaScript has.
+    """
     return frame.with_columns(
+        pl.col(pl.String).replace(_OWN),
         pl.col(pl.Datetime).dt.epoch("ms"),
         pl.col(pl.Float64, pl.Float32).round(digits),
     )

@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, rounded, with_labels
+from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import HEAT, colour
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
     labels = [label for label in every if label in chosen]
     left_out = f"the {len(labels)} of {len(every)} series with the highest values" if len(every) > len(labels) else ""
     best = "where a test was run several times, the run with most IOPS" if (shown["of"] > 1).any() else ""
-    order = shown.select(axis, place).unique().sort(axis)[place].to_list()
+    order = drawable(shown.select(axis, place).unique().sort(axis)[place].to_list())
     tips = [
         alt.Tooltip("label:N", title="I/O"),
         alt.Tooltip("test:N", title="Test"),

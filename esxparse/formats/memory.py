@@ -22,6 +22,8 @@ PER_BYTE = 32
 PER_VALUE = 64
 FEWEST_SAMPLES = 8
 NUMBER = 8
+DISK = 16
+"""Bytes of disk, for each byte of the limit, that standard input and unpacked captures may take."""
 
 _SIZE = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,3})?) ?(?P<prefix>[kmgt]?)(?:i?b)?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}

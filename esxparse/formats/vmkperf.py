@@ -29,7 +29,7 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Block(NamedTuple):
 
 def recognise(head: bytes) -> bool:
     """Dashes under a title, and the names of PCPUs under those."""
-    return bool(_RECOGNISED.search(beginning(head)))
+    return marked(head, "pcpu") and bool(_RECOGNISED.search(beginning(head)))
 
 
 def read(source: Source) -> Recording:

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ _SUMMARIES: dict[str, Any] = _WHOSE | {
 
 def recognise(head: bytes) -> bool:
     """By the title line of a histogram."""
-    return bool(_KNOWN.search(beginning(head)))
+    return marked(head, "histogram:") and bool(_KNOWN.search(beginning(head)))
 
 
 def read(source: Source) -> Recording:

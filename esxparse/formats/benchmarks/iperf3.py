@@ -27,7 +27,7 @@ import polars as pl
 
 from esxparse.formats.benchmarks import iperf3_json, iperf3_text
 from esxparse.formats.benchmarks.table import Fields, left_over, nothing, tables, whole_lines
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -42,6 +42,11 @@ OPTIONS: frozenset[str] = frozenset()
 _SIGNS = re.compile(
     r'"version"\s*:\s*"iperf 3|"sum_sent"\s*:|"congestion_used"|"connecting_to"\s*:|"bits_per_second"\s*:'
 )
+_KEYS = ("event", "intervals", "sum_sent", "congestion_used", "connecting_to", "bits_per_second")
+_MARKS = (
+    "iperf", "connecting to host", "accepted connection from", "server listening on", *[f'"{key}"' for key in _KEYS],
+)  # fmt: skip
+"""Words, in lower case, of which every output has one."""
 _EVENT = re.compile(r'^[ \t]*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\s*"data"\s*:', re.MULTILINE)
 _ERROR_ONLY = re.compile(r'"error"\s*:\s*"[^"]*(?:iperf|unable to|server|control|stream)', re.IGNORECASE)
 
@@ -80,6 +85,8 @@ _STREAMS = {
 
 def recognise(head: bytes) -> bool:
     """By the keys of its document, by its events, or by the titles of its text with what only iperf3 prints."""
+    if not marked(head, *_MARKS):
+        return False
     text = beginning(head)
     if _EVENT.search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
         return True

@@ -43,7 +43,7 @@ from esxparse.formats.benchmarks.table import (
     tables,
     whole_lines,
 )
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def recognise(head: bytes) -> bool:
     text = beginning(head)
     if any(sign in text for sign in _MKL_SIGNS):
         return True
-    return any(
+    return marked(head, "gflops", "maximal", "hpl", "fraction=") and any(
         _HPL_TITLES.match(line) or _HPL_BANNER.match(line) or _PROGRESS.match(line) or _is_mkl_titles(line)
         for line in text.split("\n")
     )

@@ -34,7 +34,7 @@ from esxparse.formats.benchmarks.table import (
     tables,
     whole_lines,
 )
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -102,10 +102,12 @@ _SERIES = {
 
 def recognise(head: bytes) -> bool:
     """By the titles of its table, or by the sections of its JSON document."""
+    if not marked(head, "ops/sec"):
+        return False
     text = beginning(head)
     if any(_TITLES.match(line) for line in text.split("\n")):
         return True
-    return text.lstrip().startswith("{") and ("Ops/sec" in text and bool(_JSON_SECTION.search(text)))
+    return text.lstrip().startswith("{") and "Ops/sec" in text and bool(_JSON_SECTION.search(text))
 
 
 def figure(name: str, value: Any) -> Figure | None:

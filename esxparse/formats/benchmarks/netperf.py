@@ -61,13 +61,29 @@ _SETTINGS = {
     "elapsed_s": pl.Float64,
 }
 _FIELDS = {"run": pl.Int64, "field": pl.String, "text": pl.String, "value": pl.Float64}
+_MARKS = (
+    " TEST from ",
+    " TEST to",
+    "Recv",
+    "Elapsed",
+    "NETPERF_",
+    "THROUGHPUT_UNITS=",
+    "_LATENCY=",
+    "LOCAL_CPU_UTIL=",
+    "ELAPSED_TIME=",
+)
+"""Words of which one stands in every output but CSV and bare numbers."""
 _INTERVALS = {"time": TIME, "seconds": pl.Float64, "throughput": pl.Float64, "unit": pl.String}
 _HISTOGRAM = {"run": pl.Int64, "from_ms": pl.Float64, "to_ms": pl.Float64, "count": pl.Int64}
 
 
 def recognise(head: bytes) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
-    lines = [line for line in beginning(head).split("\n") if line.strip()]
+    begin = beginning(head)
+    first = begin.lstrip().split("\n", 1)[0]
+    if not (any(mark in begin for mark in _MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
+        return False
+    lines = [line for line in begin.split("\n") if line.strip()]
     return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
         omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare(lines)
     )

@@ -5,11 +5,10 @@ A result is a mapping of names, as printed, to texts; `figures` says which of th
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Figure, number
+from esxparse.formats.benchmarks.table import Figure, cells_of, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,12 +86,14 @@ def is_csv(lines: Sequence[str]) -> bool:
 
 def is_csv_titles(line: str) -> bool:
     """Whether a line is (the beginning of) omni's CSV titles: several of its labels, and nothing but labels."""
+    if len(line) > _MOST_TITLES * _LONGEST_TITLE:
+        return False
     cells = [cell.strip() for cell in line.strip().strip(",").split(",")]
     known = sum(bool(_LABEL.search(cell)) for cell in cells)
     return (
         len(cells) > 1
         and known * 2 >= len(cells)
-        and all(cell and number(cell) is None and len(cell) < 80 for cell in cells)  # noqa: PLR2004  no title is longer
+        and all(cell and number(cell) is None and len(cell) < _LONGEST_TITLE for cell in cells)
         and any(cell.startswith(("Throughput", "Elapsed Time", "Local", "Minimum Latency", "50th")) for cell in cells)
     )
 
@@ -106,15 +107,9 @@ def key_value(line: str) -> tuple[str, str] | None:
 _MOST_TITLES = 500
 """omni prints a third of that at most."""
 
+_LONGEST_TITLE = 80
+
 _LONGEST_RESULT = 20_000
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a CSV line."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
-    except csv.Error:
-        return []
 
 
 def read_csv(block: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:

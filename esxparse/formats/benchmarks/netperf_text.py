@@ -21,6 +21,7 @@ _TESTS = {
     "TCP CONNECT/REQUEST/RESPONSE": "TCP_CRR",
     "TCP CONNECT/CLOSE": "TCP_CC",
 }
+_LONGEST_RESULT = 1000
 _I, _F = r"(\d+)", r"(-?(?:\d+\.\d+|nan|inf))"
 _SHAPES = {
     name: re.compile(r"^\s*" + r"\s+".join(cells) + r"\s*$")
@@ -109,9 +110,14 @@ def is_in_columns(line: str) -> bool:
 
 def is_bare(lines: Sequence[str]) -> bool:
     """Whether all lines are results or parts of one (`-P 0`)."""
-    parts = (RR_REMOTE, UDP_RECEIVED)
-    is_part = all(shape_of(line) or any(part.match(line) for part in parts) for line in lines)
-    return is_part and any(map(shape_of, lines))
+    return all(map(is_part, lines)) and any(map(shape_of, lines))
+
+
+def is_part(line: str) -> bool:
+    """Whether a line of numbers is a result or a part of one."""
+    return len(line) < _LONGEST_RESULT and bool(
+        shape_of(line) or any(part.match(line) for part in (RR_REMOTE, UDP_RECEIVED))
+    )
 
 
 def shape_of(line: str) -> tuple[str, tuple[str, ...]] | None:

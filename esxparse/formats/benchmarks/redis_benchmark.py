@@ -16,7 +16,6 @@ Source: redis-benchmark.c, showLatencyReport, of 2.8, 5.0, 6.2 and 7.0; CSV late
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from esxparse.formats.benchmarks.table import (
     Fields,
     Figure,
     Run,
+    cells_of,
     errors,
     integer,
     left_over,
@@ -103,7 +103,7 @@ _DISTRIBUTION = {**_SHARED, "to_ms": pl.Float64, "cumulative_pct": pl.Float64, "
 def recognise(head: bytes) -> bool:
     """By what each of its outputs has alone: CSV titles or test names, `-q` lines, the parts of a text report."""
     text = beginning(head)
-    first = next((line for line in text.split("\n") if line.strip()), "")
+    first = text.lstrip().split("\n", 1)[0]
     if _CSV_TITLES.match(first):
         return True
     if "requests per second" in text and (
@@ -118,7 +118,7 @@ def recognise(head: bytes) -> bool:
 
 def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
     """One row of `--csv`: the test, its rate and its latencies."""
-    cells = next(csv.reader([line]), [])
+    cells = cells_of(line)
     # With a cell lost or gained, none is known to stand under its own title.
     if len(cells) not in ({len(titles)} if titles else _CSV_WIDTHS):
         return None

@@ -35,7 +35,7 @@ from esxparse.formats.benchmarks.table import (
     tables,
     whole_lines,
 )
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ _SCHEMA = {
 
 def recognise(head: bytes) -> bool:
     """By its version line, or by the titles of its table."""
+    has_version = marked(head, "stream") and marked(head, "version", "babelstream")
+    has_titles = marked(head, "function") and marked(head, "b/s", "bytes/s")
+    if not (has_version or has_titles):
+        return False
     return any(_VERSION.match(line) or _TITLES.match(line) for line in beginning(head).split("\n"))
 
 

@@ -33,7 +33,7 @@ from esxparse.formats.benchmarks.table import (
     tables,
     whole_lines,
 )
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ _HISTOGRAM = {"run": pl.Int64, "to_ms": pl.Float64, "count": pl.Int64}
 
 def recognise(head: bytes) -> bool:
     """By its version line, or by two parts of its report."""
+    if not marked(head, "sysbench ", "threads fairness:"):
+        return False
     lines = beginning(head).split("\n")
     if any(_BANNER.match(line) for line in lines):
         return True

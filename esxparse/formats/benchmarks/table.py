@@ -16,6 +16,7 @@ benchmark_results      one row per measured figure
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections import Counter
@@ -89,6 +90,14 @@ def number(text: str | float | None) -> float | None:
     except (ValueError, OverflowError, TypeError):
         return None
     return value if math.isfinite(value) else None
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a CSV line; none where one is longer than the csv module takes."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line]), [])]
+    except csv.Error:
+        return []
 
 
 def integer(text: str | float | None) -> int | None:

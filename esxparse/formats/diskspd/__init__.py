@@ -58,7 +58,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.diskspd.rows import TABLES, empty, frames
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ _TEXT = re.compile(
 def recognise(head: bytes) -> bool:
     """By the beginning of the XML, or the first lines of the text."""
     text = beginning(head)
+    if not marked(head, "<results", "command line:", "results for timespan"):
+        return False
     return bool(_XML.search(text) or _TEXT.search(text))
 
 

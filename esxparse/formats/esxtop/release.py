@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import TableShape
 
-_IDLE = re.compile(r".*:(?P<world_id>\d+):(?P<world>[^:]+)", re.DOTALL)
+_IDLE = re.compile(r".*:(?P<world_id>\d{1,18}):(?P<world>[^:]+)", re.DOTALL)
 
 _FIRST_IDLE_WORLD = ((2097152, "6.7 or later"), (262145, "7 or 8"), (65537, "6.5"), (32769, "6.0 or 5.x"))
 """Smallest idle world id and the release it stands for, largest first."""

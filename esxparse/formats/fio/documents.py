@@ -32,6 +32,8 @@ _DECODER = json.JSONDecoder(strict=False)
 _NOT_A_NUMBER = re.compile(
     r"(?<=[:\s\[,])-?(?:nan|inf(?:inity)?|1\.#(?:QNAN|SNAN|INF|IND)\d*)(?=[\s,\]}])", re.IGNORECASE
 )
+_TOO_LONG = re.compile(r"(?<=[:\s\[,])-?\d{400,}(?=[\s,\]}])")
+"""A whole number that is larger than any other kind of number can be."""
 _DECIMAL_COMMA = re.compile(r"(?<=: )(-?\d+),(?=\d)")
 _CHATTER = re.compile(r"^(?:fio: |<\S+> |Jobs: )[^\n]*$", re.MULTILINE)
 
@@ -50,6 +52,7 @@ class Piece:
 def mended(text: str) -> str:
     """JSON that programs write with printf, as JSON: `-nan`, `1.#INF`, `0,5`, lines of other output in between."""
     text = _NOT_A_NUMBER.sub(lambda match: "NaN".ljust(len(match[0])), text)
+    text = _TOO_LONG.sub(lambda match: "1e999".ljust(len(match[0])), text)
     text = _DECIMAL_COMMA.sub(r"\1.", text)
     return _CHATTER.sub(lambda match: " " * len(match[0]), text)
 

@@ -106,8 +106,8 @@ def _sampled(match: re.Match[str]) -> Row:
     return _moments(match, 3, "bandwidth", "_bytes_per_s", factor)
 
 
-def _per_direction(text: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", text)]
+def _per_direction(text: str) -> list[float]:
+    return [number(digits) or 0 for digits in re.findall(r"\d+", text)]
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Block:
     rows: dict[str, Row] = field(default_factory=dict)
     """By direction."""
     common: Row = field(default_factory=dict)
-    issued: dict[str, list[int]] = field(default_factory=dict)
+    issued: dict[str, list[float]] = field(default_factory=dict)
     shares: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     direction: str = ""
     percentiles: tuple[Row, float] | None = None

@@ -24,7 +24,9 @@ _ASKED = {
     "randtrimwrite": ("write", "trim"),
 }
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SIZE = re.compile(r"(?P<number>0x[0-9a-f]+|\d+(?:\.\d+)?)(?P<prefix>[kmgtp]?)(?P<binary>i?)b?", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?P<number>0x[0-9a-f]{1,16}|\d{1,30}(?:\.\d{1,30})?)(?P<prefix>[kmgtp]?)(?P<binary>i?)b?", re.IGNORECASE
+)
 _DEFAULTS = {"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
 """What fio takes where an option is not given (its options.c)."""
 

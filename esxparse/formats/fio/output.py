@@ -27,6 +27,14 @@ _JSON = re.compile(
 )
 _ERROR = re.compile(r"^(?:<\S+> )?fio: (?P<message>\S.*)$", re.MULTILINE)
 _FAILED = re.compile(r"^fio: pid=\d+, err=\d+/file:", re.MULTILINE)
+_OUTPUTS = (
+    (('"fio version"', '"jobname"'), _JSON),
+    ((": (groupid=",), normal.RESULT),
+    ((": (g=",), normal.ASKED),
+    ((";",), terse.LINE),
+    (("fio: pid=",), _FAILED),
+)
+"""What an output is told by: a pattern, and words of which one stands wherever it can."""
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _ERRORS_SHOWN = 20
 _BEST_FIRST = ("json", "normal", "terse")
@@ -44,8 +52,8 @@ class Parsed:
 def is_output(head: bytes) -> bool:
     """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
     text = beginning(head)
-    patterns = (_JSON, normal.RESULT, normal.ASKED, terse.LINE, _FAILED)
-    return any(pattern.search(text) for pattern in patterns) or text.lstrip().startswith("fio: ")
+    found = any(any(mark in text for mark in marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
+    return found or text.lstrip().startswith("fio: ")
 
 
 def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
@@ -64,7 +72,7 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 def _told(document: Document) -> set[tuple[Any, ...]]:
     """What a document's rows are of: the same in each format in which fio prints one run."""
     return {
-        (row["job"], number(row["group"]), row["direction"], _milliseconds(row))
+        (str(row["job"]), number(row["group"]), row["direction"], _milliseconds(row))
         for row in document.rows["jobs"]
         if row["direction"] != "sync" and row.get("runtime_s") is not None
     }
@@ -118,7 +126,7 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
     """Notes on jobs of JSON and terse output that failed (normal output has its own, with the reason)."""
     for document in documents:
         failed = {
-            (row["job_number"], row["job"], row["error"])
+            (row["job_number"], str(row["job"]), str(row["error"]))
             for row in document.rows["jobs"]
             if document.output != "normal" and number(row.get("error"))
         }

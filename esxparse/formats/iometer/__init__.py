@@ -73,7 +73,7 @@ from esxparse.formats.iometer.cells import notes_on
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS
 from esxparse.formats.iometer.results import read_access_spec, read_results
 from esxparse.formats.iometer.sections import ignored, sections, time_of
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -118,7 +118,8 @@ _BIN_SCHEMA = _WHICH | _WHOSE | {"from_ms": pl.Float64, "to_ms": pl.Float64, "io
 def recognise(head: bytes) -> bool:
     """By a header line of the program; its configuration files (`.icf`) have no results."""
     text = beginning(head)
-    return bool(_KNOWN.search(text)) and not _CONFIGURATION.search(text)
+    known = marked(head, "target type", "'test type", "'access specification name") and _KNOWN.search(text)
+    return bool(known) and not _CONFIGURATION.search(text)
 
 
 def read(source: Source) -> Recording:

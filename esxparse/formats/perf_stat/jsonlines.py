@@ -16,7 +16,8 @@ from esxparse.recording import Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_KEYS = re.compile(r'\{[^{}\n]*"(?:counter-value|metric-unit|metricgroup)"\s*:')
+_OWN_KEYS = ("counter-value", "metric-unit", "metricgroup")
+_KEYS = re.compile(rf'\{{[^{{}}\n]*"(?:{"|".join(_OWN_KEYS)})"\s*:')
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _MENDED = (
     # Objects of some events end in a comma (arm64, 6.10 and 6.11).
@@ -35,7 +36,7 @@ _CPUS = ("aggregate-number", "counters")
 
 def recognise(text: str) -> bool:
     """A key that only perf stat has."""
-    return bool(_KEYS.search(text))
+    return any(f'"{key}"' in text for key in _OWN_KEYS) and bool(_KEYS.search(text))
 
 
 def parse(lines: Sequence[str]) -> Parsed:
@@ -76,16 +77,15 @@ def parse(lines: Sequence[str]) -> Parsed:
 
 def _loads(text: str) -> tuple[dict[str, Any] | None, bool]:
     """An object, and whether it had to be mended."""
-    try:
-        return json.loads(text), False
-    except ValueError:
-        pass
+    mended = text
     for pattern, instead in _MENDED:
-        text = pattern.sub(instead, text)
-    try:
-        return json.loads(text), True
-    except ValueError:
-        return None, False
+        mended = pattern.sub(instead, mended)
+    for one, was_mended in ((text, False), (mended, True)):
+        try:
+            return json.loads(one), was_mended
+        except (ValueError, RecursionError):
+            continue
+    return None, False
 
 
 def _number(value: object) -> float | None:
@@ -96,7 +96,7 @@ def _number(value: object) -> float | None:
 
 
 def _text(value: object) -> str | None:
-    return None if value in {None, "", "(null)"} else str(value)
+    return str(value) if value not in (None, "", "(null)") else None
 
 
 def _line(content: dict[str, Any]) -> Line | None:

@@ -81,7 +81,7 @@ _TITLE_END = re.compile(r"'(?:\s*+\(\d++ runs?\))?\s*+:\s*+$")
 _TITLE_LINES = 20
 _STARTED = re.compile(r"#\s*started on\s+(\w{3}\s+\w{3}\s+\d+\s+\d+:\d+:\d+\s+\d{4})\s*$")
 _INTERVALS = re.compile(r"#\s+time\s.*\bcounts\b")
-_INTERVALS_SEARCH = re.compile(r"(?m)^#[ \t]+time[ \t].*\bcounts\b.*\bevents?\b")
+_INTERVALS_SEARCH = re.compile(r"(?m)^#[ \t]+time[ \t](?>.*?\bcounts\b).*?\bevents?\b")
 _KNOWN_LINES = re.compile(
     r"\s*(?:# (?:Table of individual measurements|Final result):|perf version \S+"
     r"|Some events weren't counted\.|\(Intel TopDown|echo [01] > /proc/sys/kernel/nmi_watchdog|perf stat \.\.\."
@@ -112,7 +112,8 @@ _METRIC = re.compile(rf"({NUMBER}|[+-]?nan|[+-]?inf)(%?)\s*(.*)", re.IGNORECASE)
 
 def recognise(text: str) -> bool:
     """A title, or the head over the columns of `-I`."""
-    return bool(_TITLE_SEARCH.search(text) or _INTERVALS_SEARCH.search(text))
+    has_title = "Performance counter stats for" in text and _TITLE_SEARCH.search(text)
+    return bool(has_title or ("counts" in text and _INTERVALS_SEARCH.search(text)))
 
 
 def joined_titles(lines: Sequence[str]) -> Iterator[str]:

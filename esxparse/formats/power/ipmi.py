@@ -41,7 +41,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.power.readings import by_time, counted, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -90,9 +90,11 @@ _IS_LISTING = re.compile(
     r"|^[^|,\n]{1,60}\|\s*[\d.]+ Watts\s*\|\s*\w+\s*$"
     r"|^[^|,\n]{1,60}\|\s*[0-9A-F]{2}h\s*\|\s*\w+\s*\|\s*[\d.]+\s*\|\s*[\d.]+ Watts\s*$"
     r"|^[^|,\n]{1,60},[\d.]+,Watts,\w+\s*$"
-    r"|^\d+\s*\|[^|\n]{1,60}\|[^|\n]{1,60}\|\s*[\d.]+\s*\|\s*W\s*\|",
+    r"|^\d+\s*\|[^|\n]{1,60}\|[^|\n]{1,60}\|\s*[\d.]+\s*\|\s{0,40}W\s{0,40}\|",
     re.MULTILINE,
 )
+_WATTS = (re.compile(r"Watts\s*(?:[|,]|$)", re.MULTILINE), re.compile(r"\|\s{0,40}W\s{0,40}\|"))
+"""What a listing has in its lines: looked for before the lines are."""
 _INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
 
@@ -112,7 +114,9 @@ class _Line:
 def recognise(head: bytes) -> bool:
     """A DCMI reading, or a listing of sensors with one in watts."""
     text = beginning(head)
-    return bool(_IS_DCMI.search(text) or _IS_LISTING.search(text))
+    if marked(head, "instantaneous power reading", "current power") and _IS_DCMI.search(text):
+        return True
+    return any(watts.search(text) for watts in _WATTS) and bool(_IS_LISTING.search(text))
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:

@@ -156,7 +156,7 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
         names = [name.lower() for name in header]
         if wanted.lower() in names:
             return names.index(wanted.lower())
-        if wanted.isdecimal() and 0 < int(wanted) <= len(header):
+        if wanted.isdecimal() and 0 < int(wanted[:9]) <= len(header):
             return int(wanted) - 1
         msg = f"there is no column {wanted!r}; there are: {_listed(header)}"
         raise EsxparseError(msg)

@@ -39,7 +39,7 @@ from defusedxml.ElementTree import fromstring
 from esxparse.errors import DamagedError
 from esxparse.formats.power.readings import by_time, cap, counted, facts, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class _Clock:
 
 def recognise(head: bytes) -> bool:
     """An XML element `RIBCL`."""
-    return bool(_IS_RIBCL.search(beginning(head)))
+    return marked(head, "<ribcl") and bool(_IS_RIBCL.search(beginning(head)))
 
 
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:

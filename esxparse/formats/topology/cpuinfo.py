@@ -45,6 +45,7 @@ OPTIONS: frozenset[str] = frozenset()
 _BLOCK = re.compile(r"processor\s*:\s*(\d{1,7})\s*")
 _PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
 _S390 = re.compile(r"processor (\d{1,7}): (.*)")
+_PROCESSOR = re.compile(r"processor(?:[ \t]*| \d+):")
 _RECOGNISED = re.compile(r"(?m)^processor[ \t]*:[ \t]*\d+[ \t]*$")
 _ALSO = re.compile(
     r"(?mi)^(?:vendor_id|cpu family|model name|bogomips|cpu implementer|cpu MHz|clock|hart|mmu|revision|timebase)\s*:"
@@ -66,6 +67,8 @@ _SCHEMA = {
 def recognise(head: bytes) -> bool:
     """A block of a processor with keys that go with it."""
     begin = beginning(head)
+    if not _PROCESSOR.search(begin):
+        return False
     return bool((_RECOGNISED.search(begin) and _ALSO.search(begin)) or _ALSO_S390.search(begin))
 
 

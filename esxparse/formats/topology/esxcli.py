@@ -83,7 +83,7 @@ _Path = tuple[str, ...]
 def recognise(head: bytes) -> bool:
     """Fields that only these commands print together."""
     begin = beginning(head)
-    return bool(_MANAGED.search(begin)) or forms.recognise(begin)
+    return ("(vim.host." in begin and bool(_MANAGED.search(begin))) or forms.recognise(begin)
 
 
 def read(source: Source) -> Recording:

@@ -24,12 +24,12 @@ _CPU = re.compile(r"(?m)^[ \t]*CPU:\d+[ \t]*$")
 _CPU_FIELDS = re.compile(r"(?mi)^[ \t]+(?:Package Id|Core Speed|APIC ID|Bus Speed): ")
 _MEMORY = re.compile(r"(?m)^[ \t]*Physical Memory: \d+ Bytes[ \t]*$")
 _GLOBAL = re.compile(r"(?m)^[ \t]*CPU Packages: \d+[ \t]*$")
-_FIELDS = re.compile(r'"(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)"')
-_CSV = re.compile(
-    r"(?m)^(?:[A-Za-z0-9]+,)*(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)(?:,[A-Za-z0-9]*)*,?[ \t]*$"
-)
+_NAMES = ("CoreSpeed", "PhysicalMemory", "CPUPackages", "NUMANodeCount")
+_NAMED = "|".join(_NAMES)
+_FIELDS = re.compile(rf'"(?:{_NAMED})"')
+_CSV = re.compile(rf"(?m)^(?:[A-Za-z0-9]+,)*(?:{_NAMED})(?:,[A-Za-z0-9]*)*,?[ \t]*$")
 _KEYVALUE = re.compile(r"(?m)^(\w+)(?:\[\d+\])?\.(\w+)\.(?:string|integer|boolean)=(.*)$")
-_KEYVALUE_FIELDS = re.compile(r"(?m)^\w+(?:\[\d+\])?\.(?:CoreSpeed|PhysicalMemory|CPUPackages|NUMANodeCount)\.\w+=")
+_KEYVALUE_FIELDS = re.compile(rf"(?m)^\w+(?:\[\d+\])?\.(?:{_NAMED})\.\w+=")
 _LINE = re.compile(r"([ \t]*)([A-Za-z][\w /().-]{0,60}?):(?: (.*))?")
 _SECTIONS = (
     ("memory", {"physicalmemory", "reliablememory", "numanodecount"}),
@@ -50,14 +50,14 @@ def plain(key: str) -> str:
 
 def recognise(text: str) -> bool:
     """Fields that only these commands print."""
+    if any(name in text for name in _NAMES) and (
+        _is_json(text) or _is_xml(text) or _CSV.search(text) or _KEYVALUE_FIELDS.search(text)
+    ):
+        return True
     return bool(
-        (_CPU.search(text) and _CPU_FIELDS.search(text))
-        or _MEMORY.search(text)
-        or _GLOBAL.search(text)
-        or _is_json(text)
-        or _is_xml(text)
-        or _CSV.search(text)
-        or _KEYVALUE_FIELDS.search(text)
+        ("CPU:" in text and _CPU.search(text) and _CPU_FIELDS.search(text))
+        or ("Physical Memory: " in text and _MEMORY.search(text))
+        or ("CPU Packages: " in text and _GLOBAL.search(text))
     )
 
 

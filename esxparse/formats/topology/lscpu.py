@@ -85,7 +85,7 @@ def recognise(head: bytes) -> bool:
     begin = beginning(head)
     if _JSON.search(begin) or tables_of.recognise(begin):
         return True
-    if _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
+    if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
         return True
     found = (_LABELLED.fullmatch(line) for line in begin[: 1 << 16].split("\n"))
     return len({labels()[one[2]] for one in found if one and one[3] and one[2] in labels()}) >= _SURE

@@ -26,7 +26,7 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.text import beginning, marked, read_text
 from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
 
@@ -72,6 +72,8 @@ class Found(NamedTuple):
 def recognise(head: bytes) -> bool:
     """The line of nodes available, or one of a node."""
     begin = beginning(head)
+    if not marked(head, "available:", "no numa ", " cpus:", " size:", "libnuma: warning:"):
+        return False
     return bool(_RECOGNISED.search(begin) or _NONE.search(begin))
 
 

@@ -26,7 +26,8 @@ SCHEMA = {
 }
 
 _PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
-_EXTENDED = re.compile(r"(?m)^[ \t]*CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b.*$")
+_EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")
+_EXTENDED = re.compile(rf"(?m)^[ \t]*{_EXTENDED_NAMES.pattern}.*$")
 _CACHES = re.compile(r"(?m)^[ \t]*NAME[ \t]+ONE-SIZE[ \t]+ALL-SIZE\b.*$")
 _NAMES = {"processor": "cpu", "core": "core", "socket": "socket", "node": "node"}
 _MHZ = {"max_mhz": "maxmhz", "min_mhz": "minmhz", "mhz": "mhz"}
@@ -36,7 +37,11 @@ _FREQUENCY = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?")
 
 def recognise(text: str) -> bool:
     """The names of the columns."""
-    return bool(_PARSABLE.search(text) or _EXTENDED.search(text) or _CACHES.search(text))
+    return bool(
+        (("CPU," in text or "the parsable format" in text) and _PARSABLE.search(text))
+        or (_EXTENDED_NAMES.search(text) and _EXTENDED.search(text))
+        or ("ONE-SIZE" in text and _CACHES.search(text))
+    )
 
 
 def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Note]]:

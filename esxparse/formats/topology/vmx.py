@@ -26,7 +26,7 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.source import problem
-from esxparse.formats.text import Text, beginning, decode
+from esxparse.formats.text import Text, beginning, decode, marked
 from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
 
@@ -49,7 +49,7 @@ _MOST_MB = 1 << 40
 
 def recognise(head: bytes) -> bool:
     """The version of the configuration or of the virtual hardware."""
-    return bool(_RECOGNISED.search(beginning(head)))
+    return marked(head, "config.version", "virtualhw.version") and bool(_RECOGNISED.search(beginning(head)))
 
 
 def read(source: Source) -> Recording:
