@@ -59,7 +59,7 @@ def computed() -> dict[str, float]:
 
 def test_both_runs_are_measured_and_steady():
     runs = study().runs.collect()
-    assert all("too few samples to tell" in str(note) for note in study().notes)
+    assert study().notes == ()
     assert runs["gap"].null_count() == 2
     assert runs["measured_s"].to_list() == [240.0, 240.0]
 
