@@ -74,7 +74,8 @@ def test_all_runs_are_computed_and_only_small_loads_are_noisy():
     assert set(runs()["samples"]) == {12}
     assert len(study().notes) == 3
     assert all("too noisy to tell" in str(note) for note in study().notes)
-    assert runs().filter(pl.col("nics") > 2)["steady"].unique().to_list() == ["steady"]
+    # Of loads below 5 % of the host, 12 samples do not tell a drift of 10 % of them.
+    assert runs().filter(pl.col("host_util_pct") > 5)["steady"].unique().to_list() == ["steady"]
 
 
 @pytest.mark.parametrize(("way", "least"), [("send", 99.5), ("receive", 95)])
