@@ -94,7 +94,8 @@ def test_cpu_grows_by_the_same_for_each_port_and_ready_time_does_not(way):
     assert fit["slope_low_pct_per_nic"] > 0.9 * fit["slope_pct_per_nic"]
     assert abs(fit["intercept_pct"]) < 0.3
     ready = runs().filter(way=way)["ready_pct"]
-    assert ready.max() - ready.min() < 0.2
+    # Of vCPUs; the worlds of their network adapters wait for 0.6 and 1.1 %, which stays in the sums of groups.
+    assert ready.max() < 0.03
 
 
 def test_receiving_costs_more_than_sending():

@@ -49,6 +49,19 @@ def test_superlinear_values_are_said_to_be_and_the_rate_stays_what_was_measured(
     assert scalability_law.fit(units, noisy).verdict == "superlinear"
 
 
+@pytest.mark.parametrize(
+    ("units", "values"),
+    [([1, 2, 3, 4, 6, 8], [100, 230, 380, 550, 900, 1300]), ([2, 4, 8, 16, 32], [100, 210, 440, 950, 2000])],
+)
+def test_superlinear_values_have_no_peak_beyond_the_largest_measured(units, values):
+    found = scalability_law.fit(units, values)
+    assert (found.verdict, found.peak_units, found.peak_value) == ("superlinear", None, None)
+    assert not any("extrapolation" in one for one in found.warnings)
+    # One that is among the values is there.
+    turned = scalability_law.fit(units, [*values[:-1], values[-2] / 2])
+    assert turned.verdict != "superlinear" or turned.peak_units <= units[-1]
+
+
 def test_linear_values_with_noise_are_seldom_called_superlinear():
     random = np.random.default_rng(8)
     verdicts = [scalability_law.fit(SEVEN, 100 * SEVEN * random.normal(1, 0.03, 7)).verdict for _ in range(300)]

@@ -54,7 +54,8 @@ class ScalabilityLaw:
     coherency: float
     coherency_interval: tuple[float, float]
     peak_units: float | None
-    """Where the curve is highest: the smallest units measured where it falls from there; none if it rises for ever."""
+    """Where the curve is highest: the smallest units measured where it falls from there; none if it rises for ever, or
+    is superlinear as far as was measured."""
     peak_value: float | None
     r_squared: float
     verdict: Verdict
@@ -124,6 +125,9 @@ def fit(
     at_first = n == n.min()
     falls = any(row[at_first].mean() >= row[~at_first].max() * (1 - _NOTHING) for row in (fitted, y))
     peak = float(n.min()) if falls else _peak(contention, coherency)
+    if superlinear and peak is not None and peak > n.max():
+        # A curve that stands for values it has no place for says nothing of those beyond them.
+        peak = None
     verdict: Verdict = (
         "superlinear"
         if superlinear
