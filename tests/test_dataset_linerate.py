@@ -74,7 +74,8 @@ def test_all_runs_are_computed_and_only_small_loads_are_noisy():
     assert set(runs()["samples"]) == {12}
     assert len(study().notes) == 3
     assert all("too noisy to tell" in str(note) for note in study().notes)
-    assert runs().filter(pl.col("nics") > 2)["steady"].unique().to_list() == ["steady"]
+    # Of loads below 5 % of the host, 12 samples do not tell a drift of 10 % of them.
+    assert runs().filter(pl.col("host_util_pct") > 5)["steady"].unique().to_list() == ["steady"]
 
 
 @pytest.mark.parametrize(("way", "least"), [("send", 99.5), ("receive", 95)])
@@ -93,7 +94,8 @@ def test_cpu_grows_by_the_same_for_each_port_and_ready_time_does_not(way):
     assert fit["slope_low_pct_per_nic"] > 0.9 * fit["slope_pct_per_nic"]
     assert abs(fit["intercept_pct"]) < 0.3
     ready = runs().filter(way=way)["ready_pct"]
-    assert ready.max() - ready.min() < 0.2
+    # Of vCPUs; the worlds of their network adapters wait for 0.6 and 1.1 %, which stays in the sums of groups.
+    assert ready.max() < 0.03
 
 
 def test_receiving_costs_more_than_sending():

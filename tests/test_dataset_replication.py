@@ -41,7 +41,8 @@ def written_mb_a_day() -> float:
     """What the protected VMs write in a day, if every day went on as the minutes that were measured."""
     rec = ex.open(ex.datasets.folder("replication") / "inside.csv.bz2")
     disks = rec["virtual_disk"].filter(pl.col("vm").str.starts_with("protected-"), pl.col("disk").is_not_null())
-    per_s = disks.group_by("time").agg(pl.col("writes_per_sec").sum()).select(pl.col("writes_per_sec").mean())
+    # The first sample has no rates of disks.
+    per_s = disks.drop_nulls("writes_per_sec").group_by("time").agg(pl.col("writes_per_sec").sum()).select(pl.col("writes_per_sec").mean())
     return per_s.collect().item() * 4096 / 1e6 * SECONDS_A_DAY
 
 
@@ -59,7 +60,7 @@ def computed() -> dict[str, float]:
 
 def test_both_runs_are_measured_and_steady():
     runs = study().runs.collect()
-    assert all("too few samples to tell" in str(note) for note in study().notes)
+    assert study().notes == ()
     assert runs["gap"].null_count() == 2
     assert runs["measured_s"].to_list() == [240.0, 240.0]
 

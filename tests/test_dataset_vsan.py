@@ -46,7 +46,7 @@ def computed() -> dict[str, float]:
 def test_all_runs_are_computed_from_all_hosts_and_are_steady():
     assert runs().height == 2 * 5 * 4
     assert runs()["gap"].null_count() == runs().height
-    assert all("too few samples to tell" in str(note) for note in study().notes)
+    assert study().notes == ()
     assert (runs()["throughput_from"] == "iometer").all()
     # Sixteen hosts with two workers of 32 (4 KiB) or 8 (256 KiB) each.
     most = runs().filter(hosts=16)

@@ -22,7 +22,7 @@ def law(units, rate, contention, coherency):
 @pytest.mark.parametrize("noise", ["relative", "absolute"])
 @pytest.mark.parametrize(("units", "share"), [(SEVEN, 0.02), (THRICE, 0.05)])
 @pytest.mark.parametrize(("contention", "coherency"), [(0.02, 0.0005), (0.1, 0.001), (0.05, 0.0)])
-def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(units, share, contention, coherency, noise):
+def test_95_percent_intervals_hold_the_truth_as_often_as_was_measured(units, share, contention, coherency, noise):
     random = np.random.default_rng(6)
     truth = law(units, 1000, contention, coherency)
     spread = share * (truth if noise == "relative" else truth.mean() / 4)
@@ -31,10 +31,10 @@ def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(units, share, c
         found = scalability_law.fit(units, random.normal(truth, spread), noise=noise)
         bounds = (found.rate_interval, found.contention_interval, found.coherency_interval)
         held += [low <= true <= high for (low, high), true in zip(bounds, (1000, contention, coherency), strict=True)]
-    # 600 studies tell a share of 95 % to 1.8 points in 95 of 100 cases.
-    # A coherency of 0 is missed on one side alone: intervals are cut off there.
-    most = np.array([0.975, 0.975, 0.99 if coherency == 0 else 0.975])
-    assert ((held / studies > 0.92) & (held / studies <= most)).all(), held / studies
+    # In 4,000 studies 94 to 96 % of relative noise. A coherency of 0 is missed on one side alone, in 2.2 to 3 %:
+    # intervals are cut off there. 600 studies tell a share of 95 % to 1.8 points in 95 of 100 cases.
+    expected = np.array([0.95, 0.95, 0.975 if coherency == 0 else 0.95])
+    assert held / studies == pytest.approx(expected, abs=0.025)
 
 
 def test_superlinear_values_are_said_to_be_and_the_rate_stays_what_was_measured():
@@ -47,6 +47,19 @@ def test_superlinear_values_are_said_to_be_and_the_rate_stays_what_was_measured(
     random = np.random.default_rng(2)
     noisy = [100 * n**1.25 * factor for n, factor in zip(units, random.normal(1, 0.02, 6), strict=True)]
     assert scalability_law.fit(units, noisy).verdict == "superlinear"
+
+
+@pytest.mark.parametrize(
+    ("units", "values"),
+    [([1, 2, 3, 4, 6, 8], [100, 230, 380, 550, 900, 1300]), ([2, 4, 8, 16, 32], [100, 210, 440, 950, 2000])],
+)
+def test_superlinear_values_have_no_peak_beyond_the_largest_measured(units, values):
+    found = scalability_law.fit(units, values)
+    assert (found.verdict, found.peak_units, found.peak_value) == ("superlinear", None, None)
+    assert not any("extrapolation" in one for one in found.warnings)
+    # One that is among the values is there.
+    turned = scalability_law.fit(units, [*values[:-1], values[-2] / 2])
+    assert turned.verdict != "superlinear" or turned.peak_units <= units[-1]
 
 
 def test_linear_values_with_noise_are_seldom_called_superlinear():

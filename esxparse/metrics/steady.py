@@ -233,8 +233,10 @@ def steadiness(
         drifts up, drifts down   the drift is beyond `drift_pct` and its interval does not hold 0
         varies            the range or the swing is beyond `range_pct`
         too noisy to tell the interval of the drift would reach beyond `drift_pct` even if no sample resembled the next
-        too few samples to tell   it reaches beyond `drift_pct`, for it cannot be told how much they resemble each other
-        steady
+        too few samples to tell   it reaches beyond `drift_pct`, for it cannot be told how much they resemble each
+                          other, and the five parts' means lie further apart than `drift_pct`
+        steady            of runs without a drift and with 1.5 % of noise 100 in 100, with 5 % 59 of 24 samples and 95 of
+                          48; of runs that drift by 20 % at most 1 in 100, with neighbours that correlate by 0.9 up to 6
 
     Raises:
         EsxparseError: A column is missing, or a limit is not above 0.
@@ -301,7 +303,8 @@ def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range
         verdict = "varies"
     elif abs(drift) + line.least_reach * scale > drift_pct:
         verdict = "too noisy to tell"
-    elif abs(drift) + reach > drift_pct:
+    elif abs(drift) + reach > drift_pct and found["range_pct"] > drift_pct:
+        # A drift that hides in samples so alike would have to be undone by their wandering, and hardly any wandered.
         verdict = TOO_FEW
     else:
         verdict = "steady"
