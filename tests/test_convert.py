@@ -155,6 +155,20 @@ def test_what_is_there_is_not_made_again(busy_host_file, tmp_path):
     assert ex.open(other.folder).meta["samples"] == 11
 
 
+def test_what_an_older_layout_holds_is_said_and_made_again(tmp_path):
+    """Disk rates of first samples were zeros in it."""
+    file = compose.write(tmp_path, compose.text([("Memory", "Free MBytes")], [["100"], ["200"]]))
+    made = ex.convert(file, tmp_path / "lake")
+    assert ex.open(made.folder).notes == ex.open(file).notes
+    record = made.folder / "recording.json"
+    record.write_text(record.read_text().replace('"layout": 2,', ""))
+    note = ex.open(made.folder).notes[-1]
+    assert "convert the capture again" in note.message
+    assert note.severity == "warning"
+    assert not ex.convert(file, tmp_path / "lake").skipped
+    assert ex.open(made.folder).notes == ex.open(file).notes
+
+
 def test_what_is_damaged_is_made_again(busy_host, busy_host_file, tmp_path):
     made = ex.convert(busy_host_file, tmp_path)
     table = made.folder / "vcpu.parquet"
