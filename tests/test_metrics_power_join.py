@@ -273,3 +273,15 @@ def test_what_a_capture_lacks_is_a_column_of_numbers_without_any():
     load = load_of(a_capture([0, 20], [1.0, 2.0]))
     for name in ("iops", "mb_per_s", "watts_esxtop"):
         assert (load.schema[name], load[name].to_list()) == (pl.Float64, [None, None])
+
+
+def test_little_power_and_little_work_are_some():
+    table = watts_per_unit(pl.LazyFrame({"watts": [0.5, 0.0], "iops": [0.25, 1.0]}), "iops").collect()
+    assert table["watts_per_unit"].to_list() == [2.0, None]
+
+
+def test_the_power_of_the_capture_stands_beside_that_of_the_meter():
+    capture = a_capture([0, 20, 40], [1.0, 2.0, 3.0], watts=[90.0, 95.0, 99.0])
+    joined = join_power(capture, readings([-10, 10, 30, 50], [100, 200, 200, 400]))
+    assert joined.table.collect()["watts_esxtop"].to_list() == [90.0, 95.0, 99.0]
+    assert joined.shift == timedelta(0)
