@@ -90,3 +90,12 @@ def test_what_cannot_tell_tells_nothing():
     assert _lag.best_lag(long, (long[0], np.full(200, 7.0)), 300, 60) is None
     still = np.zeros(50)
     assert _lag.best_lag((still, still), (still, still), 300, 60) is None
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_longer_series_says_how_fine_the_search_is(monkeypatch, swapped):
+    monkeypatch.setattr(_lag, "_MOST_POINTS", 200)
+    pair = [sampled(0, 3605, 5.0), sampled(100, 1000, 5.0)]
+    found = _lag.best_lag(*(pair[::-1] if swapped else pair), furthest=300, gap=60)
+    # 3,600 s in 200 points
+    assert found.step == 18

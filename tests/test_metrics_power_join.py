@@ -13,7 +13,7 @@ from search import examples
 
 import esxparse as ex
 from esxparse.metrics.energy import energy, watts_per_unit
-from esxparse.metrics.power_join import join_power
+from esxparse.metrics.power_join import join_power, load_of
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 TIME = pl.Datetime("us", "UTC")
@@ -261,3 +261,27 @@ def test_watts_per_unit_of_no_work_is_none():
     table = watts_per_unit(pl.LazyFrame({"watts": [300.0, 300.0, None], "iops": [1500, 0, 10]}), "iops").collect()
     assert table["watts_per_unit"].to_list() == [0.2, None, None]
     assert table["units_per_joule"].to_list() == [5, None, None]
+
+
+def test_readings_of_one_moment_share_no_time_with_a_capture():
+    one = readings([0], [100], interval_s=10.0, watts_average=100.0)
+    with pytest.raises(ex.EsxparseError, match="share no time"):
+        join_power(a_capture([0, 20, 40], [1.0, 2.0, 3.0]), one)
+
+
+def test_what_a_capture_lacks_is_a_column_of_numbers_without_any():
+    load = load_of(a_capture([0, 20], [1.0, 2.0]))
+    for name in ("iops", "mb_per_s", "watts_esxtop"):
+        assert (load.schema[name], load[name].to_list()) == (pl.Float64, [None, None])
+
+
+def test_little_power_and_little_work_are_some():
+    table = watts_per_unit(pl.LazyFrame({"watts": [0.5, 0.0], "iops": [0.25, 1.0]}), "iops").collect()
+    assert table["watts_per_unit"].to_list() == [2.0, None]
+
+
+def test_the_power_of_the_capture_stands_beside_that_of_the_meter():
+    capture = a_capture([0, 20, 40], [1.0, 2.0, 3.0], watts=[90.0, 95.0, 99.0])
+    joined = join_power(capture, readings([-10, 10, 30, 50], [100, 200, 200, 400]))
+    assert joined.table.collect()["watts_esxtop"].to_list() == [90.0, 95.0, 99.0]
+    assert joined.shift == timedelta(0)

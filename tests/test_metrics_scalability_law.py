@@ -156,3 +156,36 @@ def test_what_linear_scaling_is_divided_by_is_1_at_the_first_unit():
     assert not solved._replace(b=-0.1).lawful
     assert not solved._replace(a=0.0).lawful
     assert solved._replace(b=0.0, c=0.0).lawful
+
+
+def test_the_interval_of_the_rate_is_that_of_its_inverse_turned_over():
+    """units / value is a line in 1, n - 1 and n (n - 1); its first number is 1 / rate."""
+    values = law(SEVEN, 100, 0.05, 0.001) * np.array([1.02, 0.985, 1.01, 0.99, 1.015, 0.99, 1.0])
+    found = scalability_law.fit(SEVEN, values)
+    low, high = found.rate_interval
+    assert 0 < low < found.rate < high
+    assert 1 / found.rate == pytest.approx((1 / low + 1 / high) / 2, rel=0.02)
+    wider = scalability_law.fit(SEVEN, values, 0.99)
+    for name in ("rate", "contention", "coherency"):
+        inner, outer = getattr(found, f"{name}_interval"), getattr(wider, f"{name}_interval")
+        assert outer[0] <= inner[0] <= getattr(found, name) <= inner[1] <= outer[1], name
+    assert wider.contention_interval[1] > found.contention_interval[1]
+
+
+def test_a_peak_that_chance_may_have_made_says_so():
+    values = law(SEVEN, 100, 0.05, 0.0) * np.array([1, 1, 1, 1, 1.01, 1.0, 0.97])
+    found = scalability_law.fit(SEVEN, values, 0.999)
+    assert found.peak_units is not None
+    assert found.coherency_interval[0] <= 0
+    said = [one for one in found.warnings if "coherency" in one or "beyond the largest" in one]
+    assert said
+    assert all(one.startswith(("the interval of the coherency holds 0: ", "the peak at ")) for one in said)
+
+
+def test_gains_per_unit_are_seen_beyond_doubt_alone():
+    random = np.random.default_rng(1)
+    assert scalability_law._gains_per_unit(SEVEN, SEVEN**1.2)
+    assert scalability_law._gains_per_unit(SEVEN, SEVEN**1.2 * random.normal(1, 0.02, 7))
+    assert not scalability_law._gains_per_unit(SEVEN, SEVEN**1.02 * random.normal(1, 0.2, 7))
+    assert not scalability_law._gains_per_unit(SEVEN, SEVEN**0.9)
+    assert not scalability_law._gains_per_unit(SEVEN, SEVEN * 5.0)

@@ -371,3 +371,15 @@ def test_what_cannot_be_told_from_few_samples_is_said():
     at_one_time = pl.LazyFrame({"time": [START] * 6, "iops": few})
     row = steady.steadiness(at_one_time, "iops").collect().row(0, named=True)
     assert (row["verdict"], row["drift_low_pct"], row["drift_high_pct"]) == ("too noisy to tell", None, None)
+
+
+def test_samples_out_of_order_are_judged_in_order_of_time():
+    frame = samples([100.0 + place for place in range(40)] + [90.0]).collect()
+    turned = frame.sample(fraction=1.0, shuffle=True, seed=3)
+    wanted, found = (steady.steadiness(one.lazy(), "iops").collect() for one in (frame, turned))
+    assert found.rows() == [pytest.approx(row) for row in wanted.rows()]
+
+
+def test_a_column_that_is_0_but_for_once_has_its_outlier_by_the_mean():
+    got = steady.outliers(samples([0.0] * 9 + [50.0]), "iops").collect()
+    assert got["iops_outlier"].to_list() == [False] * 9 + [True]

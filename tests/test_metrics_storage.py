@@ -188,3 +188,26 @@ def test_the_rows_of_vms_do_not_repeat_their_disks() -> None:
     got = storage.virtual_disks(table).collect()
     assert got["commands_per_sec"].sum() == 35.0
     assert got["disk"].to_list() == ["scsi0:0", "scsi2:0", "scsi0:0"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "reads", "writes", "good"),
+    [
+        # 110 commands, 60 read, 40 write, 10 do neither. Failed reads and writes are known: 8 + 1.
+        (12.0, 8.0, 1.0, 91.0),
+        # Not known: 12 failed, and up to 10 of them were of the others.
+        (12.0, None, None, 98.0),
+        (12.0, None, 5.0, 95.0),
+        (5.0, None, None, 100.0),
+        (500.0, None, None, 0.0),
+        (None, None, None, 100.0),
+    ],
+)
+def test_good_commands_read_or_write_and_do_not_fail(
+    failed: float | None, reads: float | None, writes: float | None, good: float
+) -> None:
+    row = {"time": 0, "instance": "naa.6", "commands_per_sec": 110.0, "reads_per_sec": 60.0, "writes_per_sec": 40.0}
+    more = {"failed_commands_per_sec": failed, "failed_reads_per_sec": reads, "failed_writes_per_sec": writes}
+    got = storage.latency(pl.LazyFrame([row | more], schema_overrides=dict.fromkeys(more, pl.Float64))).collect()
+    assert got["good_iops"].item() == pytest.approx(good)
+    assert got["failed_per_s"].item() == failed

@@ -156,3 +156,9 @@ def test_columns_that_are_not_there_are_named():
         laws.mean_and_peak(tiles(), ["cpu"])
     with pytest.raises(EsxparseError, match="no columns"):
         laws.mean_and_peak(tiles(), [])
+
+
+def test_latency_is_of_all_commands_where_it_is_there():
+    both = pl.LazyFrame({"iops": [1000.0], "gavg_all_ms": [20.0], "gavg_ms": [10.0], "outstanding": [20.0]})
+    assert laws.check_outstanding(both).collect()["outstanding_pct"].item() == 100
+    assert laws.check_outstanding(both.drop("gavg_all_ms")).collect()["outstanding_pct"].item() == 50

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import esxparse as ex
+from esxparse.metrics import power_intervals
 from esxparse.metrics.energy import fit
 from esxparse.metrics.power_intervals import shared
 from esxparse.reports import power_profile
@@ -136,3 +137,15 @@ def test_the_bundled_hosts_have_one_slope_with_and_without_their_ilo(run):
     assert first[0] == pytest.approx(3.55, abs=0.05)
     assert second[0] == pytest.approx(first[0], rel=0.005)
     assert min(first[2], second[2]) > 0.999
+
+
+def test_means_are_of_the_seconds_that_readings_cover():
+    """Readings of (0, 8], (12, 20] and (20, 40] s on samples of 20 s: 4 s of the first have no power and no part."""
+    meter = power_intervals._Spans(np.array([0.0, 12, 20]), np.array([8.0, 20, 40]))
+    samples = power_intervals._Spans(np.array([-20.0, 0, 20]), np.array([0.0, 20, 40]))
+    ends, table = power_intervals._means(samples, np.array([[9.0], [1.0], [3.0]]), meter, np.array([100.0, 120, 200]))
+    assert ends.tolist() == [20, 40]
+    assert table.tolist() == [[16, 110, 1], [20, 200, 3]]
+    # A load that is not known of all of an interval is not known of it.
+    ends, table = power_intervals._means(samples, np.array([[9.0], [1.0], [np.nan]]), meter, np.array([1.0, 2, 3]))
+    assert (ends.tolist(), table.tolist()) == ([20], [[16, 1.5, 1]])
