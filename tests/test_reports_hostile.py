@@ -180,7 +180,7 @@ def marks_drawn(seen):
     return seen.page.eval_on_selector_all(
         "figure[data-spec]",
         "all => all.map(f => [f.querySelector('h3')?.textContent ?? f.getAttribute('aria-label'),"
-        " [...f.querySelectorAll('svg g[class*=_marks] > *, svg g[class*=pathgroup] path')].length])",
+        " f.querySelectorAll('svg g.role-mark > *').length])",
     )
 
 
