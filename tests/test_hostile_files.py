@@ -17,6 +17,7 @@ from esxparse.formats import memory, registry
 
 CAPTURE = (ex.datasets_dir() / "busy-host" / "busy-host.csv").read_bytes()[:2_000_000]
 FIO = (ex.datasets_dir() / "formats" / "fio-json-plus.json").read_bytes()
+NORMAL = (ex.datasets_dir() / "formats" / "fio-normal.txt").read_bytes()
 
 
 def put(tmp_path, name, content):
@@ -42,6 +43,10 @@ def fio(**changes):
         fio(jobname="x").replace('"x"', "9" * 5000).encode(),
         fio(jobname="x" * 140_000).encode(),
         b"\xff\xfe" + FIO,
+        FIO.replace(b'"jobs"', b'"deep" : ' + b"[" * 5000 + b', "jobs"', 1),
+        NORMAL.replace(b"lat (", b"[lat ("),
+        NORMAL.replace(b"total=", b"total=" + b"9" * 5000, 1),
+        b'{"counter-value" : "1", "event" : []}\n{"counter-value" : "1", "event" : ' + b"[" * 5000,
         b'"' + b"x" * 140_000 + b'",time,watts\n1,2,3\n',
         b"SET," + b"1" * 140_000 + b"\n",
         b'"test","rps"\n"SET","' + b"1" * 140_000 + b'"\n',

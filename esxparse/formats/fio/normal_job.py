@@ -87,7 +87,7 @@ def _moments(match: re.Match[str], first: int, prefix: str, suffix: str, factor:
 def _priority(name: str) -> tuple[str, str | None]:
     """`clat prio 2/0/0 (3.12% of IOs)` as its latency and its priority."""
     kind = next((kind for kind in ("slat", "clat", "lat", "sync") if re.search(rf"\b{kind}\b", name)), name)
-    rest = re.sub(rf"\b{kind}\b|\bprio\b|\(.*\)", " ", name).split()
+    rest = re.sub(rf"\b{re.escape(kind)}\b|\bprio\b|\(.*\)", " ", name).split()
     return ("lat" if kind == "sync" else kind), ("/".join(rest) or None)
 
 
