@@ -42,7 +42,12 @@ def written_mb_a_day() -> float:
     rec = ex.open(ex.datasets.folder("replication") / "inside.csv.bz2")
     disks = rec["virtual_disk"].filter(pl.col("vm").str.starts_with("protected-"), pl.col("disk").is_not_null())
     # The first sample has no rates of disks.
-    per_s = disks.drop_nulls("writes_per_sec").group_by("time").agg(pl.col("writes_per_sec").sum()).select(pl.col("writes_per_sec").mean())
+    per_s = (
+        disks.drop_nulls("writes_per_sec")
+        .group_by("time")
+        .agg(pl.col("writes_per_sec").sum())
+        .select(pl.col("writes_per_sec").mean())
+    )
     return per_s.collect().item() * 4096 / 1e6 * SECONDS_A_DAY
 
 

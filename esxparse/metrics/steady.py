@@ -235,8 +235,8 @@ def steadiness(
         too noisy to tell the interval of the drift would reach beyond `drift_pct` even if no sample resembled the next
         too few samples to tell   it reaches beyond `drift_pct`, for it cannot be told how much they resemble each
                           other, and the five parts' means lie further apart than `drift_pct`
-        steady            of runs without a drift and with 1.5 % of noise 100 in 100, with 5 % 59 of 24 samples and 95 of
-                          48; of runs that drift by 20 % at most 1 in 100, with neighbours that correlate by 0.9 up to 6
+        steady            of 100 runs without a drift and with 1.5 % of noise 100, with 5 % 59 of 24 samples and 95 of
+                          48; of 100 that drift by 20 % at most 1, with neighbours that correlate by 0.9 up to 6
 
     Raises:
         EsxparseError: A column is missing, or a limit is not above 0.
