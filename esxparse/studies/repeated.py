@@ -13,6 +13,7 @@ figures: the same span, and the same in every column.
 from __future__ import annotations
 
 import filecmp
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,4 +133,9 @@ def _same_figures(row: Row, other: Row) -> bool:
     if row.get("start") is None or (row["start"], row["end"]) != (other.get("start"), other.get("end")):
         return False
     names = {name for name in row if name in COLUMNS and name not in FACTS and isinstance(row[name], float)}
-    return len(names) >= _ENOUGH and all(row[name] == other.get(name) for name in names)
+    return len(names) >= _ENOUGH and all(_same(row[name], other.get(name)) for name in names)
+
+
+def _same(one: float, other: float | None) -> bool:
+    """Whether two figures are the same, whatever order they were added up in."""
+    return other is not None and math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
