@@ -55,7 +55,7 @@ def test_info_shows_the_notes_of_the_reader(tmp_path):
     file = compose.write(tmp_path, compose.text(MEMORY, [["1"], ["2"]])[:-3])
     done = run("info", file)
     assert done.returncode == 0
-    assert "warning   line 3, column 2: 1 cells that are not closed" in done.stdout
+    assert "warning   line 3, column 2: 1 cell not closed" in done.stdout
 
 
 BAD = {

@@ -22,7 +22,7 @@
 ... """)
 >>> found = study(manifest, outside=True)
 >>> found.runs.select("part", "samples", pl.col("host_used_pct").round(1), "mhz", "vcpus_per_core").collect().rows()
-[('first', 61, 53.1, 2600.0, 3.125), ('second', 60, 53.2, 2600.0, 3.125)]
+[('first', 61, 47.5, 2600.0, 3.125), ('second', 60, 47.7, 2600.0, 3.125)]
 >>> found.compare("ready_pct").select("part", pl.col("ratio").round(2), "gap").collect().rows()
 [('first', 1.0, None), ('second', 0.76, '1 repetition: an interval needs 2 or more')]
 
