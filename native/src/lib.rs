@@ -82,15 +82,15 @@ type Scanned<'py> = (
 /// other scans may write, to other places.
 #[pyfunction]
 #[pyo3(name = "scan")]
-fn scan_capture<'py>(
-    py: Python<'py>,
+fn scan_capture(
+    py: Python<'_>,
     data: PyBuffer<u8>,
     first: PyBuffer<i64>,
     step: PyBuffer<i64>,
     out: PyBuffer<f64>,
     least: usize,
     count: bool,
-) -> PyResult<Scanned<'py>> {
+) -> PyResult<Scanned<'_>> {
     let bytes = items(&data, "data")?;
     let firsts = items(&first, "first")?;
     let steps = items(&step, "step")?;

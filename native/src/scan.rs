@@ -333,20 +333,20 @@ impl Scan<'_> {
     ) -> f64 {
         let (row, number, base) = place;
         let text = &line[cell.start..cell.end];
-        let bare = cell.start == 0 || line[cell.start - 1] != b'"';
+        let unquoted = cell.start == 0 || line[cell.start - 1] != b'"';
         let where_it_is = [
             number as i64,
             (base + cell.start) as i64,
             (base + cell.end) as i64,
         ];
         // The bare numbers that ESXi 6.5 glues to the next cell have blanks before them.
-        let glued = bare && !cell.last && cell.next == cell.end && !text.starts_with(b" ");
+        let glued = unquoted && !cell.last && cell.next == cell.end && !text.starts_with(b" ");
         if let Some(value) = decimal(text).filter(|_| !glued && is_printed(text)) {
             if trim(text) == b"-1" {
                 self.unshaped(number, column);
             } else {
                 let is = shape(text);
-                self.shaped(number, is + if bare { BARE } else { 0 });
+                self.shaped(number, is + if unquoted { BARE } else { 0 });
                 self.row.padded |= (1..=9).contains(&is) && trim(text).ends_with(b"0");
             }
             column.seen = NEVER;
@@ -373,7 +373,7 @@ impl Scan<'_> {
         }
         self.report.blank[number] = 1;
         let last = self.shapes[number];
-        if bare && (last < BARE || last == ASSUMED && self.begun) {
+        if unquoted && (last < BARE || last == ASSUMED && self.begun) {
             column.seen = NEVER;
             self.shaped(number, NOTHING + BARE);
         } else {
@@ -566,8 +566,8 @@ pub fn scan(
             .lines
             .extend([start as i64, (start + line.len()) as i64, cells as i64]);
     }
-    let last = scan.shapes.iter().zip(&columns);
-    for (first, (last, column)) in scan.report.shapes.iter_mut().zip(last) {
+    let ends = scan.shapes.iter().zip(&columns);
+    for (first, (last, column)) in scan.report.shapes.iter_mut().zip(ends) {
         if *last == MIXED {
             *first = MIXED;
         } else if *last == ASSUMED && scan.begun && column.place != usize::MAX {
