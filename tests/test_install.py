@@ -79,7 +79,7 @@ def _installed(tmp_path, what, *, rust=True):
     home = tmp_path / "env"
     _run(_uv(), "venv", "--python", sys.executable, str(home))
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    _run(_uv(), "pip", "install", "--python", str(python), str(what), rust=rust)
+    _run(_uv(), "pip", "install", "--python", str(python), "--refresh-package", "esxparse", str(what), rust=rust)
     return str(python)
 
 
