@@ -57,7 +57,7 @@ def moment(given: str | date | None, name: str) -> datetime | None:
     """A time in UTC: a datetime (one without a zone is taken for UTC), a date, or text such as `2026-03-11T09:02`.
 
     Raises:
-        EsxparseError: It is no time.
+        EsxparseError: It cannot be read as a time.
     """
     if given is None or given == "":
         return None

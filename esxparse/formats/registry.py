@@ -69,7 +69,7 @@ _HINTS = frozenset({"lazy"})
 
 _HEAD = 1 << 20
 _MEMBER_HEAD = 64 << 10
-"""Bytes in which a member of a bundle must show itself, where it is no capture of esxtop."""
+"""Bytes in which a member of a bundle must show its format, unless it is a capture of esxtop."""
 
 _SHOWN = 200
 

@@ -237,7 +237,7 @@ class _Answer(io.RawIOBase):
 
 
 def _refused(url: str, status: int, reason: str) -> UnreadableError:
-    """The error of an answer that is none."""
+    """The error for an answer that cannot be used."""
     name, answer = shown(url), f"the server answers {status} {reason}".rstrip()
     if status in {404, 410}:
         return UnreadableError(f"{name} does not exist ({answer})")

@@ -92,7 +92,7 @@ class Body:
     words: list[tuple[int, int, int, int, bytes]]
     """For each row and kind of words in it: row, kind, how many, and the first one's cell and text."""
     blank: NDArray[np.uint8]
-    """For each cell of a row, the time stamp's included, whether it says somewhere that there is no number."""
+    """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
     shapes: list[Shapes]
     """How the numbers of all rows are written."""
     padded: bool

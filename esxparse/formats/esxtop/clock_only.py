@@ -16,7 +16,7 @@ _SET_BACK = 3600.0
 
 
 def seconds(text: str) -> float | None:
-    """Seconds since midnight; None where the text is no time of day.
+    """Seconds since midnight; None where the text does not hold a time of day.
 
     >>> seconds("12:00:05 AM"), seconds("23:59"), seconds("03/02/2026 08:00:00")
     (5.0, 86340.0, None)

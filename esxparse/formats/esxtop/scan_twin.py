@@ -40,7 +40,7 @@ _EXPONENT, _MOST_DECIMALS = 10, 9
 _MOST_CHANGES = 64
 
 ABSENT, FLAG = 0, 1
-"""Kinds of words: there is no number; yes or no."""
+"""Kinds of words: one for a missing number; yes or no."""
 
 Cell = tuple[int, int, int, bool]
 """Start and end of a cell's text, where the next cell begins, and whether this one is the line's last."""
@@ -263,7 +263,7 @@ def scan(
         row and kind (`ABSENT`, `FLAG`) that it has: row, kind, how many, and of the first its cell, start and end.
         First shapes: `UNKNOWN` for a column without a number, `MIXED` for one with more than 64 changes. Changes, for
         each number whose shape is not that of the one above it: row, cell, shape. Blank columns: 1 for those with
-        cells that say there is no number.
+        cells with a word for a missing number.
     """
     if len(first) != len(step):
         msg = "first and step must be of one length"
