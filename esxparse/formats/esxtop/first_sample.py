@@ -57,11 +57,6 @@ def rate_cells(layout: Layout) -> Integers:
     return np.concatenate([[-1], np.where(is_rate, np.cumsum(is_rate) - 1, -1)]).astype(np.int64)
 
 
-def has_rates(cells: Integers) -> bool:
-    """Whether any cell is a rate of a disk."""
-    return bool((cells >= 0).any())
-
-
 def all_zero(row: bytes, cells: Integers) -> bool:
     """Whether a row (no line end) has rates of disks and none above 0; `cells` as `rate_cells` gives them."""
     rates = np.full(int(cells.max(initial=-1)) + 1, np.nan)
