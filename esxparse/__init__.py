@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from esxparse.metrics.power_join import join_power
     from esxparse.recording import Note, Recording
     from esxparse.reports import report, templates
-    from esxparse.resources import datasets_dir, templates_dir
+    from esxparse.shipped import datasets_dir, templates_dir
     from esxparse.studies import Study, study
 
 _WHERE = {
@@ -53,12 +53,12 @@ _WHERE = {
     "UnreadableError": "esxparse.errors",
     "convert": "esxparse.lake",
     "counter": "esxparse.counters.catalogue",
-    "datasets_dir": "esxparse.resources",
+    "datasets_dir": "esxparse.shipped",
     "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
     "study": "esxparse.studies",
     "templates": "esxparse.reports",
-    "templates_dir": "esxparse.resources",
+    "templates_dir": "esxparse.shipped",
 }
 _MODULES = {"datasets": "esxparse.bundled", "metrics": "esxparse.metrics"}
 

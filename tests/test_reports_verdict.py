@@ -10,7 +10,8 @@ import pytest
 from esxparse.diagnosis import thresholds, views
 from esxparse.errors import EsxparseError
 from esxparse.metrics import inventory, scheduling
-from esxparse.reports import report, verdict
+from esxparse.reports import report
+from esxparse.reports.host_health import verdict
 
 
 def test_the_verdict_names_the_worst_and_tells_peaks_from_troubles():

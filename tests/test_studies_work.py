@@ -11,8 +11,8 @@ import esxparse as ex
 from esxparse.formats.registry import open_recording
 from esxparse.studies import capture, facts
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
 from esxparse.studies.opened import open_run
+from esxparse.studies.study_file import load
 from esxparse.studies.work import groups
 
 COLUMNS = [

@@ -20,8 +20,8 @@ from esxparse.errors import EsxparseError
 from esxparse.studies import draft, export, lines, patterns, study
 from esxparse.studies.columns import COLUMNS, HEADLINES
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
 from esxparse.studies.roles import ROLES
+from esxparse.studies.study_file import load
 
 DOCS = Path(__file__).parents[1] / "docs" / "study.md"
 TEXT = """title = "Mean & <max>"

@@ -1,7 +1,7 @@
 """Power profiles: watts of every sensor over time, beside the load, against the load, and what a unit of work costs.
 
-The builders take the frames of `esxparse.reports.power_profile`. Lines end where the readings have a gap, as the energy
-does (`esxparse.metrics.energy`). Each gives None where there is nothing to draw.
+The builders take frames of `esxparse.reports.power_profile.gather`. Lines end where the readings have a gap. Each gives
+None where there is nothing to draw.
 """
 
 from __future__ import annotations

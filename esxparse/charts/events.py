@@ -1,7 +1,7 @@
 """Hardware events: rates over intervals, CPUs beside each other, TLB misses per instruction, two recordings compared.
 
-The builders take the frames of `esxparse.reports.counters`. Each gives None, or no chart, where there is nothing to
-draw. Events differ by many powers of ten: those of like size share a chart, the others get one of their own.
+The builders take frames of `esxparse.reports.hardware_events.gather`. Each gives None, or no chart, where there is
+nothing to draw. Events differ by many powers of ten: those of like size share a chart.
 """
 
 from __future__ import annotations

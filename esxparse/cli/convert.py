@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
+from esxparse.cli import opening_options
 from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -30,7 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
     parser.set_defaults(run=run)
 
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                 name=options.name,
                 replace=options.force,
                 progress=progress,
-                **opening.given(options),
+                **opening_options.given(options),
             )
         except EsxparseError as error:
             progress.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
+from esxparse.cli import opening_options
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import Opening
@@ -29,7 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     code = 0
     for number, file in enumerate(options.files):
         try:
-            text = describe(open_recording(file, Opening.of(opening.given(options))))
+            text = describe(open_recording(file, Opening.of(opening_options.given(options))))
         except EsxparseError as error:
             fail(error)
             code = 1

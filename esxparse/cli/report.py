@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli import opening
+from esxparse.cli import opening_options
 from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -49,7 +49,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="any other parameter of the template; may be given again",
     )
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
     parser.set_defaults(run=run)
 
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
                 parameters=parameters,
                 progress=progress,
                 replace=options.force,
-                **opening.given(options),
+                **opening_options.given(options),
             )
         except EsxparseError as error:
             progress.clear()

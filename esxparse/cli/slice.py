@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
+from esxparse.cli import opening_options
 from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -46,7 +46,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
     )
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
     parser.set_defaults(run=run)
 
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             keep_host=options.keep_host,
             replace=options.force,
             progress=progress,
-            **opening.given(options),
+            **opening_options.given(options),
         )
     except EsxparseError as error:
         progress.clear()

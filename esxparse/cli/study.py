@@ -132,7 +132,7 @@ def run_new(options: argparse.Namespace) -> int:
     """Writes a manifest and says how many runs it finds."""
     from esxparse.studies.draft import write  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.expand import expand  # noqa: PLC0415
-    from esxparse.studies.manifest import load  # noqa: PLC0415
+    from esxparse.studies.study_file import load  # noqa: PLC0415
 
     try:
         path, other = write(Path(options.directory), replace=options.force)
@@ -186,7 +186,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
     """
     from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import inputs, place  # noqa: PLC0415
-    from esxparse.studies.manifest import load  # noqa: PLC0415
+    from esxparse.studies.study_file import load  # noqa: PLC0415
 
     if options.output:
         manifest = load(Path(options.file))

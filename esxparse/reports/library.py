@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
-from esxparse.resources import templates_dir
+from esxparse.shipped import templates_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

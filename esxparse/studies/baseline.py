@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from esxparse.studies.expand import Run
-    from esxparse.studies.manifest import Manifest
+    from esxparse.studies.study_file import Manifest
 
 _SHOWN = 4
 

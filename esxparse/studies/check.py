@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from esxparse.recording import Note
 from esxparse.studies import baseline
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import examine
 from esxparse.studies.opened import open_run, try_others
 from esxparse.studies.runs import disagreements, label_columns
+from esxparse.studies.study_file import examine
 
 if TYPE_CHECKING:
     import os

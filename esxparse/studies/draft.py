@@ -18,9 +18,9 @@ from esxparse.formats.registry import readers
 from esxparse.formats.source import read_up_to, resolve
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import FILE_NAME, parse
 from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural, shown
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
+from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target
 
 if TYPE_CHECKING:

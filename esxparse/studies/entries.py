@@ -18,7 +18,7 @@ from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from esxparse.studies.manifest import Complaints
+    from esxparse.studies.study_file import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")

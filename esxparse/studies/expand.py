@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from esxparse.studies.entries import FileSpec, WindowSpec
-    from esxparse.studies.manifest import Manifest, RunSpec
+    from esxparse.studies.study_file import Manifest, RunSpec
 
 _REPETITION = "repetition"
 MOST_RUNS = 100_000

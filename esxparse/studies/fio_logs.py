@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from esxparse.recording import Recording
-    from esxparse.studies.window import Span
+    from esxparse.studies.span import Span
 
 _MB: Final = 1e6
 _TABLES: Final = ("series", "series_elapsed")

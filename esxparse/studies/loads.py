@@ -10,7 +10,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import workers, workload
-from esxparse.studies.window import Span
+from esxparse.studies.span import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

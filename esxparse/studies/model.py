@@ -15,8 +15,8 @@ from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.studies import baseline as of_baseline
 from esxparse.studies import export
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
 from esxparse.studies.runs import table_of
+from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
     import os

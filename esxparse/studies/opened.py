@@ -13,7 +13,7 @@ from esxparse.formats.registry import open_recording
 from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
-from esxparse.studies.window import Span, measured
+from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

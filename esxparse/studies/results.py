@@ -12,7 +12,7 @@ from esxparse.counters.naming import column_name
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, hardware_events, io_profile, power_join
 from esxparse.studies import power_cut
-from esxparse.studies.window import Span, measured
+from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -17,7 +17,7 @@ from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.opened import CUT, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
-from esxparse.studies.window import measured
+from esxparse.studies.span import measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from esxparse.studies.expand import Run
-    from esxparse.studies.manifest import Manifest
     from esxparse.studies.row import Row
+    from esxparse.studies.study_file import Manifest
 
 _NO_COLUMNS: Final = frozenset({"_gaps", "_against", "esxtop_watts"})
 """What a row has for this module alone."""

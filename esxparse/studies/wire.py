@@ -8,7 +8,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import alignment
-from esxparse.studies.window import Span, measured
+from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

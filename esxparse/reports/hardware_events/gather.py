@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 import polars as pl
 
 from esxparse.metrics import hardware_events
-from esxparse.reports import opening
+from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +55,8 @@ def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
     Raises:
         EsxparseError: One cannot be read, or is of another format.
     """
-    recordings = opening.opened_all(paths, FORMATS, options)
-    names = opening.names(recordings)
+    recordings = files.opened_all(paths, FORMATS, options)
+    names = files.names(recordings)
     subjects = tuple(
         subject
         for rec, name in zip(recordings, names, strict=True)

@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.charts.reduce import with_labels
 from esxparse.diagnosis.views import VIEWS
-from esxparse.reports.blocks import Block, Column, note, table
+from esxparse.reports.blocks import NOTHING, Block, Column, note, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +99,7 @@ def not_judged(
         if limit.id not in judged
     ]
     if not rows:
-        return Block("", "")
+        return NOTHING
     columns = [
         Column("id", "Threshold", mono=True),
         Column("screen", "Measure", fit="short"),

@@ -13,7 +13,7 @@ from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, host, power, power_join
 from esxparse.metrics._columns import weighted_mean
-from esxparse.reports import opening
+from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,13 +92,13 @@ def gather(
     Raises:
         EsxparseError: One cannot be read, is of another format or without power, or there are two captures.
     """
-    recordings = opening.opened_all(paths, FORMATS, options)
+    recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
         msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"
         raise EsxparseError(msg)
     capture = captures[0] if captures else None
-    names = opening.names(recordings)
+    names = files.names(recordings)
     meters = tuple(
         _meter(capture, rec, name, offset)
         for rec, name in zip(recordings, names, strict=True)
