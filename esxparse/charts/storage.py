@@ -134,12 +134,12 @@ def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Reads and writes together of the busiest devices over time.
 
     Args:
-        latency: `storage.latency`: `time, device, read_mbps, write_mbps`, MB of 2**20 bytes.
+        latency: `storage.latency`: `time, device, read_mib_per_s, write_mib_per_s`, MiB.
     """
     if latency is None:
         return None
-    both = latency.with_columns(mbps=pl.col("read_mbps") + pl.col("write_mbps"))
-    return _devices(both, "mbps", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
+    both = latency.with_columns(mib_per_s=pl.col("read_mib_per_s") + pl.col("write_mib_per_s"))
+    return _devices(both, "mib_per_s", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:

@@ -85,8 +85,8 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
         rows.group_by(SAMPLE)
         .agg(
             total("iops", serves).alias("iops"),
-            mib_to_mb(total("read_mbps", serves)).alias("read_mb_per_s"),
-            mib_to_mb(total("write_mbps", serves)).alias("write_mb_per_s"),
+            mib_to_mb(total("read_mib_per_s", serves)).alias("read_mb_per_s"),
+            mib_to_mb(total("write_mib_per_s", serves)).alias("write_mb_per_s"),
             total("iops", ~serves).alias("left_out_iops"),
         )
         .sort(SAMPLE)

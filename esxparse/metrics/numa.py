@@ -43,7 +43,7 @@ class NodeFit(NamedTuple):
     nodes: int
     """Nodes its vCPUs need at least."""
     memory_headroom_mib: float
-    """Memory of a node less that of the VM, MiB of 2**20 bytes; negative: part of it is remote."""
+    """Memory of a node less that of the VM, MiB; negative: part of it is remote."""
 
 
 class VirtualNuma(NamedTuple):
@@ -126,7 +126,7 @@ def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) ->
 def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     """Give the size of the host's smallest node, for `node_fit`.
 
-    Needs `cpus` and `size_mb` (MiB of 2**20 bytes) of the table `nodes` of `numactl --hardware`; nodes of memory alone
+    Needs `cpus` and `size_mib` (MiB) of the table `nodes` of `numactl --hardware`; nodes of memory alone
     are left out. Returns one row:
 
     nodes             i64  nodes with CPUs
@@ -136,7 +136,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     Raises:
         EsxparseError: Less than one thread per core.
 
-    >>> nodes = pl.LazyFrame({"cpus": [[0, 1, 2, 3], [4, 5, 6, 7]], "size_mb": [24576, 24320]})
+    >>> nodes = pl.LazyFrame({"cpus": [[0, 1, 2, 3], [4, 5, 6, 7]], "size_mib": [24576, 24320]})
     >>> node_size(nodes, threads_per_core=2).collect().row(0)
     (2, 2, 24320.0)
     """
@@ -144,7 +144,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     return nodes.filter(pl.col("cpus").list.len() > 0).select(
         pl.len().cast(pl.Int64).alias("nodes"),
         (pl.col("cpus").list.len().min().cast(pl.Int64) // threads_per_core).alias("cores_per_node"),
-        pl.col("size_mb").min().cast(pl.Float64).alias("node_memory_mib"),
+        pl.col("size_mib").min().cast(pl.Float64).alias("node_memory_mib"),
     )
 
 
@@ -265,7 +265,7 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
 def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
     """Sum up how local the memory of each VM was over time.
 
-    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mb`, `numa_remote_mb` (MiB of 2**20 bytes), the
+    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mib`, `numa_remote_mib` (MiB), the
     columns of `memory.vms`. Samples without local and remote memory, as on a host of one node, do not count. Returns
     one row per VM, sorted:
 
@@ -278,12 +278,12 @@ def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
 
     Source: VMware, "Interpreting esxtop Statistics": N%L, NLMEM, NRMEM. 80 %: Epping, esxtop thresholds.
 
-    >>> vms = pl.LazyFrame({"vm": ["db"] * 2, "numa_local_mb": [900.0, 500.0], "numa_remote_mb": [100.0, 500.0]})
+    >>> vms = pl.LazyFrame({"vm": ["db"] * 2, "numa_local_mib": [900.0, 500.0], "numa_remote_mib": [100.0, 500.0]})
     >>> locality(vms).collect().row(0)
     ('db', 2, 70.0, 50.0, 500.0, 1)
     """
     there = names(vms)
-    local, remote = column(there, "numa_local_mb"), column(there, "numa_remote_mb")
+    local, remote = column(there, "numa_local_mib"), column(there, "numa_remote_mib")
     counted = (local + remote) > 0
     pct = pl.when(counted).then(local / (local + remote) * 100)
     both = (local + remote).filter(counted).sum()

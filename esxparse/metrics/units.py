@@ -8,8 +8,7 @@ The end of a column's name is its unit. Megabytes come in two sizes, here never 
     mibit, mibit_per_s 2**20 bits (esxtop's MBits)
     mhz, ghz           10**6 and 10**9 cycles per second
 
-A name that says neither, such as `mbps`, is refused. Tables of esxtop that were named before this rule call 2**20 bytes
-`mb` (their docstrings say so): rename such a column to `..._mib` before it meets others.
+A name that says neither, such as `mbps`, is refused.
 
 Source: IEC 80000-13 for the binary prefixes, the SI brochure for the others.
 """

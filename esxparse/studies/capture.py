@@ -98,7 +98,7 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
         source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
         queries.append(each.select(*over_all, *worst, source.replace("", None)))
     if "group_memory" in tables:
-        local, remote = pl.col("numa_local_mb").sum(), pl.col("numa_remote_mb").sum()
+        local, remote = pl.col("numa_local_mib").sum(), pl.col("numa_remote_mib").sum()
         share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
         queries.append(memory.vms(tables["group_memory"], vms).select(share))
     return queries
@@ -108,10 +108,10 @@ def _memory(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
     if "memory" not in tables:
         return []
     renamed = {
-        "memory_free_mib": "free_mb",
-        "balloon_mib": "balloon_mb",
-        "swap_in_mib_per_s": "swap_in_mb_per_s",
-        "swap_out_mib_per_s": "swap_out_mb_per_s",
+        "memory_free_mib": "free_mib",
+        "balloon_mib": "balloon_mib",
+        "swap_in_mib_per_s": "swap_in_mib_per_s",
+        "swap_out_mib_per_s": "swap_out_mib_per_s",
     }
     rows = memory.host(tables["memory"], release)
     return [rows.select(pl.col(old).mean().alias(new) for new, old in renamed.items())]

@@ -30,14 +30,14 @@ def configured(
         EsxparseError: A file does not tell the vCPUs or the memory of its VM.
     """
     for rec in vms:
-        for name, key in (("numvcpus", "numvcpus"), ("memsize_mb", "memSize")):
+        for name, key in (("numvcpus", "numvcpus"), ("memsize_mib", "memSize")):
             if rec.meta.get(name) is None:
                 msg = f"{rec.source} tells no {key}: copy the .vmx again, whole"
                 raise EsxparseError(msg)
     found: dict[str, Any] = {
         "vmx_vms": len(vms),
         "vmx_vcpus": sum(rec.meta["numvcpus"] for rec in vms),
-        "vmx_memory_mib": float(sum(rec.meta["memsize_mb"] for rec in vms)),
+        "vmx_memory_mib": float(sum(rec.meta["memsize_mib"] for rec in vms)),
         "vmx_cores_per_socket": _one(rec.meta.get("cores_per_socket") for rec in vms),
         "vmx_hardware": _one(whole(rec.meta.get("hardware")) for rec in vms),
     }
@@ -45,7 +45,7 @@ def configured(
     if cores is None or memory is None:
         lacking = "whether its VMs fit a NUMA node is not known: give numa_nodes, cores and memory_mib in [host]"
         return found, [lacking]
-    fits = [numa.node_fit(rec.meta["numvcpus"], rec.meta["memsize_mb"], cores, memory) for rec in vms]
+    fits = [numa.node_fit(rec.meta["numvcpus"], rec.meta["memsize_mib"], cores, memory) for rec in vms]
     found |= {
         "node_cores": cores,
         "node_memory_mib": memory,

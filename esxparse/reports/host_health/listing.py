@@ -140,26 +140,26 @@ def vm_memory(memory: pl.LazyFrame | None) -> Block:
     frame = (
         memory.group_by("group_id", "vm")
         .agg(
-            column("size_mb").max(),
-            column("granted_mb", "consumed_mb", "active_mb", "overhead_mb").mean(),
-            column("balloon_mb", "swapped_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s").max(),
+            column("size_mib").max(),
+            column("granted_mib", "consumed_mib", "active_mib", "overhead_mib").mean(),
+            column("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s").max(),
             column("numa_local_pct").min(),
         )
-        .sort(["consumed_mb", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
+        .sort(["consumed_mib", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
         .collect()
     )
     columns = [
         Column("vm", "VM", fit="name"),
-        Column("size_mb", "Size", "MiB", 0),
-        Column("granted_mb", "Granted, mean", "MiB", 0),
-        Column("consumed_mb", "Consumed, mean", "MiB", 0),
-        Column("active_mb", "Touched, mean", "MiB", 0),
-        Column("overhead_mb", "Overhead, mean", "MiB", 0),
-        Column("balloon_mb", "Balloon, highest", "MiB", 0),
-        Column("swapped_mb", "Swapped, highest", "MiB", 0),
-        Column("compressed_mb", "Compressed, highest", "MiB", 0),
-        Column("swap_in_mb_per_s", "Swap in, highest", "MiB/s", 2),
-        Column("swap_out_mb_per_s", "Swap out, highest", "MiB/s", 2),
+        Column("size_mib", "Size", "MiB", 0),
+        Column("granted_mib", "Granted, mean", "MiB", 0),
+        Column("consumed_mib", "Consumed, mean", "MiB", 0),
+        Column("active_mib", "Touched, mean", "MiB", 0),
+        Column("overhead_mib", "Overhead, mean", "MiB", 0),
+        Column("balloon_mib", "Balloon, highest", "MiB", 0),
+        Column("swapped_mib", "Swapped, highest", "MiB", 0),
+        Column("compressed_mib", "Compressed, highest", "MiB", 0),
+        Column("swap_in_mib_per_s", "Swap in, highest", "MiB/s", 2),
+        Column("swap_out_mib_per_s", "Swap out, highest", "MiB/s", 2),
         Column("numa_local_pct", "NUMA local, lowest", "%", 0),
     ]
     return table(frame, columns, "VMs by consumed memory", most=MOST_ROWS)
@@ -171,7 +171,7 @@ def reclaimed(memory: pl.LazyFrame | None) -> Block:
     Args:
         memory: `memory.host`.
     """
-    columns = ["balloon_mb", "swap_used_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s"]
+    columns = ["balloon_mib", "swap_used_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s"]
     if memory is None:
         return NOTHING
     highest = memory.select(pl.col(columns).max()).collect().row(0)
@@ -196,7 +196,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         Column("device", "Device", mono=True),
         Column("mean_iops", "Commands, mean", "1/s"),
         Column("max_iops", "Commands, highest", "1/s"),
-        Column("mean_mbps", "Throughput, mean", "MiB/s", 2),
+        Column("mean_mib_per_s", "Throughput, mean", "MiB/s", 2),
         Column("gavg_ms", "GAVG", "ms", 2),
         Column("davg_ms", "DAVG", "ms", 2),
         Column("kavg_ms", "KAVG", "ms", 2),

@@ -242,6 +242,6 @@ def _activity(limit: Threshold, there: list[str]) -> pl.Expr | None:
         way = "rx" if "rx" in limit.id else "tx"
         if {f"{way}_packets", f"{way}_dropped_per_s"} <= set(there):
             return pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s").fill_null(0)
-    if unit.startswith("MB") and {"numa_local_mb", "numa_remote_mb"} <= set(there):
-        return pl.col("numa_local_mb") + pl.col("numa_remote_mb")
+    if unit.startswith("MiB") and {"numa_local_mib", "numa_remote_mib"} <= set(there):
+        return pl.col("numa_local_mib") + pl.col("numa_remote_mib")
     return None
