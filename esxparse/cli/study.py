@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """A study is many runs and a manifest, study.toml, which says what each run's labels and files are,
 which part of it is measured and which runs the others are compared with. docs/study.md has its grammar."""
 
+_COLUMNS = "Lists every column that the runs of a study can have: unit, file, meaning, and where its formula is."
 _LEFT_OUT = 8
 _LIMIT = re.compile(r"\s*([^\W\d]\w*)\s*<=?\s*(\d+(?:\.\d+)?)\s*")
 _KINDS = (".csv", ".parquet", ".html")
@@ -52,6 +53,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     new.add_argument("directory", metavar="DIR", help="the directory of the files")
     add_force(new)
     new.set_defaults(run=run_new)
+
+    columns = actions.add_parser("columns", help="list the columns that runs can have", description=_COLUMNS)
+    columns.add_argument("word", metavar="WORD", nargs="?", default="", help="only those with this in their line")
+    columns.set_defaults(run=run_columns)
 
     compute = actions.add_parser(
         "run",
@@ -144,6 +149,18 @@ def run_new(options: argparse.Namespace) -> int:
     if other:
         more = f" and {len(other) - _LEFT_OUT} more" if len(other) > _LEFT_OUT else ""
         print(printable(f"left out: {', '.join(other[:_LEFT_OUT])}{more}"))
+    return 0
+
+
+def run_columns(options: argparse.Namespace) -> int:
+    """Lists the columns that the runs of a study can have."""
+    from esxparse.studies.columns import COLUMNS  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.export import heading  # noqa: PLC0415
+
+    for name, column in COLUMNS.items():
+        line = f"{name:40} {heading(name)[1]:12} {column.needs:12} {column.means} ({column.source})"
+        if options.word.casefold() in line.casefold():
+            print(line)
     return 0
 
 

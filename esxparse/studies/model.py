@@ -188,7 +188,7 @@ class Study:
         schema = self.runs.collect_schema()
         if name not in schema:
             close = get_close_matches(name, schema, 1, 0.6)
-            hint = f"did you mean {close[0]!r}?" if close else "docs/study.md lists those there can be"
+            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists those there can be"
             msg = f"no column {name!r} in the runs of {self.path}: {hint}"
             raise EsxparseError(msg)
         return schema[name]
