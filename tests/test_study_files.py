@@ -229,7 +229,9 @@ def test_every_column_and_key_is_documented_with_where_its_formula_is(capsys):
     for name, column in COLUMNS.items():
         assert column.means, name
         if column.source.startswith("metrics."):
-            module, _, function = column.source.removeprefix("metrics.").partition(",")[0].partition(".")
+            module, _, function = (
+                column.source.removeprefix("metrics.").partition(",")[0].partition(":")[0].partition(".")
+            )
             assert hasattr(getattr(metrics, module), function or "__name__"), name
     assert all(f"`{role}`" in DOCS.read_text(encoding="utf-8") for role in ROLES)
     assert run("columns") == 0

@@ -1,4 +1,4 @@
 """Judging what the metrics measured.
 
-`thresholds`: limits as data, with a source for every number; `views`: every frame of metrics that a threshold can judge.
+`thresholds`: limits as data, a source for every number; `views`: every frame of metrics that a threshold can judge.
 """

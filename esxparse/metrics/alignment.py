@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
+from .frames import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import host_cpu
-from ._columns import names
 from ._resolution import half_unit_of
+from .frames import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

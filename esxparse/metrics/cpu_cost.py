@@ -27,7 +27,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ._columns import column, names
+from .frames import column, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

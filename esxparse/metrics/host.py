@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from . import host_cpu, storage
-from ._columns import names
-from ._samples import SAMPLE, placed
+from .frames import SAMPLE, names, placed
 from .units import mib_to_mb
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names, renamed
-from ._samples import SAMPLE, placed
+from .frames import SAMPLE, names, placed, renamed
 
 _COUNTERS = {"used_pct": "pct_processor_time", "util_pct": "pct_util_time", "core_util_pct": "pct_core_util_time"}
 

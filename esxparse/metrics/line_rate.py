@@ -23,7 +23,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .interval import check_confidence, needs_scipy
 
 TCP_IP_BYTES: Final = 40

@@ -10,7 +10,7 @@ import re
 
 import polars as pl
 
-from ._columns import column, names, renamed
+from .frames import column, names, renamed
 
 _HOST = {
     "machine_mib": "machine_mbytes",

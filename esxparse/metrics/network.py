@@ -17,7 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from . import units
-from ._columns import column, names, renamed, weighted_mean
+from .frames import column, names, renamed, weighted_mean
 
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
 _TRAFFIC = {

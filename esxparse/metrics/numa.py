@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 
 LOCAL_PCT: Final = 80.0
 """N%L below this is poor (Epping, esxtop thresholds)."""

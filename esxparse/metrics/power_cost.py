@@ -19,7 +19,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .scheduling import pct_to_ms
 
 HOURS_PER_YEAR: Final = 24 * 365

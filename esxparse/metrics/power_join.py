@@ -20,10 +20,9 @@ from esxparse.recording import Note, Recording
 
 from . import host
 from . import power as host_power
-from ._columns import column, names
 from ._lag import Lag, Numbers, best_lag
-from ._samples import SAMPLE, placed
 from .energy import LONGEST_GAP
+from .frames import SAMPLE, column, names, placed
 from .power_intervals import shared
 
 if TYPE_CHECKING:

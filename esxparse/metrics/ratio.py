@@ -22,8 +22,8 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import interval
-from ._columns import column, names
 from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
+from .frames import column, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

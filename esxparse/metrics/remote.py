@@ -21,8 +21,8 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
 from .energy import LONGEST_GAP
+from .frames import names
 from .units import factor
 
 _RATES: Final = ("kb_per_s", "kib_per_s", "mb_per_s", "mbit_per_s", "kbit_per_s")

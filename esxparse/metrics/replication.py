@@ -29,7 +29,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .units import convert
 
 _MINUTES_PER_DAY: Final = 1440.0

@@ -21,8 +21,8 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
 from ._resolution import half_unit
+from .frames import names
 from .interval import Numbers, check_confidence, needs_scipy
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from polars import selectors
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
 from ._resolution import half_unit_of
+from .frames import names
 from .ratio import ratios
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names, renamed
-from ._samples import placed
+from .frames import column, names, placed, renamed
 from .inventory import vcpu_number
 
 _STATES = {

@@ -36,9 +36,9 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
 from ._resolution import half_unit, half_unit_of
 from ._series import swing, trend
+from .frames import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from ._columns import column, names, renamed, weighted_mean
+from .frames import column, names, renamed, weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -22,7 +22,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names, weighted_mean
+from .frames import column, names, weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

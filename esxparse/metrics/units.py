@@ -21,7 +21,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
+from .frames import names
 
 Number = TypeVar("Number", float, pl.Expr)
 """A number, or a polars expression of numbers."""

@@ -5,7 +5,7 @@ group     columns that stand together
 needs     role of the file it comes from; empty for what every run has
 type      f64, i64, str, bool, time
 means     one line; means are over the samples of the measured span
-source    where the formula is written down
+source    where the formula is written down; `metrics.VIEW:COLUMN` is the formula: the mean over samples of that column
 headline  place among the columns that a table for readers shows unless told otherwise
 """
 
@@ -50,10 +50,21 @@ def _of(*groups: str) -> dict[str, Column]:
     return {name: column for name, column in COLUMNS.items() if column.group in groups}
 
 
+def _means() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for column in METRICS.values():
+        view, _, of = column.source.removeprefix("metrics.").partition(":")
+        if of:
+            found.setdefault(view, {})[column.name] = of
+    return found
+
+
 COLUMNS: Final = _read()
 """All columns that `runs` may have beside labels, figures of the manifest, events and benchmark results."""
 FIRST, SPAN, FACTS, COSTS, LAST = (_of(group) for group in ("run", "span", "host", "cost", "end"))
 METRICS: Final = {name: one for name, one in COLUMNS.items() if name not in {*FIRST, *SPAN, *FACTS, *LAST}}
+MEANS: Final = _means()
+"""By view of `diagnosis.views`: columns of `runs` that are the mean of one of its columns."""
 HEADLINES: Final = tuple(
     sorted((name for name in METRICS if COLUMNS[name].headline), key=lambda name: COLUMNS[name].headline or 0)
 )

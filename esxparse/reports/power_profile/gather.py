@@ -12,7 +12,7 @@ import polars as pl
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, host, power, power_join
-from esxparse.metrics._columns import weighted_mean
+from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
