@@ -46,9 +46,8 @@ WAITS: Final = {
 def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """The whole host over time: used, util and core util, mean of all physical CPUs.
 
-    Args:
-        pcpu: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
-        levels: Threshold of the host's use.
+    `pcpu`: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
+    `levels`: threshold of the host's use.
     """
     if pcpu is None:
         return None
@@ -77,9 +76,7 @@ def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
     """Every physical CPU over time, colour by its busiest sample in each bucket: shows imbalance and pinning.
 
-    Args:
-        pcpu: As for `host`.
-        value: Column to colour by.
+    `pcpu`: as for `host`. `value`: column to colour by.
     """
     if pcpu is None:
         return None
@@ -125,10 +122,8 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
 def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """VMs ranked by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits.
-        wait: A key of `WAITS`.
-        levels: Threshold, per vCPU.
+    `per_vcpu`: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits. `wait`: a key of `WAITS`. `levels`:
+    threshold, per vCPU.
     """
     if per_vcpu is None:
         return None
@@ -159,10 +154,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
 def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """The VMs that lead `wait_ranked`, over time.
 
-    Args:
-        per_vcpu: As for `wait_ranked`.
-        wait: A key of `WAITS`.
-        levels: Threshold, per vCPU.
+    `per_vcpu`: as for `wait_ranked`. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
     if per_vcpu is None:
         return None
@@ -195,8 +187,7 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
 def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
     """VMs ranked by the CPU they use, in physical cores: mean, tick at the highest sample.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
+    `per_vcpu`: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
     """
     if per_vcpu is None:
         return None
@@ -236,8 +227,7 @@ def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
 def helpers(per_vcpu: pl.LazyFrame) -> str:
     """What is said where waits are the group's sum over its vCPUs; nothing where they are of the vCPUs alone.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if "ready_from" not in per_vcpu.collect_schema().names():
         return ""

@@ -133,11 +133,8 @@ def _lines(
 def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.LayerChart | None:
     """Watts of each sensor of a kind over time, with the cap where there is one.
 
-    Args:
-        readings: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
-            are only distances from the first).
-        kind: One of `KINDS`.
-        cap: W allowed, where one is set.
+    `readings`: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
+    are only distances from the first). `kind`: one of `KINDS`. `cap`: W allowed, where one is set.
     """
     rows = readings.filter(pl.col("kind") == kind, pl.col("watts").is_not_null(), pl.col("time").is_not_null())
     # A BMC's minimum and maximum belong to the reading where they are of its own period; often they are of 20 minutes.
@@ -166,8 +163,7 @@ def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.
 def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
     """Power of CPUs, memory, GPUs and fans over time, of the sensor that has most of them.
 
-    Args:
-        readings: `time, label` and any of `PARTS`.
+    `readings`: `time, label` and any of `PARTS`.
     """
     there = [name for name in PARTS if name in readings.collect_schema().names()]
     long = (
@@ -188,9 +184,7 @@ def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
 def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A temperature, the CPUs' frequency or utilisation over time, as the meter has it.
 
-    Args:
-        readings: `time, label` and the column `value`.
-        value: One of `SURROUNDINGS`.
+    `readings`: `time, label` and the column `value`. `value`: one of `SURROUNDINGS`.
     """
     if value not in readings.collect_schema().names():
         return None
@@ -203,9 +197,7 @@ def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
     """The power that is laid beside the load: the meter's on the capture's samples, and esxtop's own.
 
-    Args:
-        beside: `time, watts, watts_esxtop`.
-        name: What measured `watts`.
+    `beside`: `time, watts, watts_esxtop`. `name`: what measured `watts`.
     """
     names = {"watts": name, "watts_esxtop": "esxtop"}
     rows = (
@@ -232,9 +224,7 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
 def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
     """The load in the same stretch of time.
 
-    Args:
-        beside: `time, util_pct, used_pct`.
-        load: What the load is, in words.
+    `beside`: `time, util_pct, used_pct`. `load`: what the load is, in words.
     """
     names = {"util_pct": "Util (not halted)", "used_pct": "Used (work, at nominal clock)"}
     rows = (
@@ -281,10 +271,8 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
 def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
     """Power against util, one point per interval, the lowest and the highest load marked: the server's power curve.
 
-    Args:
-        beside: `time, util_pct, watts`, both means over the same intervals.
-        load: What the load is, in words.
-        clocks_apart: Power and load are of different times, as it seems: no line is drawn through them.
+    `beside`: `time, util_pct, watts`, both means over the same intervals. `load`: what the load is, in words.
+    `clocks_apart`: power and load are of different times, as it seems: no line is drawn through them.
     """
     points = (
         beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
@@ -328,10 +316,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
 def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
     """What a unit of work costs in watts, against the load: it falls as the idle power is shared by more work.
 
-    Args:
-        units: `time, util_pct, watts_per_unit`.
-        name: What the work is.
-        unit: Its unit.
+    `units`: `time, util_pct, watts_per_unit`. `name`: what the work is. `unit`: its unit.
     """
     points = (
         units.filter(pl.col("watts_per_unit").is_not_null(), pl.col("util_pct").is_not_null())

@@ -61,10 +61,8 @@ def _size_words(value: float) -> tuple[float, str]:
 def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
     """Rates of events over the intervals of a recording, in charts of events of like size.
 
-    Args:
-        rates: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
-            of a poll, and not seconds.
-        subject: Name of the recording, where there are several.
+    `rates`: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
+    of a poll, and not seconds. `subject`: name of the recording, where there are several.
     """
     table = rates.collect().filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
     by_poll = bool(table["by_poll"].any())
@@ -139,9 +137,7 @@ def _panel(
 def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
     """One event on every CPU (or other unit of aggregation), the highest first, with the median of all.
 
-    Args:
-        counts: `event, aggregate, value, unit`.
-        event: Which.
+    `counts`: `event, aggregate, value, unit`. `event`: which.
     """
     table = counts.filter(pl.col("event") == event, pl.col("value").is_not_null()).collect()
     if table.height < 2 or not (table["value"] > 0).any():  # noqa: PLR2004  one is not different from any
@@ -175,8 +171,7 @@ def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
     """TLB misses per 1,000 instructions, a bar for each event and recording.
 
-    Args:
-        table: `event, subject, per_1k`.
+    `table`: `event, subject, per_1k`.
     """
     rows = table.filter(pl.col("per_1k").is_not_null())
     if rows.is_empty():
@@ -220,10 +215,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
 def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
     """How many times as many the first recording had: ratio of counts and of rates, those furthest from 1 first.
 
-    Args:
-        compared: `hardware_events.compare`.
-        first: Name of the first recording.
-        second: Name of the second.
+    `compared`: `hardware_events.compare`. `first`: name of the first recording. `second`: name of the second.
     """
     kinds = {"value_ratio": "of counts", "rate_ratio": "of rates"}
     long = (

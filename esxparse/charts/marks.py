@@ -60,8 +60,7 @@ def time_x(times: pl.Series) -> alt.X:
     """The horizontal axis for `times`, in UTC whatever the reader's own time zone is; its title holds the date."""
     first, last = times.min(), times.max()
     if not isinstance(first, datetime) or not isinstance(last, datetime):
-        msg = f"the column {times.name!r} holds no times"
-        raise TypeError(msg)
+        raise TypeError(f"the column {times.name!r} holds no times")
     one_day = first.date() == last.date()
     dates = f"{first:%Y-%m-%d}" if one_day else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
     brief = (last - first).total_seconds() < _SHOW_SECONDS_BELOW

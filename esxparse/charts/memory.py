@@ -26,8 +26,7 @@ _MIB_PER_GIB: Final = 1024
 def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Who holds the host's memory over time, with the least free memory ESXi wants to keep.
 
-    Args:
-        memory: `memory.host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
+    `memory`: `memory.host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
     """
     long = _long(memory, _HOLDERS, scale=_MIB_PER_GIB)
     if long is None or memory is None:
@@ -58,9 +57,8 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Memory taken back from VMs by ballooning, swapping and compression; None where it was never needed.
 
-    Args:
-        memory: `memory.host`: `time, balloon_mib, swap_used_mib, compressed_mib`.
-        levels: Threshold for each of them, MiB.
+    `memory`: `memory.host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of them,
+    MiB.
     """
     return _lines(memory, _RECLAIMED, "Memory taken back from VMs", "MiB", levels)
 
@@ -68,9 +66,7 @@ def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Swap traffic over time; None where there was none.
 
-    Args:
-        memory: `memory.host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`.
-        levels: Threshold, MiB/s.
+    `memory`: `memory.host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
     """
     return _lines(memory, _SWAPPING, "Swapping now", "MiB/s", levels)
 

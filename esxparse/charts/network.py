@@ -105,10 +105,8 @@ def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[_Link | Non
 def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """Ports ranked by the share of packets they dropped over the whole time; None where none was.
 
-    Args:
-        summary: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
-        direction: "tx" or "rx".
-        levels: Threshold, percent of packets.
+    `summary`: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
+    `direction`: "tx" or "rx". `levels`: threshold, percent of packets.
     """
     if summary is None:
         return None

@@ -24,8 +24,7 @@ _MOST_POINTS: Final = 600
 def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Power drawn by the host over time, with its cap where one is set.
 
-    Args:
-        power: `power.host`: `time, watts, cap_watts`.
+    `power`: `power.host`: `time, watts, cap_watts`.
     """
     if power is None:
         return None
@@ -49,9 +48,8 @@ def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
 def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Chart | None:
     """Power against the host's util, one point per sample: the power curve of this server.
 
-    Args:
-        power: `power.host`: `time, watts`.
-        pcpu: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the host.
+    `power`: `power.host`: `time, watts`. `pcpu`: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the
+    host.
     """
     if power is None or pcpu is None:
         return None
@@ -126,8 +124,7 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | None:
 def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
     """How fast the physical CPUs ran while not halted, as % of their nominal clock (APERF/MPERF).
 
-    Args:
-        states: Table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
+    `states`: table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
     """
     if states is None or _APERF not in states.collect_schema().names():
         return None

@@ -250,11 +250,8 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
     Two VMs may bear one name: where `key` (such as `group_id`) tells them apart, the label holds it as well.
     A name whose short form is taken keeps its full length.
 
-    Args:
-        frame: Columns `name` and, if given, `key`.
-        name: Column of the full names.
-        key: Column that identifies an instance.
-        width: Columns a label may take.
+    `frame`: columns `name` and, if given, `key`. `name`: column of the full names. `key`: column that identifies an
+    instance. `width`: columns a label may take.
     """
     columns = list(dict.fromkeys([name, key or name]))
     names = frame.select(columns).unique().drop_nulls().sort(columns).collect()

@@ -26,9 +26,8 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
 
     Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
 
-    Args:
-        summary: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`.
-        levels: Threshold of GAVG, ms.
+    `summary`: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`. `levels`: threshold of
+    GAVG, ms.
     """
     if summary is None:
         return None
@@ -124,8 +123,7 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
 def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Commands per second of the busiest devices over time.
 
-    Args:
-        latency: `storage.latency`: `time, device, iops`.
+    `latency`: `storage.latency`: `time, device, iops`.
     """
     return _devices(latency, "iops", "Commands over time", "commands/s", "commands/s", order="mean")
 
@@ -133,8 +131,7 @@ def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Reads and writes together of the busiest devices over time.
 
-    Args:
-        latency: `storage.latency`: `time, device, read_mib_per_s, write_mib_per_s`, MiB.
+    `latency`: `storage.latency`: `time, device, read_mib_per_s, write_mib_per_s`, MiB.
     """
     if latency is None:
         return None
@@ -145,9 +142,7 @@ def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Commands queued in the VMkernel over time; None where no command ever was.
 
-    Args:
-        latency: `storage.latency`: `time, device, queued`.
-        levels: Threshold, commands.
+    `latency`: `storage.latency`: `time, device, queued`. `levels`: threshold, commands.
     """
     title = "Commands queued in the VMkernel"
     return _devices(latency, "queued", title, "commands", "commands", levels=levels, order="max", nonzero=True)

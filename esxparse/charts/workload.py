@@ -119,9 +119,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
 def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value at each block size, a line for each pattern and direction.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     points = _sweep(results, "block_size_bytes", value, [_kind()])
     words = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
@@ -131,9 +129,7 @@ def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value at each number of outstanding I/Os, a line for each pattern, direction and block size.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
     points = _sweep(results, "outstanding", value, [_kind(), size])
@@ -144,8 +140,7 @@ def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
     """What more I/Os cost: mean latency against IOPS, the points of a series joined by outstanding I/Os.
 
-    Args:
-        results: `workload.results`.
+    `results`: `workload.results`.
     """
     size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
     table = (
@@ -184,8 +179,7 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
 def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
     """IOPS by queue depth of a worker and number of workers: where more of either stops paying.
 
-    Args:
-        results: `workload.results`.
+    `results`: `workload.results`.
     """
     depth = (pl.col("outstanding") // pl.col("workers")).alias("depth")
     table = (
@@ -233,9 +227,7 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value of each test, longest bar first, reads and writes apart.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     name, x_title, unit, factor = VALUES[value]
     table = (
@@ -279,9 +271,8 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     """A metric of the jobs' logs over the run.
 
-    Args:
-        series: `elapsed_s`, `job`, `direction`, `metric`, `value` of a fio recording (or `time` in its place).
-        metric: One of `LOGGED`.
+    `series`: `elapsed_s`, `job`, `direction`, `metric`, `value` of a fio recording (or `time` in its place). `metric`:
+    one of `LOGGED`.
     """
     value, name = LOGGED[metric]
     _, y_title, unit, factor = VALUES[value]

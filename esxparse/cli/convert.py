@@ -47,19 +47,14 @@ def _told(made: Converted) -> str:
 
 
 def _checked_names(options: argparse.Namespace) -> None:
-    """Refuses captures that would be written to one place.
-
-    Raises:
-        EsxparseError: Some would.
-    """
+    """Refuses captures that would be written to one place."""
     from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
 
     names = [options.name or recording_name(capture) for capture in options.captures]
     same = sorted({name for name in names if names.count(name) > 1})
     if same:
         hint = "--name is for one capture" if options.name else "convert them one at a time, each with a --name"
-        msg = f"several captures would be written to {options.output}/{same[0]}: {hint}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"several captures would be written to {options.output}/{same[0]}: {hint}")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,8 +14,7 @@ from esxparse.recording import printable
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        msg = f"{text!r} should be NAME=VALUE"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
     return name, value
 
 
@@ -74,12 +73,10 @@ def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Pat
     if len(names) == 1 and not output.is_dir():
         return [output]
     if not output.is_dir():
-        msg = f"{output} is no directory: several captures need one, `mkdir {output}` makes it"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{output} is no directory: several captures need one, `mkdir {output}` makes it")
     same = sorted({name for name in names if names.count(name) > 1})
     if same:
-        msg = f"several captures would be written to {output / same[0]}: report on them one at a time"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"several captures would be written to {output / same[0]}: report on them one at a time")
     return [output / name for name in names]
 
 

@@ -110,20 +110,13 @@ def _capture(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses what makes no sense before anything is read.
-
-    Raises:
-        EsxparseError: No scenario, or one beside --columns; no directory; a number that is none of samples or seconds.
-    """
+    """Refuses what makes no sense before anything is read."""
     if not options.output or not (options.scenario or options.columns is not None):
         msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
         raise EsxparseError(msg)
     if options.scenario and options.columns is not None:
-        msg = f"--columns makes a host of its own: leave out {options.scenario}, or --columns"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--columns makes a host of its own: leave out {options.scenario}, or --columns")
     if options.samples is not None and options.samples < 1:
-        msg = f"--samples {options.samples}: a capture has 1 or more"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--samples {options.samples}: a capture has 1 or more")
     if options.interval is not None and options.interval <= 0:
-        msg = f"--interval {options.interval:g}: it is a number of seconds above 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--interval {options.interval:g}: it is a number of seconds above 0")

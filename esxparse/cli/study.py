@@ -196,11 +196,7 @@ def run_study(options: argparse.Namespace) -> int:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuses, before anything is computed, outputs that may not or cannot be written.
-
-    Raises:
-        EsxparseError: There is one, or the manifest cannot be used.
-    """
+    """Refuses, before anything is computed, outputs that may not or cannot be written."""
     from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import inputs, place  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
@@ -218,24 +214,15 @@ def printable_lines(text: str) -> str:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """The column and the number of a limit, `read_p95_ms<=100`.
-
-    Raises:
-        EsxparseError: It is none.
-    """
+    """The column and the number of a limit, `read_p95_ms<=100`."""
     match = _LIMIT.fullmatch(text)
     if not match:
-        msg = f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'")
     return match[1], float(match[2])
 
 
 def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
-    """The runs, or what was asked for instead.
-
-    Raises:
-        EsxparseError: It cannot be computed of this study.
-    """
+    """The runs, or what was asked for instead."""
     import polars as pl  # noqa: PLC0415  polars is not for --help
 
     if options.compare:
@@ -244,8 +231,7 @@ def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str
         return found.runs
     load = options.load or (found.axis[0] if len(found.axis) == 1 else None)
     if load is None:
-        msg = f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL")
     if options.scaling:
         return found.scaling(load, options.scaling)
     # One by one: a column may have several limits.

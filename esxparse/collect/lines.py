@@ -55,11 +55,7 @@ class Lines:
             rest = rest[os.write(self._file, rest) :]
 
     def write(self, line: dict[str, Any]) -> None:
-        """Writes one object as a line.
-
-        Raises:
-            EsxparseError: The disk is full, or the pipe closed; no part of the line stays in a file.
-        """
+        """Writes one object as a line."""
         before = os.fstat(self._file).st_size
         try:
             self._write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n")

@@ -99,11 +99,7 @@ def _iso(moment: datetime, precision: str = "milliseconds") -> str:
 
 
 def address(url: str, *, account: bool, insecure: bool) -> str:
-    """The scheme and host of a BMC, `https` where none is named.
-
-    Raises:
-        EsxparseError: It is no address, holds a password, or would have one sent in clear.
-    """
+    """The scheme and host of a BMC, `https` where none is named."""
     text = url if "://" in url else f"https://{url}"
     try:
         parts = urlsplit(text)
@@ -112,14 +108,12 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
         host, parts = None, urlsplit("")
     if not host or parts.scheme not in {"http", "https"}:
         shown = url.rpartition("@")[2]
-        msg = f"{shown!r} is no address of a BMC: write it as https://bmc.example.com"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{shown!r} is no address of a BMC: write it as https://bmc.example.com")
     if parts.username is not None or parts.password is not None:
         msg = "a password in an address is seen by everybody: leave it out, and set ESXPARSE_BMC_PASSWORD"
         raise EsxparseError(msg)
     if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
-        msg = f"http://{host} would send the password in clear: use https, or give --insecure"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"http://{host} would send the password in clear: use https, or give --insecure")
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 
@@ -168,8 +162,7 @@ def _loop(run: _Run, places: Places, interval: float, duration: float | None) ->
     while not run.stop.is_set():
         answered = _poll(run, places.now)
         if places.now and run.forbidden.issuperset(places.now):
-            msg = f"{places.now[0]}: the account may not read it any more"
-            raise ForbiddenError(msg)
+            raise ForbiddenError(f"{places.now[0]}: the account may not read it any more")
         if answered and time.monotonic() - fetched >= _HISTORY_EVERY_S:
             _poll(run, places.histories)
             fetched = time.monotonic()
@@ -186,11 +179,9 @@ def _verify(ca: str | os.PathLike[str] | None, *, insecure: bool) -> bool | str:
     if ca is None:
         return not insecure
     if insecure:
-        msg = "a CA and --insecure exclude each other: leave one out"
-        raise EsxparseError(msg)
+        raise EsxparseError("a CA and --insecure exclude each other: leave one out")
     if not os.path.exists(ca):  # noqa: PTH110  a file or a directory, as requests takes it
-        msg = f"{os.fspath(ca)} does not exist: name the file with the CA's certificate"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{os.fspath(ca)} does not exist: name the file with the CA's certificate")
     return os.fspath(ca)
 
 
@@ -268,6 +259,5 @@ def power(
                 )
                 _loop(run, places, step, length)
     except (RefusedError, UntrustedError, NoAnswerError, ForbiddenError, MissingError) as error:
-        msg = f"{host}: {error}"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{host}: {error}") from None
     return Collected(run.documents, run.gaps, time.monotonic() - begun)

@@ -145,8 +145,7 @@ def _known_table(name: str) -> str:
     if table in tables:
         return table
     nearest = ", ".join(_nearest(table, tables))
-    msg = f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}'
-    raise UnknownCounterError(msg)
+    raise UnknownCounterError(f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}')
 
 
 def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> str:

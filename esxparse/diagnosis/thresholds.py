@@ -149,8 +149,7 @@ def _bundled(name: str) -> Traversable:
     """Find a profile of the package by its name."""
     if name not in profiles():
         known = ", ".join(repr(profile) for profile in profiles())
-        msg = f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too")
     return _folder() / f"{name}.toml"
 
 
@@ -159,11 +158,9 @@ def _parse(source: Path | Traversable) -> dict[str, Any]:
     try:
         return toml.parse(source.read_text(encoding="utf-8"))
     except OSError as error:
-        msg = f"{source}: cannot read the thresholds profile: {error.strerror or error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{source}: cannot read the thresholds profile: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{source}: not a TOML file: {error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{source}: not a TOML file: {error}") from error
 
 
 def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str, Any], str]]:
@@ -248,5 +245,4 @@ def _wrong(entry: Mapping[str, Any], name: str, wanted: str) -> str:
 
 def _refuse(file: str, entry: str | None, key: str, what: str) -> NoReturn:
     where = f"{file}: " if entry is None else f"{file}: threshold {entry}: "
-    msg = f"{where}{key!r} {what}"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"{where}{key!r} {what}")

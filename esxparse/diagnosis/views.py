@@ -78,10 +78,8 @@ VIEWS: Final[Mapping[str, View]] = MappingProxyType(
 def measures(names: Iterable[str], tables: Tables, release: str | None = None) -> dict[str, pl.LazyFrame | None]:
     """The frames that thresholds judge, by the name of their view, or of their table where they name no view.
 
-    Args:
-        names: Names of views and tables (`Threshold.view`).
-        tables: Those of an esxtop capture.
-        release: Of ESXi, as the capture tells it.
+    `names`: names of views and tables (`Threshold.view`). `tables`: those of an esxtop capture. `release`: of ESXi, as
+    the capture tells it.
 
     Returns:
         None for those that the capture cannot give.

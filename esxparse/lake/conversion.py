@@ -94,8 +94,7 @@ def convert(
                 raise EsxparseError(msg)
             return _convert(source, target, asked, progress or (lambda _done, _total, _table: None), replace=replace)
     except OSError as error:
-        msg = f"{target} cannot be written: {error.strerror or error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
         if made:
             with suppress(OSError):
@@ -156,8 +155,7 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
     if not target.exists():
         return None
     if not (target / manifest.NAME).is_file():
-        msg = f"{target} is there and no recording: give another directory, or move it away"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{target} is there and no recording: give another directory, or move it away")
     try:
         content, _ = manifest.read(target)
     except DamagedError:

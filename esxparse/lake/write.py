@@ -69,8 +69,7 @@ def _sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> No
             engine="streaming",
         )
     except (pl.exceptions.PolarsError, OSError) as error:
-        msg = f"{file} cannot be written: {str(error).splitlines()[0]}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{file} cannot be written: {str(error).splitlines()[0]}") from error
 
 
 def write_tables(
@@ -107,8 +106,7 @@ def _source(table: Table) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         # All of it is written: nothing is asked for less.
         if with_columns is not None or predicate is not None or n_rows is not None:
-            msg = "a part of a table was asked for where the whole is written"
-            raise EsxparseError(msg)
+            raise EsxparseError("a part of a table was asked for where the whole is written")
         yield from by_instance.frames(table, BUDGET)
 
     return register_io_source(read, schema=table.schema(), validate_schema=True, is_pure=True)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> ModuleType:
     if name in __dir__():
         return import_module(f"{__name__}.{name}")
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

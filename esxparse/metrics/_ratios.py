@@ -73,8 +73,7 @@ def beside_baseline(
     base = marked.filter("is_baseline")
     if base.is_empty():
         seen = "; ".join(f"{name} is {_some(table[name])}" for name in baseline)
-        msg = f"no run is of the baseline {text(baseline)}: {seen}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"no run is of the baseline {text(baseline)}: {seen}")
     double = base.filter(base.select(shared).is_duplicated()) if shared else base
     if double.height > 1:
         first = (
@@ -85,8 +84,7 @@ def beside_baseline(
         differ = [name for name in keys if first[name].n_unique() > 1]
         told = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
         which = f"name which in the baseline, or compare within {differ[0]}"
-        msg = f"the baseline {text(baseline)} is not unique: {told}; {which}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the baseline {text(baseline)} is not unique: {told}; {which}")
     facts = {"runs": "baseline_runs", "mean": "baseline_mean"}
     facts |= {name: f"_base{name}" for name in ("_var", "_values", "_resolution")}
     right = base.select(*shared, *(pl.col(old).alias(new) for old, new in facts.items()))

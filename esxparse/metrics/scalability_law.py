@@ -95,9 +95,8 @@ def fit(
         confidence: Of the intervals.
         noise: `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.
 
-    Raises:
-        EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
-            there.
+    Raises EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
+    there.
 
     >>> n = [1, 2, 4, 8, 16, 32, 48]
     >>> law = fit(n, [1000 * x / (1 + 0.02 * (x - 1) + 0.0005 * x * (x - 1)) for x in n])
@@ -162,12 +161,10 @@ def _checked(units: Sequence[float], values: Sequence[float], confidence: float,
     """The sweep as numbers that can be fitted."""
     check_confidence(confidence)
     if noise not in get_args(Noise):
-        msg = f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
     n, y = np.asarray(units, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if n.shape != y.shape:
-        msg = f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values")
     if not (np.isfinite(n).all() and np.isfinite(y).all() and (n > 0).all() and (y > 0).all()):
         msg = "a fit needs units and values above 0: leave runs without a number or without throughput out"
         raise EsxparseError(msg)
@@ -340,8 +337,7 @@ def fits(
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
     `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
-    Raises:
-        EsxparseError: A column is missing, `confidence` is none, or scipy is not there.
+    Raises EsxparseError: A column is missing, `confidence` is none, or scipy is not there.
 
     >>> sweep = pl.LazyFrame({"vms": [1, 2, 4, 8, 16, 32], "iops": [100.0, 190.0, 340.0, 560.0, 780.0, 890.0]})
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)
@@ -350,14 +346,12 @@ def fits(
     there = names(curve)
     for name in (units, value, *by):
         if name not in there:
-            msg = f"no column {name!r} to fit: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"no column {name!r} to fit: the table has {', '.join(sorted(there))}")
     check_confidence(confidence)
     needs_scipy()
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
     if noise not in get_args(Noise):
-        msg = f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
     schema = chosen.collect_schema()
     keys = {name: schema[name] for name in by}
 

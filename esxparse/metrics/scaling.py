@@ -86,16 +86,14 @@ def leaves_linear(
 
     With one point `linear_up_to` is that point, which shows nothing: look at `points`.
 
-    Raises:
-        EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
+    Raises EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
 
     >>> zephyr = pl.LazyFrame({"servers": [1, 2, 4, 6, 7], "users": [1000, 2000, 3980, 5900, 6200]})
     >>> leaves_linear(zephyr, "servers", "users").select("linear_up_to", "leaves_at").collect().row(0)
     (6, 7)
     """
     if not 0 <= tolerance_pct < 100:  # noqa: PLR2004  (percent)
-        msg = f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}")
     keys = [*by, units]
     _check(curve, [value, *keys], "points linear_up_to leaves_at efficiency_there efficiency_last")
     n, share = pl.col(units), pl.col("efficiency")
@@ -138,8 +136,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
     unknown_loads      i64   loads of which a rule is not known, and none fails: with any, the peak may be another
 
-    Raises:
-        EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
+    Raises EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
 
     >>> records = pl.LazyFrame({
     ...     "users": [100, 100, 200, 200, 300, 300], "operation": ["login", "bid"] * 3,
@@ -151,8 +148,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     """
     _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak unknown_loads")
     if not rules:
-        msg = 'a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}'
-        raise EsxparseError(msg)
+        raise EsxparseError('a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}')
     for name, rule in rules.items():
         _check_rule(records, name, rule)
     level = pl.col(load)
@@ -206,16 +202,14 @@ def scale_up_efficiency(units: float, value: float, base_units: float, base_valu
     For a fair pair share hardware threads alike: 120 vCPUs on four sockets against 60 on two, as in "VMware vSphere 6
     and Oracle 12c Scalability Study", not against 60 that have a core each.
 
-    Raises:
-        EsxparseError: A number that is divided by is not above 0.
+    Raises EsxparseError: A number that is divided by is not above 0.
 
     >>> scale_up_efficiency(120, 190.0, base_units=60, base_value=100.0)
     0.95
     """
     for number, what in ((units, "units"), (base_units, "base units"), (base_value, "base value")):
         if not (math.isfinite(number) and number > 0):
-            msg = f"the {what} of a scale-up must be above 0, not {number!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"the {what} of a scale-up must be above 0, not {number!r}")
     return (value / base_value) / (units / base_units)
 
 
@@ -226,8 +220,7 @@ def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
         try:
             kind = records.select(rule.alias("rule")).collect_schema()["rule"]
         except pl.exceptions.PolarsError as error:
-            msg = f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}"
-            raise EsxparseError(msg) from None
+            raise EsxparseError(f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}") from None
     if kind not in {pl.Boolean, pl.Null}:
         msg = f'the rule {name!r} must be true or false of a row, as pl.col("p95_ms") <= 100 is, not {rule}'
         raise EsxparseError(msg)
@@ -249,8 +242,6 @@ def _check(frame: pl.LazyFrame, wanted: Sequence[str], results: str) -> None:
     there = names(frame)
     for name in wanted:
         if name not in there:
-            msg = f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}")
         if name in results.split():
-            msg = f"the column {name!r} has the name of a result: rename it"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"the column {name!r} has the name of a result: rename it")

@@ -78,8 +78,7 @@ def measured_span(
 
     `first + warmup_s` and `measure_s` after it; without `measure_s` all of the rest.
 
-    Raises:
-        EsxparseError: A length is negative or none, or the recording ends before the span does.
+    Raises EsxparseError: A length is negative or none, or the recording ends before the span does.
 
     >>> from datetime import datetime
     >>> start, end = measured_span(datetime(2015, 11, 2, 9, 0), datetime(2015, 11, 2, 9, 5), 120, 120)
@@ -110,11 +109,9 @@ def measured_span(
 def _lengths(warmup_s: float, measure_s: float | None) -> None:
     """Refuse lengths of time that are none."""
     if not (math.isfinite(warmup_s) and warmup_s >= 0):
-        msg = f"the warm-up must be 0 seconds or more, not {warmup_s!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the warm-up must be 0 seconds or more, not {warmup_s!r}")
     if measure_s is not None and not (math.isfinite(measure_s) and measure_s > 0):
-        msg = f"the measured span must be longer than 0 seconds, not {measure_s!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the measured span must be longer than 0 seconds, not {measure_s!r}")
 
 
 def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, by: Sequence[str] = ()) -> pl.LazyFrame:
@@ -124,8 +121,7 @@ def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, 
     `warmup_s < time - first <= warmup_s + measure_s`. All columns stay. A recording that ends too early gives what
     there is: `measured_span` refuses it.
 
-    Raises:
-        EsxparseError: A length is negative or none.
+    Raises EsxparseError: A length is negative or none.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in range(0, 301, 60)]
@@ -158,8 +154,7 @@ def outliers(samples: pl.LazyFrame, value: str, by: Sequence[str] = (), far_out:
 
     A run that drifts widens its own MAD: look at `steadiness` first.
 
-    Raises:
-        EsxparseError: A column is missing, or `far_out` is not above 0.
+    Raises EsxparseError: A column is missing, or `far_out` is not above 0.
 
     >>> samples = pl.LazyFrame({"iops": [1000.0, 1010.0, 990.0, 1005.0, 995.0, 400.0]})
     >>> outliers(samples, "iops").collect()["iops_outlier"].to_list()
@@ -167,8 +162,7 @@ def outliers(samples: pl.LazyFrame, value: str, by: Sequence[str] = (), far_out:
     """
     _check(samples, [value, *by])
     if not far_out > 0:
-        msg = f"the score of an outlier must be above 0, not {far_out!r} (3.5 is usual)"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the score of an outlier must be above 0, not {far_out!r} (3.5 is usual)")
     number = pl.col(value).cast(pl.Float64)
     number = pl.when(number.is_finite()).then(number)
 
@@ -238,8 +232,7 @@ def steadiness(
         steady            of 100 runs without a drift and with 1.5 % of noise 100, with 5 % 59 of 24 samples and 95 of
                           48; of 100 that drift by 20 % at most 1, with neighbours that correlate by 0.9 up to 6
 
-    Raises:
-        EsxparseError: A column is missing, or a limit is not above 0.
+    Raises EsxparseError: A column is missing, or a limit is not above 0.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=5 * place) for place in range(24)]
@@ -250,8 +243,7 @@ def steadiness(
     _check(samples, ["time", value, *by])
     for limit, name in ((drift_pct, "drift_pct"), (range_pct, "range_pct")):
         if not limit > 0:
-            msg = f"{name} must be above 0 percent, not {limit!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{name} must be above 0 percent, not {limit!r}")
     keys, number = [*by, "_all"], pl.col(value).cast(pl.Float64)
     known = number.is_finite() & pl.col("time").is_not_null()
     all_samples = samples.with_columns(pl.lit(0).alias("_all"))
@@ -316,5 +308,4 @@ def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
     there = names(frame)
     for name in wanted:
         if name not in there:
-            msg = f"no column {name!r}: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")

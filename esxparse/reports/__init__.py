@@ -18,5 +18,4 @@ def __getattr__(name: str) -> Any:
     # Loaded when first asked for: the command line's help must not wait for Jupyter.
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

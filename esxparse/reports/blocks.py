@@ -238,6 +238,5 @@ def _plain(frame: pl.DataFrame, columns: Sequence[Column], caption: str) -> str:
 
 def _known(level: str) -> str:
     if level not in _LEVELS:
-        msg = f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}")
     return _LEVELS[level]

@@ -76,11 +76,7 @@ def find(template: str | Path) -> Template:
 
 
 def read(path: Path) -> Template:
-    """What the notebook at `path` says about itself.
-
-    Raises:
-        EsxparseError: It is no notebook, or its `parameters` cell is no Python.
-    """
+    """What the notebook at `path` says about itself."""
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about = notebook.get("metadata", {}).get("esxparse", {})
@@ -97,8 +93,7 @@ def read(path: Path) -> Template:
     try:
         parameters = tuple(parameter for source in sources for parameter in _parameters(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        msg = f"the parameters cell of {path} is not valid Python: {error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"the parameters cell of {path} is not valid Python: {error}") from error
     return Template(
         name=path.stem,
         title=title,

@@ -53,9 +53,8 @@ def prepare() -> None:
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
     """Display charts, or one sentence where there is none of them.
 
-    Args:
-        charts: What the builders of `esxparse.charts` gave; None where they had nothing to draw.
-        missing: What to say where all are None.
+    `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
+    where all are None.
     """
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
@@ -89,9 +88,7 @@ def files(recordings: Sequence[Recording]) -> str:
 def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:
     """Everything odd that the readers met, and what they did about it.
 
-    Args:
-        recordings: What they read.
-        more: Notes on what came after, each with the name of what it is on.
+    `recordings`: what they read. `more`: notes on what came after, each with the name of what it is on.
     """
     noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
     text, number = pl.String, pl.Int64
@@ -118,11 +115,8 @@ def provenance(
 ) -> Block:
     """Where a report comes from: files and their fingerprints, program, template, options, time.
 
-    Args:
-        recordings: What it is on.
-        template: Name of the template.
-        options: Its parameters, and options of `esxparse.open`.
-        more: Facts of this template, such as the commands that were measured.
+    `recordings`: what it is on. `template`: name of the template. `options`: its parameters, and options of
+    `esxparse.open`. `more`: facts of this template, such as the commands that were measured.
     """
     items = []
     for number, rec in enumerate(recordings, 1):

@@ -32,8 +32,7 @@ class Inputs:
     def __init__(self, given: Sequence[str | os.PathLike[str]]) -> None:
         self._given = [os.fspath(one) for one in given]
         if not self._given:
-            msg = "no capture given: name at least one file"
-            raise EsxparseError(msg)
+            raise EsxparseError("no capture given: name at least one file")
         self._held = ExitStack()
         self.paths: list[str] = []
 
@@ -98,13 +97,8 @@ def opened_all(
     An option counts for the files whose readers have a use for it; columns that are named make a CSV that nothing else
     tells the export of a power meter.
 
-    Args:
-        paths: The recordings.
-        formats: What they may be; anything where none is named.
-        options: Those of `esxparse.open`.
-
-    Raises:
-        EsxparseError: One cannot be read, or is of another format, or no file has a use for an option.
+    `paths`: the recordings. `formats`: what they may be; anything where none is named. `options`: those of
+    `esxparse.open`.
     """
     asked = Opening.of(options or {})
     foreign: list[set[str]] = []
@@ -113,14 +107,12 @@ def opened_all(
         left_out: set[str] = set()
         rec = _opened(path, asked, left_out)
         if formats and rec.format not in formats:
-            msg = f"{rec.source} is {rec.format}: this report reads {', '.join(formats)}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{rec.source} is {rec.format}: this report reads {', '.join(formats)}")
         foreign.append(left_out)
         recordings.append(rec)
     if foreign and (unused := sorted(set.intersection(*foreign))):
         which = recordings[0].source if len(recordings) == 1 else "none of these recordings"
-        msg = f"{which} has {'no' if len(recordings) == 1 else 'any'} {unused[0]}: leave it out"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{which} has {'no' if len(recordings) == 1 else 'any'} {unused[0]}: leave it out")
     return tuple(recordings)
 
 

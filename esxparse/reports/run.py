@@ -112,11 +112,7 @@ def is_page(path: Path) -> bool:
 
 
 def _need_extra() -> None:
-    """Says what to install where reports cannot be made.
-
-    Raises:
-        EsxparseError: Something is lacking.
-    """
+    """Says what to install where reports cannot be made."""
     lacking = [name for name in _EXTRA if find_spec(name) is None]
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'

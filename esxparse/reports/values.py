@@ -23,11 +23,7 @@ _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": Fa
 def values_of(
     template: Template, given: Mapping[str, Any], opening: Mapping[str, Any]
 ) -> tuple[Opening, dict[str, Any]]:
-    """The options of `esxparse.open`, wherever they were said, and the values of the template's other parameters.
-
-    Raises:
-        EsxparseError: The template has no such parameter, or it cannot have such a value.
-    """
+    """The options of `esxparse.open`, wherever they were said, and the values of the template's other parameters."""
     declared = {parameter.name: parameter for parameter in template.parameters}
     said = dict(opening)
     others: dict[str, Any] = {}
@@ -87,5 +83,4 @@ def _typed(kind: str, value: Any, name: str) -> Any:
     try:
         return read(value.strip())
     except (ValueError, KeyError, TypeError, RecursionError):
-        msg = f"parameter {name} is {value!r}: it has to be {what}"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"parameter {name} is {value!r}: it has to be {what}") from None

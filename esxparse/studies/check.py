@@ -44,11 +44,7 @@ def check(
     outside: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Checked:
-    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows.
-
-    Raises:
-        EsxparseError: It cannot be read, or is no TOML.
-    """
+    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows."""
     manifest, wrong = examine(Path(path))
     if wrong:
         return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))

@@ -82,22 +82,15 @@ def format_of(path: Path) -> str | None:
 
 
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """The files below a directory by the role each can have, and those that a study has no use for.
-
-    Raises:
-        EsxparseError: It is no directory, has too many files, or its name is not UTF-8 text.
-    """
+    """The files below a directory by the role each can have, and those that a study has no use for."""
     if not folder.is_dir():
-        msg = f"{folder} is no directory: name the one that has the files of the runs"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{folder} is no directory: name the one that has the files of the runs")
     if shown(folder) != str(folder):
-        msg = f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != FILE_NAME]
     files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if len(files) > _MOST:
-        msg = f"{folder} has more than {_MOST:,} files: name the directory of the runs alone"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{folder} has more than {_MOST:,} files: name the directory of the runs alone")
     found: dict[str, list[str]] = {}
     other = []
     for path in files:
@@ -268,11 +261,7 @@ def _called(series: Sequence[Series]) -> list[str]:
 
 
 def draft(folder: Path) -> tuple[str, list[str]]:
-    """The text of a manifest for the files below a directory, and the files it leaves out.
-
-    Raises:
-        EsxparseError: It is no directory, or has nothing that a study is made of.
-    """
+    """The text of a manifest for the files below a directory, and the files it leaves out."""
     roles, other = look(folder)
     if not roles:
         msg = f"{folder} has no file that a study is made of (captures, results of load generators, power readings)"
@@ -369,11 +358,7 @@ def _text(
 
 
 def write(folder: Path, *, replace: bool = False) -> tuple[Path, list[str]]:
-    """Writes `study.toml` into a directory of files.
-
-    Raises:
-        EsxparseError: There is one and it may not be replaced, or it cannot be written.
-    """
+    """Writes `study.toml` into a directory of files."""
     path = folder / FILE_NAME
     out = target(path, replace=replace)
     text, other = draft(folder)

@@ -62,46 +62,31 @@ class WindowSpec:
 
 
 def offset(text: Any) -> timedelta:
-    """A shift of a clock: `-2h`, `90s`, seconds.
-
-    Raises:
-        EsxparseError: It is none.
-    """
+    """A shift of a clock: `-2h`, `90s`, seconds."""
     if _is_number(text) and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
-        msg = f"clock {text!r} is no length of time: write it as -2h, 90s or +30m"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"clock {text!r} is no length of time: write it as -2h, 90s or +30m")
     sign = -1 if text.startswith(_NEGATIVE) else 1
     return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
 
 
 def _seconds(value: Any, name: str) -> float:
-    """A length of time in seconds: a number, or `30s`, `2m`, `1h`.
-
-    Raises:
-        EsxparseError: It is none.
-    """
+    """A length of time in seconds: a number, or `30s`, `2m`, `1h`."""
     if _is_number(value) and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
-        msg = f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h")
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
     return _length(value, name)
 
 
 def _length(text: str, name: str) -> float:
-    """Seconds of a length of time that is written with its unit.
-
-    Raises:
-        EsxparseError: It is none, or longer than any recording.
-    """
+    """Seconds of a length of time that is written with its unit."""
     length = period(text or "?", name) or timedelta(0)
     if length.total_seconds() > _LONGEST_S:
-        msg = f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h")
     return length.total_seconds()
 
 

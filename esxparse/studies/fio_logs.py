@@ -44,13 +44,8 @@ def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> dat
 def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: timedelta) -> pl.LazyFrame:
     """The lines of all logs, on the capture's clock.
 
-    Args:
-        recs: Logs, and directories of runs.
-        begins: When the jobs of each began, for logs that count from there.
-        clock: What is added to times of day.
-
-    Raises:
-        EsxparseError: A log counts from the begin of its job, and nothing tells when that was.
+    `recs`: logs, and directories of runs. `begins`: when the jobs of each began, for logs that count from there.
+    `clock`: what is added to times of day.
     """
     parts = []
     for place, (rec, began) in enumerate(zip(recs, begins, strict=True)):
@@ -97,9 +92,6 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     """Rates and latencies over the span, under the names of the columns that results of load generators have.
 
     Percentiles and the maximum need a line for each I/O. What is null here was not logged.
-
-    Raises:
-        EsxparseError: No line is in the span.
     """
     one = (pl.col("size") > 0).any()
     value = pl.col("value")

@@ -29,11 +29,7 @@ def has_results(rec: Recording) -> bool:
 
 
 def chosen(rec: Recording, test: str | int | None) -> Recording:
-    """The one test of a result file: tests that ran one after another are not added up.
-
-    Raises:
-        EsxparseError: There are several, or none of that name.
-    """
+    """The one test of a result file: tests that ran one after another are not added up."""
     table = _TABLES[rec.format]
     if not has_results(rec):
         return rec
@@ -61,8 +57,7 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
     shown = ", ".join(known[:_NAMED]) + (" ..." if len(known) > _NAMED else "")
     what = "holds several tests" if kept.height else f"has no test {test!r}"
     asked = "" if test is None or not kept.height else f" of the name {test!r}"
-    msg = f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}")
 
 
 def own_span(rec: Recording, clock: timedelta) -> Span | None:
@@ -120,11 +115,7 @@ def _backwards(end: datetime | None, length: float | None) -> tuple[datetime, da
 
 
 def load(recs: Sequence[Recording]) -> dict[str, Any]:
-    """What load generators reported; those of several files worked at the same time and are added up.
-
-    Raises:
-        EsxparseError: One has no results.
-    """
+    """What load generators reported; those of several files worked at the same time and are added up."""
     for rec in recs:
         if not has_results(rec):
             msg = f"{rec.source} has no results (it has {', '.join(rec.tables)}): name the file that has them"

@@ -62,8 +62,7 @@ class Study:
             EsxparseError: The study has no baseline or no such column.
         """
         if not self.baseline:
-            msg = f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}'
-            raise EsxparseError(msg)
+            raise EsxparseError(f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}')
         self._has(value)
         for name in self.baseline:
             if name not in self.labels:
@@ -175,8 +174,7 @@ class Study:
             raise EsxparseError(msg)
         for name in (load, *values):
             if not self._has(name).is_numeric():
-                msg = f"{name} is no number in the runs of {self.path}: choose another column"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"{name} is no number in the runs of {self.path}: choose another column")
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
 
     def _has(self, name: str) -> pl.DataType:
@@ -189,8 +187,7 @@ class Study:
         if name not in schema:
             close = get_close_matches(name, schema, 1, 0.6)
             hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists those there can be"
-            msg = f"no column {name!r} in the runs of {self.path}: {hint}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"no column {name!r} in the runs of {self.path}: {hint}")
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:

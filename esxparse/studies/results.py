@@ -37,18 +37,13 @@ class Meter:
 
 
 def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[str]]:
-    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it.
-
-    Raises:
-        EsxparseError: No reading is in the span.
-    """
+    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it."""
     rec = meter.rec
     laid = power_join.join_power(capture, rec, sensor=meter.sensor, offset=meter.clock)
     rows = laid.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
     row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
     if not row["interval_s"]:
-        msg = f"{rec.source} has no readings that cover an interval of the measured span"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings that cover an interval of the measured span")
     told = [str(note) for note in laid.notes if note.severity == "warning"]
     found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
     return found | {"watts_from": rec.format}, told + _choice(meter, laid.sensor)
@@ -57,13 +52,8 @@ def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[
 def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[Figures, list[str]]:
     """Mean power and energy by the sensor with most readings, without a capture beside them.
 
-    Args:
-        meter: The readings.
-        span: What is measured, where another file tells it.
-        window: What is measured, counted by the readings; it goes before `span`.
-
-    Raises:
-        EsxparseError: There is no such sensor, no reading is in the span, or the window is not within the readings.
+    `meter`: the readings. `span`: what is measured, where another file tells it. `window`: what is measured, counted by
+    the readings; it goes before `span`.
     """
     rec, table = meter.rec, _system(meter.rec)
     there = table.collect_schema().names()
@@ -71,8 +61,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         known = _sensors(rec)
         if meter.sensor not in known:
             shown = ", ".join(map(repr, known[:_NAMED]))
-            msg = f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}")
         table = table.filter(pl.col("sensor") == meter.sensor)
     table = table.filter(pl.col("watts").is_not_null())
     if "time" not in there:
@@ -92,8 +81,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         # A single reading is power, and no energy.
         watts = table.select(pl.col("watts").mean()).collect().item()
     if watts is None:
-        msg = f"{rec.source} has no reading of the host in the measured span"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no reading of the host in the measured span")
     return said | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
 
 
@@ -101,8 +89,7 @@ def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tu
     """The first reading of a file that has no times."""
     first = table.head(1).collect()
     if not first.height:
-        msg = f"{rec.source} has no readings in watts"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings in watts")
     return {"watts": first["watts"][0]}, first["sensor"][0] if "sensor" in there else None
 
 
@@ -112,8 +99,7 @@ def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span
     step = time.unique().sort().diff().dt.total_microseconds().median() / 1e6
     first, last, usual = table.select(time.min(), time.max().alias("last"), step.alias("step")).collect().row(0)
     if first is None:
-        msg = f"{rec.source} has no readings of the host in watts"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings of the host in watts")
     return measured(window, first, last, usual, own, of="the power readings")
 
 
@@ -141,12 +127,7 @@ def _sensors(rec: Recording) -> list[str]:
 def events(rec: Recording, pcpus: Collection[int] = ()) -> dict[str, Any]:
     """Rates of hardware events: one column for each, and TLB misses by their class.
 
-    Args:
-        rec: Of perf, or of vmkperf.
-        pcpus: Those that count of vmkperf's; none: all.
-
-    Raises:
-        EsxparseError: There is no such PCPU.
+    `rec`: of perf, or of vmkperf. `pcpus`: those that count of vmkperf's; none: all.
     """
     totals = _polled(rec, pcpus) if rec.format == "vmkperf" else _counted(rec)
     found: dict[str, Any] = {}
@@ -172,8 +153,7 @@ def _polled(rec: Recording, pcpus: Collection[int]) -> pl.DataFrame:
     polls = rec["events"]
     unknown = sorted(set(pcpus) - set(polls.select(pl.col("pcpu").unique()).collect()["pcpu"]))
     if unknown:
-        msg = f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0")
     chosen = polls.filter(pl.col("pcpu").is_in(pcpus)) if pcpus else polls
     return hardware_events.vmkperf_totals(chosen).collect()
 
@@ -199,18 +179,13 @@ def disks(rec: Recording) -> dict[str, Any]:
 
 
 def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
-    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`.
-
-    Raises:
-        EsxparseError: There is no test of that name.
-    """
+    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`."""
     rows = rec["benchmark_results"].collect()
     if test is not None:
         kept = rows.filter(pl.col("test") == str(test))
         if not kept.height:
             known = ", ".join(repr(name) for name in rows["test"].unique(maintain_order=True)[:_NAMED])
-            msg = f"{rec.source} has no test {str(test)!r}; it has {known}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{rec.source} has no test {str(test)!r}; it has {known}")
         rows = kept
     several = rows.select(pl.struct("test", "metric", "configuration").n_unique()).item() > (
         rows.select(pl.struct("test", "metric").n_unique()).item()

@@ -40,9 +40,8 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
     Beside the columns are `_gaps`, what the run lacks and why, and `_against`, facts that disagree.
 
-    Args:
-        opened: The run, its files opened.
-        idle: CPU use of idle hosts that were read before, by their files and how those were opened.
+    `opened`: the run, its files opened. `idle`: CPU use of idle hosts that were read before, by their files and how
+    those were opened.
     """
     run = opened.run
     gaps, damaged, notes = list(opened.gaps), list(opened.notes), _uncut(opened)
@@ -84,11 +83,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
 
 def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording]) -> Row:
-    """What logs of fio tell of the measured span, which goes before what its output tells of the whole run.
-
-    Raises:
-        EsxparseError: There is nothing in the span, or nothing tells where in the logs it is.
-    """
+    """What logs of fio tell of the measured span, which goes before what its output tells of the whole run."""
     run, clock = opened.run, opened.run.files["fio"].spec.clock
     outputs = [rec for rec in group if loads.has_results(rec)]
     begins = [fio_logs.begin(rec, outputs, clock) for rec in logs]
@@ -206,14 +201,9 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
 
 
 def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """What files tell that are cut to the measured span: power readings and packets.
-
-    Raises:
-        EsxparseError: One cannot be read, or nothing tells which part of it is measured.
-    """
+    """What files tell that are cut to the measured span: power readings and packets."""
     if opened.lost:
-        msg = f"{role}: nothing tells which part of it is measured, for the window could not be applied"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{role}: nothing tells which part of it is measured, for the window could not be applied")
     if role == "packets":
         # What is left of the window is counted by the traces' own packets.
         span = None if opened.left else opened.span
@@ -257,8 +247,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
         if key not in idle:
             rec = recording("idle", files, opened.kept)
             if (use := host.cpu(rec.tables)) is None:
-                msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"{rec.source} has no physical CPUs: there is no idle use in it")
             row = capture.host_use(use).collect().row(0, named=True)
             idle[key] = {
                 "idle_used_pct": row["host_used_pct"],

@@ -37,16 +37,11 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 def table_of(
     manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
-    """The rows of all runs, the figures of their benchmarks, and notes.
-
-    Raises:
-        EsxparseError: A label has the name of a column, or none.
-    """
+    """The rows of all runs, the figures of their benchmarks, and notes."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
             what = "the name of a column of the results: give it another" if name else "no name: give it one"
-            msg = f"{manifest.path}: the label {name!r} has {what}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{manifest.path}: the label {name!r} has {what}")
     computed = rows_of(runs, progress)
     rows = [row for row, _, _ in computed]
     figures = [frame for _, frames, _ in computed for frame in frames]

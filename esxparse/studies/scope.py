@@ -30,9 +30,7 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
 ) -> tuple[int | None, str | None]:
     """How many hosts alike share the load of a run, of which the capture or the meter is one; and why nobody knows.
 
-    Args:
-        row: The columns of the run, its throughput among them.
-        groups: Its load generators by role.
+    `row`: the columns of the run, its throughput among them. `groups`: its load generators by role.
     """
     if row.get("load_hosts") is not None:
         return row["load_hosts"], None

@@ -21,19 +21,13 @@ def configured(
 ) -> tuple[dict[str, Any], list[str]]:
     """What the VMs of a run are given, and whether each fits a NUMA node of the host; and what is to be said of it.
 
-    Args:
-        vms: One recording of a .vmx for each VM.
-        facts: Of the host, under the names of their columns.
-        hardware: Files on the host, of which `numactl --hardware` knows the nodes best.
-
-    Raises:
-        EsxparseError: A file does not tell the vCPUs or the memory of its VM.
+    `vms`: one recording of a .vmx for each VM. `facts`: of the host, under the names of their columns. `hardware`:
+    files on the host, of which `numactl --hardware` knows the nodes best.
     """
     for rec in vms:
         for name, key in (("numvcpus", "numvcpus"), ("memsize_mib", "memSize")):
             if rec.meta.get(name) is None:
-                msg = f"{rec.source} tells no {key}: copy the .vmx again, whole"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"{rec.source} tells no {key}: copy the .vmx again, whole")
     found: dict[str, Any] = {
         "vmx_vms": len(vms),
         "vmx_vcpus": sum(rec.meta["numvcpus"] for rec in vms),

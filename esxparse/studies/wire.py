@@ -27,9 +27,6 @@ def metrics(recs: Sequence[Recording], window: WindowSpec, span: Span | None, cl
     """What was asked for and answered in the measured span; connections are told of as a whole.
 
     Without a span from elsewhere the window is that of the traces' own packets.
-
-    Raises:
-        EsxparseError: No request that reads or writes is in the span.
     """
     if span is None:
         first, last = min(rec.meta["start"] for rec in recs), max(rec.meta["end"] for rec in recs)
@@ -37,8 +34,7 @@ def metrics(recs: Sequence[Recording], window: WindowSpec, span: Span | None, cl
     tables = [rec[name] for rec in recs for name in _REQUESTS if name in rec]
     found = _connections(recs)
     if not tables:
-        msg = f"{recs[0].source} has no NFS and no iSCSI: there are no requests to measure"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{recs[0].source} has no NFS and no iSCSI: there are no requests to measure")
     # The two directions are what both protocols have in common: READ of one is READ(10) of the other.
     wanted = ("time", "latency_ms", "offset_bytes", "size_bytes", pl.col("direction").alias("operation"))
     moved = [table.filter(pl.col("direction").is_in(_WAYS)).select(wanted) for table in tables]

@@ -50,11 +50,7 @@ class Gathered:
 
 
 def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
-    """Open recordings of perf stat and vmkperf and take the whole of each event.
-
-    Raises:
-        EsxparseError: One cannot be read, or is of another format.
-    """
+    """Open recordings of perf stat and vmkperf and take the whole of each event."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = files.names(recordings)
     subjects = tuple(

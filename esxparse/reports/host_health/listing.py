@@ -40,9 +40,7 @@ def header(rec: Recording, title: str) -> Header:
 def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
     """Tiles on what was recorded: how long, how fine, on what, and how much was promised of it.
 
-    Args:
-        rec: A recording of esxtop.
-        vms: `inventory.vms`: `group_id, vm, vcpus`.
+    `rec`: a recording of esxtop. `vms`: `inventory.vms`: `group_id, vm, vcpus`.
     """
     meta = rec.meta
     vcpus = None if vms is None else int(vms.select(pl.col("vcpus").sum()).collect().item())
@@ -66,8 +64,7 @@ def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
 def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
     """Each VM's waits and use, per vCPU.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if per_vcpu is None:
         return NOTHING
@@ -114,8 +111,7 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
 def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
     """One sentence on the waits that no VM had at any time: a chart of nothing would only ask for attention.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if per_vcpu is None:
         return NOTHING
@@ -131,8 +127,7 @@ def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
 def vm_memory(memory: pl.LazyFrame | None) -> Block:
     """Each VM's memory: what it was given, what it touches, what was taken back.
 
-    Args:
-        memory: `memory.vms`.
+    `memory`: `memory.vms`.
     """
     if memory is None:
         return NOTHING
@@ -168,8 +163,7 @@ def vm_memory(memory: pl.LazyFrame | None) -> Block:
 def reclaimed(memory: pl.LazyFrame | None) -> Block:
     """One sentence where the host never had to take memory back; nothing where charts show that it did.
 
-    Args:
-        memory: `memory.host`.
+    `memory`: `memory.host`.
     """
     columns = ["balloon_mib", "swap_used_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s"]
     if memory is None:
@@ -185,8 +179,7 @@ def reclaimed(memory: pl.LazyFrame | None) -> Block:
 def devices(summary: pl.LazyFrame | None) -> Block:
     """Each disk device and NFS volume with its load and latency.
 
-    Args:
-        summary: `storage.summary`.
+    `summary`: `storage.summary`.
     """
     if summary is None:
         return NOTHING
@@ -225,9 +218,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
 def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
     """Each port that carried or dropped packets.
 
-    Args:
-        summary: `network.summary`.
-        network_port: The table as read, for the speed of the links.
+    `summary`: `network.summary`. `network_port`: the table as read, for the speed of the links.
     """
     if summary is None:
         return NOTHING

@@ -87,10 +87,7 @@ def not_judged(
 ) -> Block:
     """The thresholds of the profile that were not judged, each with its reason; nothing where all were.
 
-    Args:
-        limits: As for `judge`.
-        measures: As for `judge`.
-        found: From `judge`.
+    `limits`: as for `judge`. `measures`: as for `judge`. `found`: from `judge`.
     """
     judged = set(found["id"])
     rows = [
@@ -125,9 +122,7 @@ def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
 def overview(found: pl.DataFrame, profile: str) -> Block:
     """The thresholds passed, as a table; one sentence where none is.
 
-    Args:
-        found: From `judge`.
-        profile: Name of the thresholds' profile, for the caption.
+    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
     """
     kinds = pl.col("kind").replace(_PLURALS)
     passed = found.filter(pl.col("verdict") != "ok").with_columns(
@@ -161,9 +156,7 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
 def sources(found: pl.DataFrame, profile: str) -> Block:
     """Where the limits come from, for the end of a report.
 
-    Args:
-        found: From `judge`.
-        profile: Name of the thresholds' profile, for the caption.
+    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
     """
     return table(
         found.sort("id"),

@@ -88,9 +88,6 @@ def gather(
         offset: What to add to the times of the meters, such as `-2h`.
         price_per_kwh: Of energy, in any currency; 0 for none.
         options: Options of `esxparse.open`; each counts for the files that have a use for it.
-
-    Raises:
-        EsxparseError: One cannot be read, is of another format or without power, or there are two captures.
     """
     recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
@@ -107,8 +104,7 @@ def gather(
     shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
     readings = _readings(recordings, names, shifts)
     if readings.is_empty():
-        msg = f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
     beside, measured_by, load = _beside(capture, meters, readings)
     return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
 
@@ -119,8 +115,7 @@ def _price(given: float | str) -> float:
     except ValueError:
         price = -1.0
     if not 0 <= price < float("inf"):
-        msg = f"price_per_kwh is a number of 0 or more, not {given!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"price_per_kwh is a number of 0 or more, not {given!r}")
     return price
 
 

@@ -38,11 +38,7 @@ class Gathered:
 
 
 def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
-    """Open recordings of storage benchmarks and put their tables together.
-
-    Raises:
-        EsxparseError: One cannot be read, or is of another format.
-    """
+    """Open recordings of storage benchmarks and put their tables together."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = _names(recordings)
     return Gathered(
