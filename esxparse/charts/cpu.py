@@ -209,7 +209,6 @@ def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
-    """The label of the interval that `value` lies in, each closed at its lower end."""
     label = pl.lit(labels[0])
     for edge, name in zip(edges, labels[1:], strict=True):
         label = pl.when(value >= edge).then(pl.lit(name)).otherwise(label)

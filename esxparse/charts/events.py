@@ -51,7 +51,6 @@ def panels(means: Sequence[tuple[str, float]]) -> list[list[str]]:
 
 
 def _size_words(value: float) -> tuple[float, str]:
-    """Divisor for an axis, and how it is said: `billions`."""
     for power, word in ((9, "billions"), (6, "millions"), (3, "thousands")):
         if value >= 10**power:
             return 10.0**power, word

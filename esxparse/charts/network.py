@@ -80,8 +80,6 @@ def throughput(
 
 
 class _Link(NamedTuple):
-    """The speed of a link, drawn as a line."""
-
     warn: float
     critical: float | None = None
 

@@ -54,7 +54,6 @@ def size_words(size: int) -> str:
 
 
 def _kind() -> pl.Expr:
-    """What a series of a sweep is: `random read`."""
     return pl.concat_str([pl.col("pattern"), pl.col("direction")], separator=" ", ignore_nulls=True)
 
 

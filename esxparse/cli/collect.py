@@ -7,8 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_force, fail
-from esxparse.errors import EsxparseError
+from esxparse.cli.output import add_force
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
@@ -75,9 +74,6 @@ def run(options: argparse.Namespace) -> int:
             stop=stop,
             say=lambda text: print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True),
         )
-    except EsxparseError as error:
-        fail(error)
-        return 1
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force, each
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -47,7 +47,6 @@ def _told(made: Converted) -> str:
 
 
 def _checked_names(options: argparse.Namespace) -> None:
-    """Refuses captures that would be written to one place."""
     from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
 
     names = [options.name or recording_name(capture) for capture in options.captures]
@@ -61,29 +60,16 @@ def run(options: argparse.Namespace) -> int:
     """Converts each recording; goes on after one that fails."""
     from esxparse.lake import convert  # noqa: PLC0415  polars is not for --help
 
-    try:
-        _checked_names(options)
-    except EsxparseError as error:
-        fail(error)
-        return 1
-    code = 0
-    for number, capture in enumerate(options.captures, 1):
-        progress = Progress(f"{number} of {len(options.captures)}", quiet=options.quiet)
-        try:
+    _checked_names(options)
+    given = opening_options.given(options)
+
+    def convert_one(numbered: tuple[int, str]) -> None:
+        number, capture = numbered
+        with Progress(f"{number} of {len(options.captures)}", quiet=options.quiet) as progress:
             made = convert(
-                capture,
-                options.output,
-                name=options.name,
-                replace=options.force,
-                progress=progress,
-                **opening_options.given(options),
+                capture, options.output, name=options.name, replace=options.force, progress=progress, **given
             )
-        except EsxparseError as error:
-            progress.clear()
-            fail(error)
-            code = 1
-        else:
-            progress.clear()
-            if not options.quiet:
-                print(printable(_told(made)))
-    return code
+        if not options.quiet:
+            print(printable(_told(made)))
+
+    return each(enumerate(options.captures, 1), convert_one)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force, each
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -63,7 +63,6 @@ def _subjects(options: argparse.Namespace) -> list[list[str]]:
 
 
 def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Path]:
-    """Where each report goes."""
     from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
 
     names = [f"{recording_name(captures[0])}.html" for captures in subjects]
@@ -87,16 +86,11 @@ def run(options: argparse.Namespace) -> int:
     parameters = dict(options.parameters)
     if options.profile is not None:
         parameters["profile"] = options.profile
-    try:
-        subjects = _subjects(options)
-        outputs = _outputs(options, subjects)
-    except EsxparseError as error:
-        fail(error)
-        return 1
-    code = 0
-    for captures, output in zip(subjects, outputs, strict=True):
-        progress = Progress(output.name, quiet=options.quiet)
-        try:
+    subjects = _subjects(options)
+
+    def report_one(pair: tuple[list[str], Path]) -> None:
+        captures, output = pair
+        with Progress(output.name, quiet=options.quiet) as progress:
             written = report(
                 captures,
                 template=options.template,
@@ -106,12 +100,7 @@ def run(options: argparse.Namespace) -> int:
                 replace=options.force,
                 **opening_options.given(options),
             )
-        except EsxparseError as error:
-            progress.clear()
-            fail(error)
-            code = 1
-        else:
-            progress.clear()
-            if not options.quiet:
-                print(printable(str(written)))
-    return code
+        if not options.quiet:
+            print(printable(str(written)))
+
+    return each(zip(subjects, _outputs(options, subjects), strict=True), report_one)

@@ -102,7 +102,6 @@ def _experiment(options: argparse.Namespace) -> Experiment:
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of the capture, as options of its file."""
     said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
     if options.default_fields:
         said["all_counters"] = False

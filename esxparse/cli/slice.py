@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force, fail
-from esxparse.errors import EsxparseError
+from esxparse.cli.output import Progress, add_force
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def run(options: argparse.Namespace) -> int:
         print("esxparse: standard output is closed: name a file with -o", file=sys.stderr)
         return 1
     name = "standard output" if to_stdout else options.output
-    progress = Progress(Path(name).name, quiet=options.quiet)
-    try:
+    with Progress(Path(name).name, quiet=options.quiet) as progress:
         sliced = slice_capture(
             options.capture,
             sys.stdout.buffer if to_stdout else options.output,
@@ -74,11 +72,6 @@ def run(options: argparse.Namespace) -> int:
             progress=progress,
             **opening_options.given(options),
         )
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     for note in sliced.notes:
         if note.severity == "warning" or not options.quiet:
             print(f"esxparse: {printable(str(note))}", file=sys.stderr)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -106,7 +106,6 @@ def _add_outside(parser: argparse.ArgumentParser) -> None:
 
 
 def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
-    """Prints notes; gives how many are warnings."""
     warnings = 0
     for note in notes:
         warnings += note.severity == "warning"
@@ -119,14 +118,8 @@ def run_check(options: argparse.Namespace) -> int:
     """Says what is wrong with a manifest; 0 where nothing is."""
     from esxparse.studies.check import check  # noqa: PLC0415  polars is not for --help
 
-    progress = Progress("check", quiet=options.quiet)
-    try:
+    with Progress("check", quiet=options.quiet) as progress:
         found = check(options.file, outside=options.allow_outside, progress=progress)
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     warnings = _say(found.notes, found.path, quiet=options.quiet)
     if not options.quiet:
         print(printable(f"{found.path}: {found}"))
@@ -139,12 +132,8 @@ def run_new(options: argparse.Namespace) -> int:
     from esxparse.studies.expand import expand  # noqa: PLC0415
     from esxparse.studies.study_file import load  # noqa: PLC0415
 
-    try:
-        path, other = write(Path(options.directory), replace=options.force)
-        runs = expand(load(path), outside=True)
-    except EsxparseError as error:
-        fail(error)
-        return 1
+    path, other = write(Path(options.directory), replace=options.force)
+    runs = expand(load(path), outside=True)
     print(printable(f"{path}: {len(runs)} run{'' if len(runs) == 1 else 's'}; now edit it, and: esxparse study check"))
     if other:
         more = f" and {len(other) - _LEFT_OUT} more" if len(other) > _LEFT_OUT else ""
@@ -173,24 +162,18 @@ def run_study(options: argparse.Namespace) -> int:
     from esxparse.studies import study  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import text_table  # noqa: PLC0415
 
-    progress = Progress("study", quiet=options.quiet)
-    try:
-        limits = list(map(_limit, options.largest_load))
-        _check_outputs(options)
+    limits = list(map(_limit, options.largest_load))
+    _check_outputs(options)
+    with Progress("study", quiet=options.quiet) as progress:
         found = study(options.file, outside=options.allow_outside, progress=progress)
-        progress.clear()
-        _say(found.notes, found.path, quiet=options.quiet)
-        table = _asked(found, options, limits).collect().lazy()
-        # Of a table that was asked for, all columns are shown.
-        columns = table.collect_schema().names() if options.scaling or limits else None
-        if not options.quiet:
-            print(printable_lines(text_table(table.collect(), found.labels, columns)))
-        for out in options.output:
-            _write(found, out, table, columns, replace=options.force)
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
+    _say(found.notes, found.path, quiet=options.quiet)
+    table = _asked(found, options, limits).collect().lazy()
+    # Of a table that was asked for, all columns are shown.
+    columns = table.collect_schema().names() if options.scaling or limits else None
+    if not options.quiet:
+        print(printable_lines(text_table(table.collect(), found.labels, columns)))
+    for out in options.output:
+        _write(found, out, table, columns, replace=options.force)
     gaps = found.runs.collect()["gap"]
     return 1 if gaps.count() else 0
 
@@ -214,7 +197,6 @@ def printable_lines(text: str) -> str:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """The column and the number of a limit, `read_p95_ms<=100`."""
     match = _LIMIT.fullmatch(text)
     if not match:
         raise EsxparseError(f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'")
@@ -222,7 +204,6 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
-    """The runs, or what was asked for instead."""
     import polars as pl  # noqa: PLC0415  polars is not for --help
 
     if options.compare:

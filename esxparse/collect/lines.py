@@ -37,7 +37,6 @@ class Lines:
         self._end_line()
 
     def _end_line(self) -> None:
-        """Ends the last line of a file that is added to, where it has been cut."""
         size = os.fstat(self._file).st_size
         if size and Path(self._path).is_file():
             with Path(self._path).open("rb") as file:

@@ -121,7 +121,6 @@ def _family_patterns() -> tuple[tuple[re.Pattern[str], Counter], ...]:
 
 
 def _members(key: str) -> list[Counter]:
-    """The members of families that a name means: `%C6` of `%C{n}`."""
     matches = ((pattern.fullmatch(key), family) for pattern, family in _family_patterns())
     return [
         replace(

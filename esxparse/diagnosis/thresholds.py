@@ -146,7 +146,6 @@ def _is_toml(name: str) -> bool:
 
 
 def _bundled(name: str) -> Traversable:
-    """Find a profile of the package by its name."""
     if name not in profiles():
         known = ", ".join(repr(profile) for profile in profiles())
         raise EsxparseError(f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too")
@@ -189,7 +188,6 @@ def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str
 
 
 def _base(extends: Any, file: str) -> dict[str, tuple[dict[str, Any], str]]:
-    """Give the entries of the bundled profile that another builds on."""
     if extends is None:
         return {}
     if extends not in profiles():
@@ -199,7 +197,6 @@ def _base(extends: Any, file: str) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
-    """Make a threshold of an entry, or say what is wrong with it."""
     key = str(entry["id"])
     known = {field.name for field in fields(Threshold)}
     for name in entry:
@@ -233,7 +230,6 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
 
 
 def _check_view(made: Threshold, file: str) -> None:
-    """Refuse a threshold on a view that nobody could judge."""
     if made.metric and (made.view not in VIEWS or not made.metric.partition(":")[2]):
         known = ", ".join(sorted(VIEWS))
         _refuse(file, made.id, "metric", f"is {made.metric!r}: write view:column, where the view is one of {known}")

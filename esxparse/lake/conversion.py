@@ -178,7 +178,6 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
 
 
 def _member(name: str) -> list[str]:
-    """What a recording's name says behind the file: a member of a bundle."""
     return name.split(":")[1:]
 
 

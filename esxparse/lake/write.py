@@ -42,7 +42,6 @@ def file_name(table: str) -> str:
 
 
 def _about(format_name: str, table: str, column: str) -> dict[str, str]:
-    """What a column is, for its metadata."""
     counter = lookup(table, column) if format_name == "esxtop" else None
     if counter is None:
         return {}

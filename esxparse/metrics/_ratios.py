@@ -94,7 +94,6 @@ def beside_baseline(
 
 
 def _some(values: pl.Series) -> str:
-    """The first few different values as a message shows them."""
     different = values.unique(maintain_order=True).to_list()
     most = 5
     return ", ".join(map(str, different[:most])) + (" ..." if len(different) > most else "")
@@ -182,7 +181,6 @@ def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
 
 
 def _bootstrap(table: pl.DataFrame, confidence: float, seed: int) -> tuple[Any, Any]:
-    """Bounds of all rows; NaN where there are none."""
     low, high = np.full(table.height, np.nan), np.full(table.height, np.nan)
     rows = table.select("_values", "_base_values", "baseline_mean").iter_rows()
     for place, ((values, base, mean), units) in enumerate(zip(rows, _resolutions(table), strict=True)):

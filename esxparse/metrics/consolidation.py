@@ -84,14 +84,12 @@ def largest_loads(
 
 
 def _limit(value: str, limit: object) -> float:
-    """The limit of a column."""
     if not isinstance(limit, int | float) or isinstance(limit, bool) or not math.isfinite(limit):
         raise EsxparseError(f"the limit of {value} must be a number, not {limit!r}")
     return float(limit)
 
 
 def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: list[str]) -> pl.LazyFrame:
-    """One tolerance."""
     level, v, half = pl.col("_load"), pl.col("_value"), pl.col("_half")
     points = (
         curve.select(*by, pl.col(load).cast(pl.Float64).alias("_load"), pl.col(value).cast(pl.Float64).alias("_value"))

@@ -41,7 +41,6 @@ _OF_ONE: Final = {"used": "core", "util": "pcpu"}
 
 
 def _positive(value: float, what: str, why: str) -> None:
-    """Refuse a divisor or a host fact that is nothing to calculate with."""
     if not (math.isfinite(value) and value > 0):
         raise EsxparseError(f"{what} is {value:g}: {why}")
 
@@ -145,14 +144,12 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
 
 def _above_zero(value: pl.Expr) -> pl.Expr:
-    """The value where one can divide by it, else null."""
     return pl.when(value.is_finite() & (value > 0)).then(value)
 
 
 def _costs(
     there: frozenset[str], prefix: str, pct: pl.Expr, throughput: str, unit: str, of_one: str | None = None
 ) -> Sequence[pl.Expr]:
-    """The six columns of one kind of CPU use."""
     cpus, mhz = _above_zero(column(there, "cpus")), _above_zero(column(there, "mhz"))
     hosts = _above_zero(pl.col("load_hosts")) if "load_hosts" in there else pl.lit(1)
     iops, rate = (_above_zero(column(there, name)) / hosts for name in ("iops", throughput))

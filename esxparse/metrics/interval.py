@@ -82,7 +82,6 @@ def check_confidence(confidence: float) -> None:
 
 
 def _sample(values: Sequence[float], what: str) -> Numbers:
-    """The repetitions as numbers, of which there are enough."""
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise EsxparseError(f"{what} has a repetition without a number: leave it out")
@@ -93,7 +92,6 @@ def _sample(values: Sequence[float], what: str) -> Numbers:
 
 
 def _baseline_mean(baseline: Numbers) -> float:
-    """What the others are divided by."""
     mean = float(baseline.mean())
     if mean == 0:
         raise EsxparseError("the baseline's mean is 0: nothing can be divided by it")
@@ -101,7 +99,6 @@ def _baseline_mean(baseline: Numbers) -> float:
 
 
 def _scattered(baseline: Numbers) -> EsxparseError:
-    """The error for a baseline whose mean cannot be told from 0."""
     msg = (
         f"the baseline scatters too much ({len(baseline)} repetitions, mean {baseline.mean():g}, standard deviation "
         f"{baseline.std(ddof=1):g}): its mean cannot be told from 0; repeat the runs"

@@ -187,7 +187,6 @@ def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
 
 
 def _one_way(way: str, packet_floor: float) -> list[pl.Expr]:
-    """Aggregate one direction, "tx" or "rx"."""
     pct = pl.col(f"drop_{way}_pct")
     offered = pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s")
     enough = (offered >= packet_floor) | (offered.is_null() & (packet_floor <= 0))

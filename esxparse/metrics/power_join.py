@@ -101,7 +101,6 @@ def _offset(given: timedelta | float | str | None) -> timedelta:
 
 
 def _shown(offset: timedelta) -> str:
-    """An offset as a caller would write it."""
     seconds = abs(round(offset.total_seconds()))
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     parts = [f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
@@ -230,7 +229,6 @@ def _lag(load: pl.DataFrame, times: Numbers, seconds: Numbers, watts: Numbers) -
 
 
 def _suspect(lag: Lag | None) -> timedelta | None:
-    """The offset a lag gives away: one that explains the load, and clearly better than none does."""
     if lag is None or lag.correlation < _SURE or abs(lag.seconds) < 2 * lag.step:
         return None
     if np.isfinite(lag.unshifted) and lag.correlation - lag.unshifted < _BETTER:

@@ -60,7 +60,6 @@ def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, o
 
 
 def _check(frame: pl.LazyFrame, keys: Sequence[str], value: str, n: int, order: str) -> None:
-    """Refuse a question that has no answer, saying which part of it is wrong."""
     if n < 1:
         raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
     if order not in _ORDERS:

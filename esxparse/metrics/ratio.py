@@ -59,7 +59,6 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
 
 
 def _divisor(value: float) -> float:
-    """The number, if one can divide by it."""
     if not math.isfinite(value) or value == 0:
         raise EsxparseError(f"a ratio to {value:g} says nothing: check that run")
     return value

@@ -131,7 +131,6 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _seconds(there: frozenset[str]) -> pl.Expr:
-    """The time of each sample in seconds, from any zero."""
     if "elapsed_s" in there:
         return pl.col("elapsed_s").cast(pl.Float64)
     if "time" in there:

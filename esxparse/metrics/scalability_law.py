@@ -70,7 +70,6 @@ class ScalabilityLaw:
 
 
 def _law(units: Numbers, rate: float, contention: float, coherency: float) -> Numbers:
-    """The formula."""
     return rate * units / (1 + contention * (units - 1) + coherency * units * (units - 1))
 
 
@@ -158,7 +157,6 @@ def fit(
 
 
 def _checked(units: Sequence[float], values: Sequence[float], confidence: float, noise: str) -> tuple[Numbers, Numbers]:
-    """The sweep as numbers that can be fitted."""
     check_confidence(confidence)
     if noise not in get_args(Noise):
         raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
@@ -228,8 +226,6 @@ def _solved(n: Numbers, y: Numbers, noise: Noise, half: float, kept: tuple[int, 
 
 
 class _Bounds(NamedTuple):
-    """Intervals of the three parameters."""
-
     rate: tuple[float, float]
     contention: tuple[float, float]
     coherency: tuple[float, float]
@@ -279,7 +275,6 @@ def _gains_per_unit(n: Numbers, y: Numbers) -> bool:
 
 
 def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> list[str]:
-    """Reasons not to trust a fit."""
     found, peak, largest = [], law.peak_units, float(n.max())
     if law.points < ENOUGH:
         found.append(f"only {law.points} different numbers of units: {ENOUGH} or more are advised")
@@ -366,7 +361,6 @@ def fits(
 
 
 def _row(units: Sequence[float], values: Sequence[float], confidence: float, noise: Noise) -> dict[str, Any]:
-    """A fit as a row."""
     try:
         law = fit(units, values, confidence, noise)
     except EsxparseError as error:

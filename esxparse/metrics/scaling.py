@@ -214,7 +214,6 @@ def scale_up_efficiency(units: float, value: float, base_units: float, base_valu
 
 
 def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
-    """Refuse a rule that is not true or false of each row."""
     kind = None
     if isinstance(rule, pl.Expr):
         try:
@@ -232,13 +231,11 @@ def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Exp
 
 
 def _positive(name: str) -> pl.Expr:
-    """The column where it is above 0, else null."""
     number = pl.col(name).cast(pl.Float64)
     return pl.when(number.is_finite() & (number > 0)).then(number)
 
 
 def _check(frame: pl.LazyFrame, wanted: Sequence[str], results: str) -> None:
-    """Refuse a table that lacks a column, or has one with the name of a result."""
     there = names(frame)
     for name in wanted:
         if name not in there:

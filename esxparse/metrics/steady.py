@@ -107,7 +107,6 @@ def measured_span(
 
 
 def _lengths(warmup_s: float, measure_s: float | None) -> None:
-    """Refuse lengths of time that are none."""
     if not (math.isfinite(warmup_s) and warmup_s >= 0):
         raise EsxparseError(f"the warm-up must be 0 seconds or more, not {warmup_s!r}")
     if measure_s is not None and not (math.isfinite(measure_s) and measure_s > 0):
@@ -268,7 +267,6 @@ def steadiness(
 
 
 def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range_pct: float) -> dict[str, Any]:
-    """The numbers and the verdict of one run."""
     count = len(values)
     mean = float(values.mean()) if count else None
     found: dict[str, Any] = dict.fromkeys(_OUTPUT) | {"samples": count, "mean": mean}
@@ -304,7 +302,6 @@ def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range
 
 
 def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
-    """Refuse a table that lacks a column."""
     there = names(frame)
     for name in wanted:
         if name not in there:

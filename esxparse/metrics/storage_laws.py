@@ -256,6 +256,5 @@ def normalised_to_lowest(
 
 
 def _need(there: frozenset[str], wanted: Sequence[str]) -> None:
-    """Refuse a table without columns that were asked for by name."""
     if missing := [name for name in wanted if name not in there]:
         raise EsxparseError(f"the table has no {', '.join(missing)}; it has: {', '.join(sorted(there))}")

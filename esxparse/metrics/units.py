@@ -74,7 +74,6 @@ _UNCLEAR: Final = {
 
 
 def _unit(name: str) -> Unit:
-    """Look a unit up."""
     if name in UNITS:
         return UNITS[name]
     if name in _UNCLEAR:

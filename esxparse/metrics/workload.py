@@ -77,7 +77,6 @@ def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFram
 
 
 def _ordered(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The columns of this module, with their types; those that are lacking as nulls."""
     there = names(frame)
     return frame.select(
         (pl.col(name) if name in there else pl.lit(None)).cast(dtype).alias(name) for name, dtype in COLUMNS.items()

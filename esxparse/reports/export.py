@@ -168,7 +168,6 @@ def _line(text: str | list[str]) -> str:
 
 
 def _themed(spec: Any) -> Any:
-    """`spec` with each colour of the palette replaced by its CSS variable."""
     from esxparse.charts.theme import css_variables  # noqa: PLC0415 - takes altair
 
     names = {light: f"var({name})" for light, (name, _) in css_variables().items()}

@@ -85,7 +85,6 @@ def report(
 
 
 def _page(chosen: Template, values: Mapping[str, Any], step: Callable[[int, int, str], None]) -> tuple[str, int]:
-    """The finished page, and how many cells made it."""
     from esxparse.reports import kernel  # noqa: PLC0415
 
     # Making the bundle takes more than a second, which the kernel needs for its own start.
@@ -112,7 +111,6 @@ def is_page(path: Path) -> bool:
 
 
 def _need_extra() -> None:
-    """Says what to install where reports cannot be made."""
     lacking = [name for name in _EXTRA if find_spec(name) is None]
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'

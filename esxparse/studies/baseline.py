@@ -79,7 +79,6 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
 
 
 def _twice(runs: Sequence[Run], labels: Sequence[str]) -> list[Note]:
-    """Complains of runs that say they are one and the same repetition."""
     seen: dict[tuple[Any, ...], Run] = {}
     notes = []
     for run in runs:

@@ -165,7 +165,6 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def _power(tables: Tables) -> list[pl.LazyFrame]:
-    """Power by the host's own sensor."""
     if "power" not in tables or "p_state" not in names(tables["power"]):
         return []
     return [power.host(tables["power"]).select(pl.col("watts").mean().alias("esxtop_watts"))]

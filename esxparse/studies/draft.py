@@ -222,7 +222,6 @@ def _series(units: Iterable[Unit]) -> list[Series]:
 
 
 def _is_exact(series: Series, folder: Path) -> bool:
-    """Whether its patterns find the files they were made of, read as they were, and no others."""
     wanted = sorted(series.named.each, key=str)
     return all(
         sorted((known for known, _ in matches(pattern, folder)), key=str) == wanted for pattern in series.files.values()
@@ -230,7 +229,6 @@ def _is_exact(series: Series, folder: Path) -> bool:
 
 
 def _value(name: str, text: str, texts: Sequence[str]) -> str:
-    """A label as TOML."""
     return str(int(text)) if name == "repetition" or are_numbers(texts) else _quoted(text)
 
 

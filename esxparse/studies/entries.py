@@ -83,7 +83,6 @@ def _seconds(value: Any, name: str) -> float:
 
 
 def _length(text: str, name: str) -> float:
-    """Seconds of a length of time that is written with its unit."""
     length = period(text or "?", name) or timedelta(0)
     if length.total_seconds() > _LONGEST_S:
         raise EsxparseError(f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h")
@@ -91,7 +90,6 @@ def _length(text: str, name: str) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a finite number that a column holds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value in INT64 if isinstance(value, int) else math.isfinite(value)

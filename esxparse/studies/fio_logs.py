@@ -144,7 +144,6 @@ def _first(streams: pl.DataFrame, metrics: Sequence[str]) -> str:
 
 
 def _side(streams: pl.DataFrame, seconds: float) -> dict[str, float | None]:
-    """Rate, throughput and mean latency of one direction."""
     means = streams.filter(~pl.col("each"))
     counted = streams.filter(pl.col("each"))
     lines_of = counted.filter(pl.col("metric") == _first(counted, _COUNTED))

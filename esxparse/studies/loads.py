@@ -147,7 +147,6 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
 
 
 def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
-    """Rate, throughput and latency of some tests together."""
     mean = pl.col("latency_mean_ms")
     weight = pl.col("iops").filter(mean.is_not_null()).sum()
     row = tests.select(
@@ -159,7 +158,6 @@ def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
 
 
 def _median(recs: Sequence[Recording]) -> float | None:
-    """The median of the workers' mean read latencies, over all files."""
     if len(recs) == 1 and recs[0].format == "iometer":
         medians = workers.median_read_latency(recs[0]["results"]).collect()["median_read_latency_ms"]
         return medians.item() if len(medians) == 1 else None

@@ -190,7 +190,6 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
 
 
 def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
-    """The tables of a capture, those with a time cut to the measured span."""
     return {
         name: table.filter(span.inside()) if "time" in table.collect_schema() else table
         for name, table in rec.tables.items()

@@ -109,7 +109,6 @@ def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
 
 
 def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping[str, frozenset[File]], Row]) -> bool:
-    """Whether two runs are parts of one recording."""
     (files, row), (others, other) = first, second
     shared = {role for role in files.keys() & others.keys() if files[role] & others[role]}
     if shared & _WHOLE or _same_figures(row, other):
@@ -129,7 +128,6 @@ def _overlap(row: Row, other: Row) -> bool:
 
 
 def _same_figures(row: Row, other: Row) -> bool:
-    """Whether two runs were measured at the same time with the same result in every column."""
     if row.get("start") is None or (row["start"], row["end"]) != (other.get("start"), other.get("end")):
         return False
     names = {name for name in row if name in COLUMNS and name not in FACTS and isinstance(row[name], float)}

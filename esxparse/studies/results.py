@@ -86,7 +86,6 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
 
 
 def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tuple[Figures, str | None]:
-    """The first reading of a file that has no times."""
     first = table.head(1).collect()
     if not first.height:
         raise EsxparseError(f"{rec.source} has no readings in watts")
@@ -110,7 +109,6 @@ def _choice(meter: Meter, used: str | None) -> list[str]:
 
 
 def _system(rec: Recording) -> pl.LazyFrame:
-    """The readings of whole hosts."""
     table = rec["power"]
     if "kind" not in table.collect_schema().names():
         return table

@@ -139,7 +139,6 @@ def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
 
 
 def _differs(name: str, shown: float | None, given: float) -> list[str]:
-    """What is said where a capture shows another figure than the manifest gives."""
     if shown is None or isclose(shown, given, rel_tol=_SAME):
         return []
     return [f"{name} is {shown:g} by esxtop and {given:g} by the manifest: {given:g} is used"]
@@ -234,7 +233,6 @@ def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
 
 
 def _labelled(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Figures of a benchmark with the labels of their run."""
     labels = {**run.labels, "repetition": run.repetition}
     lits = (pl.lit(value).alias(name) for name, value in labels.items() if name not in rows.columns)
     return rows.select(pl.lit(run.number).alias("run"), *lits, pl.all())

@@ -136,7 +136,6 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
 
 
 def _text(value: object) -> str:
-    """A label as text; a name of a file that is no UTF-8 is not, and cannot stand in a table."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
@@ -176,7 +175,6 @@ def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
 
 
 def _too_short(rows: Sequence[Row]) -> list[Note]:
-    """One note for all runs that are too short to tell whether they drifted."""
     short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
     told = (
         f"{short} of {len(rows)} runs have too few samples to tell whether they drifted (column steady): measure longer"

@@ -64,7 +64,6 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """What the host in the capture did."""
     moved = [row.get("host_read_mb_per_s"), row.get("host_write_mb_per_s")]
     return {"iops": row.get("host_iops"), "mb_per_s": None if None in moved else sum(moved)}  # type: ignore[arg-type]
 

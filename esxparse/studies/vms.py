@@ -67,7 +67,6 @@ def configured(
 
 
 def _one(values: Any) -> Any:
-    """The value that all have."""
     different = set(values)
     return different.pop() if len(different) == 1 else None
 

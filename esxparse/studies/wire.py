@@ -64,7 +64,6 @@ def metrics(recs: Sequence[Recording], window: WindowSpec, span: Span | None, cl
 
 
 def _connections(recs: Sequence[Recording]) -> dict[str, Any]:
-    """Retransmissions of all TCP connections of the traces."""
     tables = [rec["tcp"].select("packets", "retransmissions") for rec in recs if "tcp" in rec]
     if not tables:
         return {}

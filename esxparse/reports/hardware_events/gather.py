@@ -98,7 +98,6 @@ def _without_summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted(rows: pl.DataFrame, runs: pl.LazyFrame | None) -> pl.DataFrame:
-    """The whole of each event of perf stat."""
     whole = hardware_events.totals(rows.lazy(), runs)
     counted = pl.col("value").is_not_null()
     share = pl.col("counted_pct").fill_null(100.0).filter(counted)
