@@ -264,6 +264,7 @@ def test_the_output_cannot_be_a_file(busy_host_file, tmp_path):
         ex.convert(busy_host_file, tmp_path / "lake")
 
 
+@pytest.mark.search
 def test_a_report_on_what_was_converted_says_the_same(busy_host_file, busy_host_report, tmp_path):
     made = ex.convert(busy_host_file, tmp_path / "lake")
     again = ex.report(made.folder, output=tmp_path / "again.html")

@@ -30,10 +30,13 @@ def half_unit(values: NDArray[Any]) -> float:
     """
     numbers = values[np.isfinite(values)]
     near = _SAME * np.abs(numbers)
-    for decimals in range(_MOST + 1):
-        if (np.abs(numbers - np.round(numbers, decimals)) <= near).all():
-            return 0.5 * 10.0**-decimals
-    return 0.0
+
+    def fit(decimals: int) -> bool:
+        return bool((np.abs(numbers - np.round(numbers, decimals)) <= near).all())
+
+    if not fit(_MOST):
+        return 0.0
+    return 0.5 * 10.0 ** -next(filter(fit, range(_MOST + 1)))
 
 
 def half_unit_of(values: pl.Expr) -> pl.Expr:
