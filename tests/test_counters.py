@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esxparse.counters import UNITS, UnknownCounterError, column_name, counter, lookup, table_name
-from esxparse.counters.load import objects, placed_counters
+from esxparse.counters.catalogue import objects, placed_counters
 from esxparse.counters.model import BETTER, FAMILY_MARK, OVER_INSTANCES, OVER_TIME, RELEASES, VIEWS, Counter
 from esxparse.errors import EsxparseError
 

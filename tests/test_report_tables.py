@@ -11,7 +11,7 @@ from sheet import VCPUS
 import esxparse as ex
 from esxparse.formats.power import readings
 from esxparse.metrics import inventory, memory, power_join, scheduling, storage
-from esxparse.metrics._lag import Lag
+from esxparse.metrics._series import Lag
 from esxparse.reports.host_health import listing
 from esxparse.reports.power_profile import gather, tables
 

@@ -13,8 +13,8 @@ from esxparse.metrics import host
 from esxparse.studies import capture, facts
 from esxparse.studies.expand import expand
 from esxparse.studies.opened import open_run
+from esxparse.studies.runs import groups
 from esxparse.studies.study_file import load
-from esxparse.studies.work import groups
 
 COLUMNS = [
     ("Memory", "Free MBytes"),

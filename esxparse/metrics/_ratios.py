@@ -12,7 +12,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import interval
-from ._resolution import half_unit
+from ._series import half_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import host_cpu
-from ._resolution import half_unit_of
+from ._series import half_unit_of
 from .frames import names
 
 if TYPE_CHECKING:

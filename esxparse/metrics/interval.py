@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 
-from ._resolution import half_unit
+from ._series import half_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

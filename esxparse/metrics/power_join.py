@@ -20,7 +20,7 @@ from esxparse.recording import Note, Recording
 
 from . import host
 from . import power as host_power
-from ._lag import Lag, Numbers, best_lag
+from ._series import Lag, Numbers, best_lag
 from .energy import LONGEST_GAP
 from .frames import SAMPLE, column, names, placed
 from .power_intervals import shared

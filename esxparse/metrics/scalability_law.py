@@ -21,7 +21,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._resolution import half_unit
+from ._series import half_unit
 from .frames import names
 from .interval import Numbers, check_confidence, needs_scipy
 

@@ -20,7 +20,7 @@ from polars import selectors
 
 from esxparse.errors import EsxparseError
 
-from ._resolution import half_unit_of
+from ._series import half_unit_of
 from .frames import names
 from .ratio import ratios
 

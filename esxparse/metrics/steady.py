@@ -36,8 +36,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._resolution import half_unit, half_unit_of
-from ._series import swing, trend
+from ._series import half_unit, half_unit_of, swing, trend
 from .frames import names
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
-from esxparse.reports.library import find
+from esxparse.reports.library import find, passed_on, values_of
 from esxparse.reports.recordings import Inputs, opened_all
-from esxparse.reports.values import passed_on, values_of
 from esxparse.target import PAGE_MARK, target
 from esxparse.whole import Scratch
 
