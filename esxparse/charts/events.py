@@ -7,7 +7,8 @@ nothing to draw. Events differ by many powers of ten: those of like size share a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -15,9 +16,6 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_PANELS: Final = 8
 """Most charts of rates over time."""

@@ -6,6 +6,7 @@ field name: whatever stands in them is drawn as text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
@@ -16,8 +17,6 @@ from esxparse.charts.reduce import drawable, rounded
 from esxparse.charts.theme import SERIES, colour, colours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.charts.reduce import Leaders, Reduced
 
 HEIGHT: Final = 220

@@ -7,13 +7,11 @@ number of buckets and keeps each bucket's minimum, mean and maximum, so that a p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_BUCKETS: Final = 180
 """Most points in time a line has."""

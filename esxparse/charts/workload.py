@@ -6,7 +6,8 @@ draw: a sweep needs two points.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -14,9 +15,6 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import HEAT, colour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VALUES: Final[dict[str, tuple[str, str, str, float]]] = {
     "iops": ("IOPS", "I/Os per second", "I/Os/s", 1.0),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from esxparse.cli.output import add_force
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
-    from types import FrameType
 
 _DESCRIPTION = """Polls a BMC (iLO, iDRAC, XCC, OpenBMC) by Redfish for its power readings, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc

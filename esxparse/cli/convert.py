@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from esxparse.cli import opening_options
@@ -10,8 +11,6 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-
     from esxparse.lake import Converted
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from esxparse.formats.opening import Opening
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-
     from esxparse.recording import Recording
 
 _NOTES = 12

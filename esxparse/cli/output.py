@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Self, TypeVar
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable
-    from typing import Self
 
 _BAR = 24
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
 from esxparse.cli.output import Progress, add_force, fail
@@ -9,8 +10,6 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-
     from esxparse.simulate.experiment import Experiment
 
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,

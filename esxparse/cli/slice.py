@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from esxparse.cli import opening_options
 from esxparse.cli.output import Progress, add_force
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
 Perfmon and spreadsheets read. A column is kept where it meets one value of each option given among --table, --vm,

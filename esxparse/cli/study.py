@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,6 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
 
     from esxparse.recording import Note

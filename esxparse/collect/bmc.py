@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +20,6 @@ from urllib.parse import urljoin, urlsplit
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from esxparse.collect.credentials import Account
 
 Auth = Literal["auto", "session", "basic"]

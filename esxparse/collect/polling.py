@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -42,8 +43,6 @@ from esxparse.formats.opening import period
 from esxparse.target import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from esxparse.collect.bmc import Answer
     from esxparse.collect.credentials import Account
 

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.counters.model import FAMILY_MARK, Counter
 from esxparse.counters.naming import table_name
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _DATA = Path(__file__).parent / "data"
 _OBJECTS = "objects.toml"

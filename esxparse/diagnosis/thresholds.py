@@ -26,19 +26,17 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from esxparse import toml
 from esxparse.diagnosis.views import VIEWS
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from importlib.resources.abc import Traversable
 
 Verdict = Literal["ok", "warning", "critical"]
 

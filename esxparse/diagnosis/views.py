@@ -6,6 +6,7 @@ it, so that no threshold is passed over in silence. A view that is added here ca
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,8 +15,6 @@ import polars as pl
 from esxparse.metrics import host, host_cpu, inventory, memory, network, power, scheduling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     Tables = Mapping[str, pl.LazyFrame]
 
 

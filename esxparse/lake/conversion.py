@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +28,6 @@ from esxparse.formats.unpack import unpacked
 from esxparse.whole import Scratch, claimed, short_name
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Mapping
-
     from esxparse.formats.esxtop.lazy import Table
     from esxparse.formats.opening import Options
     from esxparse.formats.source import Source

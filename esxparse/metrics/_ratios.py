@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -13,9 +14,6 @@ from esxparse.errors import EsxparseError
 
 from . import interval
 from ._series import half_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 OUTPUT: Final[dict[str, Any]] = {
     "quantity": pl.String,

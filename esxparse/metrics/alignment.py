@@ -12,16 +12,13 @@ addresses aligned to appropriate boundaries?", "Offset in NFS WRITE requests is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from .frames import names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BOUNDARIES = (512, 1024, 2048, 4096, 65536)
 """Bytes: a sector, NTFS and ext blocks, a VMDK and server block of 4 KB, the usual stripe of 64 KB."""

@@ -9,7 +9,8 @@ curves are straight there is assumed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import polars as pl
 
@@ -18,9 +19,6 @@ from esxparse.errors import EsxparseError
 from . import host_cpu
 from ._series import half_unit_of
 from .frames import names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""

@@ -21,16 +21,14 @@ that it rests on used is assumed, the study does not say). Idle-subtracted cost 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from collections.abc import Sequence
+from typing import Final, Literal, get_args
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from .frames import column, names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Measure = Literal["used", "util"]
 

@@ -7,12 +7,10 @@ instances of a sample must not go by its time alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping
+from typing import Final
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 SAMPLE: Final = ("time", "_place")
 """What tells samples apart: their time, and which one of that time it is."""

@@ -6,6 +6,7 @@ have one time (a spreadsheet dropped the seconds), `_place` tells them apart, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -15,8 +16,6 @@ from .frames import SAMPLE, names, placed
 from .units import mib_to_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     Tables = Mapping[str, pl.LazyFrame]
 
 DISKS: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")

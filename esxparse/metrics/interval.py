@@ -23,9 +23,10 @@ unless `resolution` says it; numbers that were computed have so many decimals th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,6 @@ from numpy.typing import NDArray
 from esxparse.errors import EsxparseError
 
 from ._series import half_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Numbers = NDArray[np.float64]
 Method = Literal["fieller", "bootstrap"]

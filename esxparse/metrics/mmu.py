@@ -21,6 +21,7 @@ knowledge.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -33,8 +34,6 @@ from . import hardware_events
 from .interval import FEWEST, fieller
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from .interval import Interval
 
 Mode = Literal["nested", "shadow", "either"]

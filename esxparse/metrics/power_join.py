@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -24,9 +24,6 @@ from ._series import Lag, Numbers, best_lag
 from .energy import LONGEST_GAP
 from .frames import SAMPLE, column, names, placed
 from .power_intervals import shared
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 Shape = Literal["trapezoid", "step"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from .frames import names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Order = Literal["mean", "p95", "max"]
 

@@ -15,7 +15,8 @@ P. J. Fleming and J. J. Wallace, "How Not to Lie with Statistics" (1986).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import polars as pl
 
@@ -24,9 +25,6 @@ from esxparse.errors import EsxparseError
 from . import interval
 from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
 from .frames import column, names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SHOWN: Final = 12
 

@@ -13,8 +13,9 @@ Source: N. J. Gunther, "Guerrilla Capacity Planning" (2007), chapters 4 to 6, wi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -24,9 +25,6 @@ from esxparse.errors import EsxparseError
 from ._series import half_unit
 from .frames import names
 from .interval import Numbers, check_confidence, needs_scipy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FEWEST: Final = 3
 """Different numbers of units without which the three parameters cannot be told at all."""

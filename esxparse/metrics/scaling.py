@@ -13,7 +13,8 @@ Part 2" (VMs per host). The fit of a curve is in `scalability_law`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import polars as pl
 from polars import selectors
@@ -23,9 +24,6 @@ from esxparse.errors import EsxparseError
 from ._series import half_unit_of
 from .frames import names
 from .ratio import ratios
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 TOLERANCE_PCT: Final = 5.0
 """A point up to this much below the line still counts as on it. Our choice: the studies judge by eye."""

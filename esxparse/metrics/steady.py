@@ -28,6 +28,7 @@ again without what was found as in A. F. Siegel, "Testing for Periodicity in a T
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,8 +41,6 @@ from ._series import half_unit, half_unit_of, swing, trend
 from .frames import names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 DRIFT_PCT: Final = 10.0

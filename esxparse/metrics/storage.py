@@ -23,14 +23,12 @@ Source: VMware KB 309140 (the latencies are averages over the interval: 19 comma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 import polars as pl
 
 from .frames import column, names, renamed, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 _RATES = {
     "iops": "commands_per_sec",

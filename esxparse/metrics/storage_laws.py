@@ -16,16 +16,14 @@ to the lowest 1-tile results").
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from .frames import column, names, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SMALL_BYTES: Final = 4096
 """Largest block that counts as a small I/O."""

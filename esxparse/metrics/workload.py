@@ -20,16 +20,14 @@ from percentiles, so they are null (maximum: the highest).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from .frames import column, names, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 COLUMNS: Final[dict[str, Any]] = {
     "test": pl.String,

@@ -7,14 +7,13 @@ escaped where it becomes HTML, and nowhere else; no block is ever made of markdo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
     import polars as pl
 
 VEGALITE_MIME: Final = "application/vnd.vegalite.v6+json"

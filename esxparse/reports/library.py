@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import NAMES, Opening
 from esxparse.shipped import templates_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
@@ -14,8 +15,6 @@ import esxparse
 from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     import altair as alt
 
     from esxparse.recording import Note, Recording

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,6 @@ from esxparse.formats.source import STANDARD_INPUT, standard_input
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.formats.opening import Options
     from esxparse.recording import Recording
     from esxparse.reports.library import Template

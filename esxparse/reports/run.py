@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.diagnosis import thresholds
@@ -17,9 +19,6 @@ from esxparse.target import PAGE_MARK, target
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from nbformat import NotebookNode
 
     from esxparse.formats.opening import Opening, Options

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from esxparse.studies.expand import Run
     from esxparse.studies.study_file import Manifest
 

@@ -6,6 +6,7 @@ cannot tell are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -16,8 +17,6 @@ from esxparse.metrics.frames import SAMPLE, names, placed, weighted_mean
 from esxparse.studies.columns import MEANS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     Tables = Mapping[str, pl.LazyFrame]
 
 TABLES: Final = frozenset(

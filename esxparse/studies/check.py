@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +16,6 @@ from esxparse.studies.runs import disagreements, label_columns
 from esxparse.studies.study_file import examine
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-
     from esxparse.studies.expand import Run
     from esxparse.studies.opened import Kept
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse.errors import EsxparseError
@@ -24,9 +25,6 @@ from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     Roles = Mapping[str, Sequence[str]]
     """File names by role."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,6 @@ from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from esxparse.studies.study_file import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)

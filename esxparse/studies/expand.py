@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -16,8 +17,6 @@ from esxparse.studies.patterns import shown
 from esxparse.studies.roles import ONE_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from esxparse.studies.entries import FileSpec, WindowSpec
     from esxparse.studies.study_file import Manifest, RunSpec
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html as markup
 import io
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,9 +21,6 @@ from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.target import PAGE_MARK, target
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
     from great_tables import GT
 
     from esxparse.studies.expand import Run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -11,8 +12,6 @@ from esxparse.metrics import host
 from esxparse.studies.columns import FACTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from esxparse.recording import Recording
 
 _TOLERANCE: Final = 0.01

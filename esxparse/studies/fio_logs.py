@@ -6,6 +6,8 @@ counted; means are averaged over the lines in the span, for each log by itself, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -14,9 +16,6 @@ from esxparse.errors import EsxparseError
 from esxparse.studies import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
     from esxparse.recording import Recording
     from esxparse.studies.span import Span
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,9 +21,6 @@ from esxparse.studies.runs import table_of
 from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
     from great_tables import GT
 
     from esxparse.recording import Note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,6 @@ from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
 

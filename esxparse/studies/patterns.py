@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 _WILD: Final = re.compile(r"([*?])")
 _HUGE: Final = re.compile(r"\d{3}")

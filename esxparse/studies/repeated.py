@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import filecmp
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,8 +24,6 @@ from esxparse.studies.opened import CUT
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from esxparse.studies.expand import Run
 
     Row = Mapping[str, Any]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -15,13 +16,10 @@ from esxparse.metrics.energy import LONGEST_GAP
 from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from esxparse.recording import Recording
     from esxparse.studies.entries import WindowSpec
 
     Figures = dict[str, Any]
-    from datetime import datetime
 
 _MEANS = ("watts_average", "interval_s")
 

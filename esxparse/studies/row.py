@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import isclose
@@ -20,8 +21,6 @@ from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 from esxparse.studies.span import measured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
     from esxparse.studies.opened import Opened

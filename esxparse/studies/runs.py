@@ -7,7 +7,8 @@ is scanned by all processors and then queried by one for as long: two at a time 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -22,9 +23,6 @@ from esxparse.studies.roles import WORKLOADS
 from esxparse.studies.row import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from concurrent.futures import Future
-
     from esxparse.studies.expand import Run
     from esxparse.studies.opened import Kept
     from esxparse.studies.row import Row

@@ -7,6 +7,7 @@ that the capture shows the same load, which makes it one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -14,8 +15,6 @@ import polars as pl
 from esxparse.studies.roles import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from esxparse.recording import Recording
 
 ALIKE: Final = 1.2

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -24,8 +25,6 @@ from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from esxparse.studies.lines import Path as Place
 
 FILE_NAME: Final = "study.toml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,8 +12,6 @@ from esxparse.formats.topology.facts import whole
 from esxparse.metrics import numa
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from esxparse.recording import Recording
 
 

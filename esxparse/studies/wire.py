@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -11,9 +13,6 @@ from esxparse.metrics import alignment
 from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
     from esxparse.recording import Recording
     from esxparse.studies.entries import WindowSpec
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
 import polars as pl
@@ -11,9 +13,6 @@ from esxparse.metrics import hardware_events
 from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from esxparse.formats.opening import Options
     from esxparse.recording import Recording
 

@@ -6,6 +6,7 @@ The judgement of a whole object rests on its 95th percentile: a limit passed in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -15,8 +16,6 @@ from esxparse.diagnosis.views import VIEWS
 from esxparse.reports.blocks import NOTHING, Block, Column, note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from esxparse.diagnosis.thresholds import Threshold
 
 _AREAS: Final = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network", "power": "Power"}

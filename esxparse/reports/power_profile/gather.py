@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,8 +17,6 @@ from esxparse.metrics.frames import weighted_mean
 from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.formats.opening import Options
     from esxparse.recording import Note, Recording
 
