@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError
 
 from . import host_cpu
 from ._series import half_unit_of
-from .frames import names
+from .frames import names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
@@ -70,11 +70,8 @@ def largest_loads(
     if not chosen:
         raise EsxparseError('a largest load needs a tolerance, such as {"p95_ms": 100}')
     there = names(curve)
-    for name in (load, *chosen, *by):
-        if name not in there:
-            raise EsxparseError(f"no column {name!r} for the consolidation: the table has {', '.join(sorted(there))}")
-    if taken := [name for name in by if name in _RESULTS]:
-        raise EsxparseError(f"the column {taken[0]!r} has the name of a result: rename it")
+    need(there, load, *chosen)
+    need(there, *by, results=_RESULTS)
     return pl.concat(
         [_largest_load(curve, load, name, _limit(name, limit), list(by)) for name, limit in chosen.items()],
         how="vertical",

@@ -12,6 +12,8 @@ from typing import Final
 
 import polars as pl
 
+from esxparse.errors import EsxparseError
+
 SAMPLE: Final = ("time", "_place")
 """What tells samples apart: their time, and which one of that time it is."""
 
@@ -22,6 +24,15 @@ def names(frame: pl.LazyFrame) -> frozenset[str]:
     On a lazy frame this resolves the plan: ask once in a function and hand the answer on.
     """
     return frozenset(frame.collect_schema().names())
+
+
+def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) -> None:
+    """Refuse a table that lacks a column, or has one with the name of a result."""
+    for name in wanted:
+        if name not in there:
+            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")
+        if name in results:
+            raise EsxparseError(f"the column {name!r} has the name of a result: rename it")
 
 
 def column(there: Collection[str], name: str) -> pl.Expr:

@@ -9,7 +9,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import names
+from .frames import names, need
 
 Order = Literal["mean", "p95", "max"]
 
@@ -64,6 +64,4 @@ def _check(frame: pl.LazyFrame, keys: Sequence[str], value: str, n: int, order: 
         raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}")
     if not keys:
         raise EsxparseError("a ranking needs at least one column to rank by")
-    missing = sorted({*keys, value} - names(frame))
-    if missing:
-        raise EsxparseError(f"no column {missing[0]!r} to rank: the table has {', '.join(sorted(names(frame)))}")
+    need(names(frame), *keys, value)

@@ -24,7 +24,7 @@ from esxparse.errors import EsxparseError
 
 from . import interval
 from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
-from .frames import column, names
+from .frames import column, names, need
 
 _SHOWN: Final = 12
 
@@ -123,9 +123,7 @@ def ratios(
     """
     there = names(runs)
     keys = list(labels)
-    for name in [*keys, *baseline, value, *([resolution] if resolution else [])]:
-        if name not in there:
-            raise EsxparseError(f"no column {name!r} to compare by: the table has {', '.join(sorted(there))}")
+    need(there, *keys, *baseline, value, *([resolution] if resolution else []))
     if not baseline or not set(baseline) <= set(keys):
         msg = f"the baseline must name one or more of the labels {', '.join(keys)}, not {', '.join(baseline) or 'none'}"
         raise EsxparseError(msg)

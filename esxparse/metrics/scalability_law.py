@@ -23,7 +23,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from ._series import half_unit
-from .frames import names
+from .frames import names, need
 from .interval import Numbers, check_confidence, needs_scipy
 
 FEWEST: Final = 3
@@ -336,10 +336,7 @@ def fits(
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)
     (0.06, 1.0)
     """
-    there = names(curve)
-    for name in (units, value, *by):
-        if name not in there:
-            raise EsxparseError(f"no column {name!r} to fit: the table has {', '.join(sorted(there))}")
+    need(names(curve), units, value, *by)
     check_confidence(confidence)
     needs_scipy()
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))

@@ -22,7 +22,7 @@ from polars import selectors
 from esxparse.errors import EsxparseError
 
 from ._series import half_unit_of
-from .frames import names
+from .frames import names, need
 from .ratio import ratios
 
 TOLERANCE_PCT: Final = 5.0
@@ -48,7 +48,13 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
-    _check(curve, [units, value, *by], "linear efficiency efficiency_low efficiency_high speedup per_unit")
+    need(
+        names(curve),
+        units,
+        value,
+        *by,
+        results=["linear", "efficiency", "efficiency_low", "efficiency_high", "speedup", "per_unit"],
+    )
     n, y = _positive(units), pl.col(value).cast(pl.Float64)
     smallest = n.filter(y.is_not_null()).min()
     first = y.filter(n == smallest).mean()
@@ -93,7 +99,12 @@ def leaves_linear(
     if not 0 <= tolerance_pct < 100:  # noqa: PLR2004  (percent)
         raise EsxparseError(f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}")
     keys = [*by, units]
-    _check(curve, [value, *keys], "points linear_up_to leaves_at efficiency_there efficiency_last")
+    need(
+        names(curve),
+        value,
+        *keys,
+        results=["points", "linear_up_to", "leaves_at", "efficiency_there", "efficiency_last"],
+    )
     n, share = pl.col(units), pl.col("efficiency")
     below = pl.col("efficiency_high") < 1 - tolerance_pct / 100
     left = n.filter(below).min()
@@ -144,7 +155,12 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     >>> peak_load(records, "users", rules).collect().rows()
     [(3, 200, 300, 'p99', 0, 0)]
     """
-    _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak unknown_loads")
+    need(
+        names(records),
+        load,
+        *by,
+        results=["loads", "peak_load", "fails_at", "failed_rules", "failed_below_peak", "unknown_loads"],
+    )
     if not rules:
         raise EsxparseError('a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}')
     for name, rule in rules.items():
@@ -231,12 +247,3 @@ def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Exp
 def _positive(name: str) -> pl.Expr:
     number = pl.col(name).cast(pl.Float64)
     return pl.when(number.is_finite() & (number > 0)).then(number)
-
-
-def _check(frame: pl.LazyFrame, wanted: Sequence[str], results: str) -> None:
-    there = names(frame)
-    for name in wanted:
-        if name not in there:
-            raise EsxparseError(f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}")
-        if name in results.split():
-            raise EsxparseError(f"the column {name!r} has the name of a result: rename it")

@@ -38,7 +38,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from ._series import half_unit, half_unit_of, swing, trend
-from .frames import names
+from .frames import names, need
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,7 +157,7 @@ def outliers(samples: pl.LazyFrame, value: str, by: Sequence[str] = (), far_out:
     >>> outliers(samples, "iops").collect()["iops_outlier"].to_list()
     [False, False, False, False, False, True]
     """
-    _check(samples, [value, *by])
+    need(names(samples), value, *by)
     if not far_out > 0:
         raise EsxparseError(f"the score of an outlier must be above 0, not {far_out!r} (3.5 is usual)")
     number = pl.col(value).cast(pl.Float64)
@@ -237,7 +237,7 @@ def steadiness(
     >>> steadiness(warming, "iops").select("mean", pl.col("drift_pct").round(1), "verdict").collect().row(0)
     (1230.0, 37.4, 'drifts up')
     """
-    _check(samples, ["time", value, *by])
+    need(names(samples), "time", value, *by)
     for limit, name in ((drift_pct, "drift_pct"), (range_pct, "range_pct")):
         if not limit > 0:
             raise EsxparseError(f"{name} must be above 0 percent, not {limit!r}")
@@ -297,10 +297,3 @@ def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range
     else:
         verdict = "steady"
     return found | {"verdict": verdict}
-
-
-def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
-    there = names(frame)
-    for name in wanted:
-        if name not in there:
-            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")

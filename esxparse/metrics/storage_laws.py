@@ -23,7 +23,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import column, names, weighted_mean
+from .frames import column, names, need, weighted_mean
 
 SMALL_BYTES: Final = 4096
 """Largest block that counts as a small I/O."""
@@ -202,7 +202,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     >>> mean_and_peak(samples, ["used_pct"]).select("resource", "mean", "peak", "peak_to_mean").collect().rows()
     [('used_pct', 40.0, 100.0, 2.5)]
     """
-    _need(names(samples), (*columns, *by))
+    need(names(samples), *columns, *by)
     if not columns:
         raise EsxparseError("no columns were given to look for the peaks of")
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
@@ -246,13 +246,8 @@ def normalised_to_lowest(
     [1.0, 1.05, 1.25, 1.225]
     """
     there = names(results)
-    _need(there, (value, load, *by))
+    need(there, value, load, *by)
     number = pl.col(value).cast(pl.Float64)
     lowest = number.filter(pl.col(load) == base).min()
     reference = lowest.over(list(by)) if by else lowest
     return results.with_columns(pl.when(reference != 0).then(number / reference).alias(f"{value}_normalised"))
-
-
-def _need(there: frozenset[str], wanted: Sequence[str]) -> None:
-    if missing := [name for name in wanted if name not in there]:
-        raise EsxparseError(f"the table has no {', '.join(missing)}; it has: {', '.join(sorted(there))}")

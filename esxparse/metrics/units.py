@@ -21,7 +21,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import names
+from .frames import names, need
 
 Number = TypeVar("Number", float, pl.Expr)
 """A number, or a polars expression of numbers."""
@@ -160,8 +160,7 @@ def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
     """
     unit = unit_of(column)
     there = names(table)
-    if column not in there:
-        raise EsxparseError(f"the table has no column {column!r} to convert; it has: {', '.join(sorted(there))}")
+    need(there, column)
     renamed = column.removesuffix(unit) + to
     if renamed != column and renamed in there:
         raise EsxparseError(f"the table has {renamed!r} beside {column!r}: drop one before converting")
