@@ -60,17 +60,17 @@ def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
         return None
     present = set(reduced.frame["label"])
     names = [name for name in _HOST_SERIES.values() if name in present]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "pct",
         names,
         title=marks.heading("Host CPU, used and util", reduced.caption),
+        said="Used and util of all physical CPUs over time, percent.",
         y_title="% of all physical CPUs",
         noun="Measure",
         unit="%",
         levels=levels,
     )
-    return marks.fluid(chart, "Used and util of all physical CPUs over time, percent.")
 
 
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
@@ -131,7 +131,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
     table, left_out = ranking(with_labels(per_vcpu, "vm", "group_id"), "vm", kind.column, "VMs")
     if table.is_empty():
         return None
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "p95",
         title=marks.heading(
@@ -141,6 +141,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
             "bar: 95th percentile, tick: highest sample",
             left_out,
         ),
+        said=f"VMs ranked by {kind.title} per vCPU, percent.",
         x_title="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -148,7 +149,6 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
         levels=levels,
         hue=kind.hue,
     )
-    return marks.fluid(chart, f"VMs ranked by {kind.title} per vCPU, percent.", marks.bars_height(table.height))
 
 
 def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -165,7 +165,7 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
         return None
     reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [kind.column], ["label", "vm"])
     reduced = reduced._replace(frame=reduced.frame.rename({"vm": "full"}))
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         kind.column,
         chosen.chosen,
@@ -176,12 +176,12 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
             helpers(per_vcpu),
             reduced.caption,
         ),
+        said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
         y_title="% of the time of one vCPU",
         noun="VM",
         unit="%",
         levels=levels,
     )
-    return marks.fluid(chart, f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.")
 
 
 def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
@@ -195,17 +195,17 @@ def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
     table, left_out = ranking(with_labels(cores, "vm", "group_id"), "vm", "cores", "VMs", order="mean")
     if table.is_empty():
         return None
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "mean",
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
+        said="VMs ranked by CPU used, in physical cores.",
         x_title="cores (100 % of one physical core each)",
         noun="VM",
         unit="cores",
         mark="max",
         hue="blue",
     )
-    return marks.fluid(chart, "VMs ranked by CPU used, in physical cores.", marks.bars_height(table.height))
 
 
 def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:

@@ -152,17 +152,17 @@ def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
     middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
     said = f"tick: median of all {ranked.height}, {middle}"
-    chart = marks.ranked(
+    return marks.ranked(
         shown,
         "value",
         title=marks.heading(event, left_out, said),
+        said=f"{event} on each CPU, {unit}.",
         x_title=unit,
         noun="On",
         unit=unit,
         mark="median",
         mark_title="median",
     )
-    return marks.fluid(chart, f"{event} on each CPU, {unit}.", marks.bars_height(shown.height))
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:

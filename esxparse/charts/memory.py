@@ -80,17 +80,17 @@ def _lines(
     reduced = over_time(long, ["value"], ["label"])
     present = set(reduced.frame["label"])
     names = [name for name in columns.values() if name in present]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "value",
         names,
         title=marks.heading(title, reduced.caption),
+        said=f"{title} over time, {unit}.",
         y_title=unit,
         noun="How",
         unit=unit,
         levels=levels,
     )
-    return marks.fluid(chart, f"{title} over time, {unit}.")
 
 
 def _long(memory: pl.LazyFrame | None, columns: dict[str, str], scale: float = 1) -> pl.LazyFrame | None:

@@ -5,7 +5,7 @@ All builders take frames of `esxparse.metrics.network`. Network megabits are 10*
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -61,7 +61,7 @@ def throughput(
     noun, nouns = _KINDS[kind]
     link, words = _links(speeds, reduced.frame["full"].unique().to_list())
     highest = reduced.frame.select(pl.col("mbits_max").max()).item()
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "mbits",
         chosen.chosen,
@@ -69,22 +69,17 @@ def throughput(
         title=marks.heading(
             f"{noun} traffic over time", words, chosen.caption(nouns, "95th percentile"), reduced.caption
         ),
+        said=f"{noun} traffic over time by direction, megabits per second.",
         y_title="Mbit/s",
         noun=noun,
         unit="Mbit/s",
-        levels=link if link is not None and highest >= link.warn / 2 else None,
+        levels=link if link is not None and link.warn is not None and highest >= link.warn / 2 else None,
         words=("link speed", ""),
         dash="direction",
     )
-    return marks.fluid(chart, f"{noun} traffic over time by direction, megabits per second.")
 
 
-class _Link(NamedTuple):
-    warn: float
-    critical: float | None = None
-
-
-def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[_Link | None, str]:
+def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit | None, str]:
     """The slowest link of `clients`, and words for the speeds of all."""
     if speeds is None:
         return None, ""
@@ -97,7 +92,7 @@ def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[_Link | Non
         if len(set(rates)) == 1
         else ", ".join(f"{client} {rate:,.0f}" for client, rate in zip(known["client"], rates, strict=True)) + " Mbit/s"
     )
-    return _Link(min(rates)), f"link speed: {each}"
+    return marks.Limit(min(rates)), f"link speed: {each}"
 
 
 def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -122,10 +117,11 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     total = table.height
     table = table.head(MAX_RANKED)
     left_out = f"{MAX_RANKED} of {total} ports" if total > MAX_RANKED else ""
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "dropped",
         title=marks.heading(title, "bar: of all packets, tick: highest sample with enough packets", left_out),
+        said=f"Ports ranked by {title.lower()}, percent.",
         x_title="% of packets",
         noun="Port",
         unit="%",
@@ -133,4 +129,3 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
         levels=levels,
         hue=hue,
     )
-    return marks.fluid(chart, f"Ports ranked by {title.lower()}, percent.", marks.bars_height(table.height))

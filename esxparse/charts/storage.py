@@ -169,15 +169,15 @@ def _devices(
     reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [value], ["label", "device"], weight=weight)
     reduced = reduced._replace(frame=reduced.frame.rename({"device": "full"}))
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         value,
         chosen.chosen,
         palette=marks.same_colours(chosen),
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
+        said=f"{title}, by device, {unit}.",
         y_title=y_title,
         noun="Device",
         unit=unit,
         levels=levels,
     )
-    return marks.fluid(chart, f"{title}, by device, {unit}.")

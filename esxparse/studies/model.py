@@ -94,11 +94,7 @@ class Study:
         return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
 
     def leaves_linear(self, load: str, value: str, *, tolerance_pct: float = TOLERANCE_PCT) -> pl.LazyFrame:
-        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`.
-
-        Raises:
-            EsxparseError: As `scaling`.
-        """
+        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`."""
         return scaling.leaves_linear(self._curve(load, value), load, value, self._others(load), tolerance_pct)
 
     def consolidation(self, load: str, limits: Mapping[str, float]) -> pl.LazyFrame:
@@ -107,9 +103,6 @@ class Study:
         Args:
             load: The label that is swept, a number.
             limits: Columns of `runs` and what each may reach: `{"read_p95_ms": 100, "host_util_pct": 90}`.
-
-        Raises:
-            EsxparseError: As `scaling`, or there are no limits.
         """
         return consolidation.largest_loads(self._curve(load, *limits), load, limits, self._others(load))
 
@@ -119,9 +112,6 @@ class Study:
         Args:
             load: The label that is swept, a number.
             rules: Names of rules, and what is true of a run that meets it: `{"p95": pl.col("read_p95_ms") <= 100}`.
-
-        Raises:
-            EsxparseError: As `scaling`, or there are no rules.
         """
         self._curve(load)
         for rule in rules.values():
@@ -201,11 +191,7 @@ class Study:
     def to_parquet(
         self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True
     ) -> None:
-        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`.
-
-        Raises:
-            EsxparseError: As `to_csv`.
-        """
+        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
         out = export.place(path, self.inputs, replace=replace)
         export.parquet(self.runs if table is None else table, out, self.title, of_baseline.text(self.baseline))
 
@@ -224,9 +210,6 @@ class Study:
             table: `compare(...)` for instance; `runs` where none is given.
             columns: Which columns, in which order; without, labels and those that say most.
             replace: Whether a file that is there may be replaced.
-
-        Raises:
-            EsxparseError: As `to_csv`.
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
         made = export.great_table(self, self.runs if table is None else table, columns)
