@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from esxparse.simulate.distribution import SHAPES, Distribution
-from esxparse.simulate.results import Access, Measured, Side, Worker
-from esxparse.simulate.writers.fio_run import FioRun
+from esxparse_simulator.distribution import SHAPES, Distribution
+from esxparse_simulator.results import Access, Measured, Side, Worker
+from esxparse_simulator.writers.fio_run import FioRun
 
 VERSIONS = ("fio-2.1.3", "fio-3.7", "fio-3.28", "fio-3.33", "fio-3.36")
 START = datetime(2026, 3, 7, 8, tzinfo=UTC)

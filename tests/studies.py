@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import fio_outputs
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.studies import study
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.experiment import load_experiment, parse_experiment
-from esxparse.simulate.instruments import INSTRUMENTS
-from esxparse.simulate.recorder import record
+from esxparse_simulator.experiment import load_experiment, parse_experiment
+from esxparse_simulator.instruments import INSTRUMENTS
+from esxparse_simulator.recorder import record
 
 HOST = """
 base = "busy-host"

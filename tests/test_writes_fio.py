@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from search import examples
 
 import esxparse as ex
-from esxparse.simulate.distribution import Distribution
-from esxparse.simulate.writers import fio_json, fio_normal, fio_terse
-from esxparse.simulate.writers.fio_latency import bin_middle, bin_of
-from esxparse.simulate.writers.fio_run import Disk, FioRun
+from esxparse_simulator.distribution import Distribution
+from esxparse_simulator.writers import fio_json, fio_normal, fio_terse
+from esxparse_simulator.writers.fio_latency import bin_middle, bin_of
+from esxparse_simulator.writers.fio_run import Disk, FioRun
 
 MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 MIDDLES = {bin_middle(index) for index in range(29 * 64)}

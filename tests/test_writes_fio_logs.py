@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from search import examples
 
 import esxparse as ex
-from esxparse.simulate.writers import fio_json, fio_logs
+from esxparse_simulator.writers import fio_json, fio_logs
 
 if TYPE_CHECKING:
-    from esxparse.simulate.writers.fio_run import FioRun
+    from esxparse_simulator.writers.fio_run import FioRun
 
 FEW = settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LATENCIES = ("lat", "clat", "slat")

@@ -16,9 +16,9 @@ from search import examples
 
 import esxparse as ex
 from esxparse.metrics.workers import median_read_latency
-from esxparse.simulate.distribution import SHAPES, Distribution
-from esxparse.simulate.results import Access, Measured, Side, Worker
-from esxparse.simulate.writers.iometer import Version, lines
+from esxparse_simulator.distribution import SHAPES, Distribution
+from esxparse_simulator.results import Access, Measured, Side, Worker
+from esxparse_simulator.writers.iometer import Version, lines
 
 VERSIONS = get_args(Version)
 COLUMNS = {"2003.12.16": 56, "2004.07.30": 56, "2006.07.27": 56, "1.1.0-rc1": 59, "1.1.0": 80}

@@ -13,9 +13,9 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.writers import netperf
-from esxparse.simulate.writers.netperf import Cpu, RequestResponse, Stream, UdpStream
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.writers import netperf
+from esxparse_simulator.writers.netperf import Cpu, RequestResponse, Stream, UdpStream
 
 rates = st.floats(0.01, 100_000)
 cpus = st.none() | st.builds(Cpu, used_pct=st.floats(0.0, 100.0), processors=st.integers(1, 128))

@@ -14,8 +14,8 @@ from search import examples
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.metrics import alignment
-from esxparse.simulate.writers import pcap, tshark_fields
-from esxparse.simulate.writers.packets import Request, Trace, frames
+from esxparse_simulator.writers import pcap, tshark_fields
+from esxparse_simulator.writers.packets import Request, Trace, frames
 
 START = datetime(2008, 3, 2, 8, tzinfo=UTC)
 EVERY = (*tshark_fields._PACKETS, *sorted(tshark_fields._MESSAGES))

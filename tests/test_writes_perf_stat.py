@@ -19,7 +19,7 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.writers.perf_stat import Event, Interval, Run, csv, interval_lines, json_lines, text
+from esxparse_simulator.writers.perf_stat import Event, Interval, Run, csv, interval_lines, json_lines, text
 
 MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VERSIONS = {"text": ("2.6.32", "3.6", "5.4", "6.1", "6.8"), "csv": ("5.4", "6.1", "6.8"), "json": ("6.1", "6.8")}

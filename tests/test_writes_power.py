@@ -19,8 +19,8 @@ from sushy.resources.chassis.constants import ChassisType
 import esxparse as ex
 from esxparse.collect import power as collect
 from esxparse.errors import EsxparseError
-from esxparse.simulate.writers import redfish, redfish_poll, ribcl
-from esxparse.simulate.writers.power_series import Reading, Series, history, series, window
+from esxparse_simulator.writers import redfish, redfish_poll, ribcl
+from esxparse_simulator.writers.power_series import Reading, Series, history, series, window
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 FLAVOURS = ("ilo4", "ilo5", "ilo6", "idrac9")

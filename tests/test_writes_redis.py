@@ -17,11 +17,11 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.distribution import SHAPES, Distribution
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.writers import redis_benchmark
-from esxparse.simulate.writers.redis_benchmark import Test as Run
-from esxparse.simulate.writers.redis_counts import counted, old_counts
+from esxparse_simulator.distribution import SHAPES, Distribution
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.writers import redis_benchmark
+from esxparse_simulator.writers.redis_benchmark import Test as Run
+from esxparse_simulator.writers.redis_counts import counted, old_counts
 
 quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 forms = [(version, form) for version in ("2.8", "7.0") for form in ("text", "quiet", "csv")]

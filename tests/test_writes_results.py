@@ -14,10 +14,10 @@ from search import examples
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.metrics import remote
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.writers import results_csv
-from esxparse.simulate.writers.repetitions import repeated
-from esxparse.simulate.writers.results_csv import Activity, Metric, Results, Row
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.writers import results_csv
+from esxparse_simulator.writers.repetitions import repeated
+from esxparse_simulator.writers.results_csv import Activity, Metric, Results, Row
 
 START = datetime(2013, 5, 6, 20, tzinfo=UTC)
 quick = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

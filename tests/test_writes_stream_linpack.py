@@ -15,11 +15,11 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.writers import linpack, stream
-from esxparse.simulate.writers.linpack import Host, Size
-from esxparse.simulate.writers.repetitions import repeated
-from esxparse.simulate.writers.stream import KERNELS, Machine, Rates
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.writers import linpack, stream
+from esxparse_simulator.writers.linpack import Host, Size
+from esxparse_simulator.writers.repetitions import repeated
+from esxparse_simulator.writers.stream import KERNELS, Machine, Rates
 
 START = datetime(2014, 9, 1, 8, tzinfo=UTC)
 quick = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

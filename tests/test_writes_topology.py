@@ -16,8 +16,8 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.writers import cpuinfo, numactl, vmx
-from esxparse.simulate.writers.topology import Topology
+from esxparse_simulator.writers import cpuinfo, numactl, vmx
+from esxparse_simulator.writers.topology import Topology
 
 MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SIGNS = st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Zl", "Zp"])

@@ -11,7 +11,7 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.simulate.writers.vmkperf import Poll, poll_lines, rates, read_text, start_text
+from esxparse_simulator.writers.vmkperf import Poll, poll_lines, rates, read_text, start_text
 
 MANY = settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -16,9 +16,9 @@ from search import examples
 
 import esxparse as ex
 from esxparse.metrics import io_profile
-from esxparse.simulate.distribution import SHAPES, Distribution
-from esxparse.simulate.results import Access, Measured, Side, Worker
-from esxparse.simulate.writers.vscsistats import Commands, VirtualDisk, lines, listing, of_worker
+from esxparse_simulator.distribution import SHAPES, Distribution
+from esxparse_simulator.results import Access, Measured, Side, Worker
+from esxparse_simulator.writers.vscsistats import Commands, VirtualDisk, lines, listing, of_worker
 
 FORMS = ["csv", "printed"]
 KINDS = {
