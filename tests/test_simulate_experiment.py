@@ -9,8 +9,8 @@ from importlib.resources import files
 import pytest
 
 from esxparse.errors import EsxparseError
-from esxparse_simulator.experiment import load_experiment, load_scenario, parse_experiment
-from esxparse_simulator.variables import ScenarioError, filled, placed
+from esxparse_simulator.experiment import filled, load_experiment, load_scenario, parse_experiment, placed
+from esxparse_simulator.limits import ScenarioError
 
 HEAD = """
 name = "many"

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     )
     from esxparse_simulator.host import Scenario
     from esxparse_simulator.large import column_count, large_experiment, large_host
-    from esxparse_simulator.model.engine import Capture, Snapshot, capture
+    from esxparse_simulator.limits import ScenarioError
+    from esxparse_simulator.model.engine import Capture, capture
+    from esxparse_simulator.model.sample import Snapshot
     from esxparse_simulator.recorder import record
-    from esxparse_simulator.variables import ScenarioError
 
 __all__ = [
     "Capture",
@@ -61,8 +62,8 @@ _WHERE = {
     "Capture": "model.engine",
     "Experiment": "experiment",
     "Scenario": "host",
-    "ScenarioError": "variables",
-    "Snapshot": "model.engine",
+    "ScenarioError": "limits",
+    "Snapshot": "model.sample",
     "busy_host": "experiment",
     "capture": "model.engine",
     "column_count": "large",

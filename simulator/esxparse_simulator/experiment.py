@@ -1,41 +1,22 @@
 """Experiments: a scenario done several times, and what is recorded of it each time.
 
-An experiment is a scenario file (see `scenario.py`) with more in it:
+`docs/simulate.md` shows the tables of a file. Values may depend on a run:
 
-    base = "healthy-host"              # another scenario or file whose tables these are laid over
-    every = 600.0                      # seconds from one run's start to the next's; 60 s after its end if not said
-    together = ["host"]                # runs that differ in these labels alone begin at the same moment
+- `"{vms}"` is the value of that label (a number stays a number); `"{filter}-{vms:02d}"` is text with labels in it.
+- `{ by = "vms", at = { 1 = 39000.0, 2 = 70500.0 } }` is looked up by a label; `by = ["filter", "vms"]` by several,
+  joined by a slash (`"default/1" = ...`). `other` serves where nothing fits.
+- `{ mild = 30.0, severe = 95.0 }` lies between the two as the severity says (0 mild, 1 severe).
 
-    [[run]]                            # labels of one run, or of many: lists are crossed
-    filter = ["default", "iofilter"]
-    vms = [1, 2, 4]
-    repetition = [1, 2]
-
-    [[change]]                         # for the runs with these labels (a list: any of its values)
-    when = { filter = "iofilter" }
-    set = { "vm.io_filter_us" = 6.0 }
-
-    [[vm]]
-    name = "worker-{n:02d}"
-    count = "{vms}"                    # as many, `n` from 1
-
-    [[file]]                           # what is recorded of each run; runs that name the same file share it
-    tool = "esxtop"
-    name = "{filter}-{vms}vm-{repetition}.csv"
-
-    [[truth]]                          # what is wrong, where and when: written beside the files as truth.toml
-    trouble = "cpu.contention"
-    where = "vm web-01"
-
-Values may depend on the run's labels and on the severity: see `variables.py`. An experiment without a `host` records
-only what needs none: benchmarks, results.
+>>> filled({"count": "{vms}", "name": "vm-{n}", "cpu": {"mild": 10.0, "severe": 90.0}}, {"vms": 4}, severity=0.5)
+{'count': 4, 'name': 'vm-{n}', 'cpu': 50.0}
 """
 
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.resources import files
@@ -45,9 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse import toml
-from esxparse_simulator.limits import check_number
+from esxparse_simulator.limits import ScenarioError, check_number, need
 from esxparse_simulator.scenario import parse_scenario, utc
-from esxparse_simulator.variables import ScenarioError, filled, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,23 +35,12 @@ if TYPE_CHECKING:
 
     from esxparse_simulator.host import Scenario
 
-__all__ = [
-    "Experiment",
-    "FileSpec",
-    "Run",
-    "busy_host",
-    "load_experiment",
-    "load_scenario",
-    "parse_experiment",
-    "scenario_names",
-    "scenario_titles",
-]
-
-_MOST_RUNS = 100_000
-"""Runs that the labels of one block may stand for."""
-
+_MOST_RUNS = 100_000  # that the labels of one block may stand for
 _FOLDERS = ("scenarios", "faults")
 _GAP_S = 60.0
+_ALONE = re.compile(r"\{(\w+)\}")
+_WITHIN = re.compile(r"\{(\w+)(:[^{}]*)?\}")
+_STEP = re.compile(r"(\w+)(?:\[([^\[\].]+)\])?")
 _ITS_OWN = {"base", "every", "run", "together", "why"}  # of the file, not of a host
 
 
@@ -121,11 +90,7 @@ def busy_host() -> Scenario:
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
-    """The host of a scenario's first run, by the name of one that ships with the package or the path of a file.
-
-    Raises:
-        ScenarioError: As `load_experiment`, or it has no host.
-    """
+    """The host of a scenario's first run; otherwise as `load_experiment`."""
     scenario = load_experiment(name_or_path).runs[0].scenario
     if scenario is None:
         msg = f"scenario {name_or_path} has no host. Give it a [host], or record its files with `esxparse simulate`."
@@ -143,20 +108,12 @@ def load_experiment(
 ) -> Experiment:
     """An experiment by the name of one that ships with the package, or by the path of a `.toml` file.
 
-    Args:
-        name_or_path: The name or the path.
-        severity: 0 (mild) to 1 (severe), for faults.
-        seed: Seed of the noise, instead of the file's.
-        samples: How many samples each capture has, instead of the file's.
-        interval: Seconds between them, instead of the file's.
+    `severity` goes from 0 (mild) to 1 (severe); seed, samples and interval (seconds) replace those of the file.
 
     Raises:
-        ScenarioError: No such experiment, a file that is no TOML, or one that does not say what it must say; the
-            message names the place.
+        ScenarioError: There is no such experiment, or its file is wrong; the message names the place.
     """
-    if not 0.0 <= severity <= 1.0:
-        msg = f"severity {severity} is not from 0 (mild) to 1 (severe)."
-        raise ScenarioError(msg)
+    need(0.0 <= severity <= 1.0, f"severity {severity} is not from 0 (mild) to 1 (severe).")
     tree = _with_base(str(name_or_path), Path())
     for key, value in (("seed", seed), ("samples", samples), ("interval", interval)):
         if value is not None:
@@ -165,15 +122,13 @@ def load_experiment(
 
 
 def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Experiment:
-    """An experiment from what a TOML file gives, its base already laid under it.
+    """An experiment from the tables of a TOML file, its base already laid under it.
 
     Raises:
         ScenarioError: Something is missing, unknown or out of place; the message names it.
     """
     for key in ("name", "title", "start", "seed"):
-        if key not in tree:
-            msg = f"scenario: {key} is missing. Add it."
-            raise ScenarioError(msg)
+        need(key in tree, f"scenario: {key} is missing. Add it.")
     begin = utc(tree["start"])
     if "every" in tree:
         check_number("interval", tree["every"], "scenario: every")
@@ -186,9 +141,7 @@ def parse_experiment(tree: Mapping[str, Any], *, severity: float = 1.0) -> Exper
         like = tuple((name, value) for name, value in labels.items() if name not in together)
         slot = slots.setdefault(like, len(slots)) if together else number
         runs.append(_run(tree, labels, begin + timedelta(seconds=slot * float(every)), number, severity))
-    if not runs:
-        msg = "scenario: a label of [[run]] has no value, so there is no run. Give it one."
-        raise ScenarioError(msg)
+    need(runs, "scenario: a label of [[run]] has no value, so there is no run. Give it one.")
     return Experiment(str(tree["name"]), str(tree["title"]), tuple(runs))
 
 
@@ -198,9 +151,7 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
         if all(_fits(labels.get(name), wanted) for name, wanted in change.get("when", {}).items()):
             for path, value in change.get("set", {}).items():
                 placed(mine, path, value)
-    if any("name" not in spec for spec in mine.get("file", ())):
-        msg = "scenario: a [[file]] has no name. Give it one."
-        raise ScenarioError(msg)
+    need(all("name" in spec for spec in mine.get("file", ())), "scenario: a [[file]] has no name. Give it one.")
     # a file without a name in this run is none: what else it says need not fit the run's labels
     mine["file"] = [spec for spec in mine.get("file", ()) if filled(spec.get("name"), labels)]
     mine = filled(mine, labels, severity=severity)
@@ -222,9 +173,10 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
 
 def _lasts(tree: Mapping[str, Any]) -> float:
     samples, interval = tree.get("samples", 1), tree.get("interval", 1.0)
-    if isinstance(samples, Mapping) or isinstance(interval, Mapping):
-        msg = "scenario: samples or interval depends on the run, and every is missing. Say how far apart runs begin."
-        raise ScenarioError(msg)
+    need(
+        not isinstance(samples, Mapping) and not isinstance(interval, Mapping),
+        "scenario: samples or interval depends on the run, and every is missing. Say how far apart runs begin.",
+    )
     check_number("samples", samples, "scenario")
     check_number("interval", interval, "scenario")
     return float(samples) * float(interval)
@@ -234,9 +186,8 @@ def _labels(tree: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The labels of every run, blocks in order, lists crossed with the last changing fastest."""
     for block in tree.get("run", ({},)):
         axes = [value if isinstance(value, list) else [value] for value in block.values()]
-        if prod(map(len, axes)) > _MOST_RUNS:
-            msg = f"scenario: a [[run]] stands for {prod(map(len, axes)):,} runs, more than {_MOST_RUNS:,}: name fewer."
-            raise ScenarioError(msg)
+        many = prod(map(len, axes))
+        need(many <= _MOST_RUNS, f"scenario: a [[run]] stands for {many:,} runs, more than {_MOST_RUNS:,}: name fewer.")
         for values in product(*axes):
             yield dict(zip(block, values, strict=True))
 
@@ -247,29 +198,23 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def _counted(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     count = row.get("count", 1)
-    if not isinstance(count, int) or count < 0:
-        msg = f"vm {row.get('name')}: count {count!r} is no number of VMs. Give a whole number."
-        raise ScenarioError(msg)
+    whole = isinstance(count, int) and count >= 0
+    need(whole, f"vm {row.get('name')}: count {count!r} is no number of VMs. Give a whole number.")
     for n in range(1, count + 1):
         yield filled({key: value for key, value in row.items() if key != "count"}, {"n": n})
 
 
 def _file(spec: Mapping[str, Any]) -> FileSpec:
-    if "tool" not in spec:
-        msg = f"file {spec['name']}: tool is missing. Say which tool writes it."
-        raise ScenarioError(msg)
+    need("tool" in spec, f"file {spec['name']}: tool is missing. Say which tool writes it.")
     name = str(spec["name"])
-    if Path(name).is_absolute() or ".." in Path(name).parts or "{" in name:
-        msg = f"file {name!r}: not a name inside the directory with every label known. Mend the name."
-        raise ScenarioError(msg)
+    inside = not Path(name).is_absolute() and ".." not in Path(name).parts and "{" not in name
+    need(inside, f"file {name!r}: not a name inside the directory with every label known. Mend the name.")
     return FileSpec(spec["tool"], name, {key: value for key, value in spec.items() if key not in {"tool", "name"}})
 
 
 def _with_base(name: str, beside: Path, seen: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The tree of a scenario laid over that of its base: tables are merged, lists of tables joined."""
-    if name in seen:
-        msg = f"scenario {name} is its own base ({' -> '.join((*seen, name))}). Name another."
-        raise ScenarioError(msg)
+    """The tables of a scenario laid over those of its base: tables are merged, lists of tables joined."""
+    need(name not in seen, f"scenario {name} is its own base ({' -> '.join((*seen, name))}). Name another.")
     text, where = _read(name, beside)
     try:
         tree = toml.parse(text)
@@ -315,3 +260,78 @@ def _bundled(folder: str) -> set[str]:
     if not place.is_dir():
         return set()
     return {entry.name.removesuffix(".toml") for entry in place.iterdir() if entry.name.endswith(".toml")}
+
+
+def filled(tree: Any, labels: Mapping[str, Any], *, severity: float = 1.0, place: str = "scenario") -> Any:
+    """`tree` with labels, lookups and severities turned into values; other names in braces stay as they are.
+
+    Raises:
+        ScenarioError: A lookup by an unknown label, or without a value for it; the message names the place.
+    """
+    if isinstance(tree, str):
+        return _text(tree, labels)
+    if isinstance(tree, Mapping):
+        if "by" in tree and "at" in tree:
+            return filled(_looked_up(tree, labels, place), labels, severity=severity, place=place)
+        if set(tree) == {"mild", "severe"}:
+            mild, severe = float(tree["mild"]), float(tree["severe"])
+            return mild + (severe - mild) * severity
+        return {key: filled(value, labels, severity=severity, place=f"{place}.{key}") for key, value in tree.items()}
+    if isinstance(tree, Sequence):
+        return [filled(value, labels, severity=severity, place=f"{place}[{n}]") for n, value in enumerate(tree)]
+    return tree
+
+
+def placed(tree: dict[str, Any], path: str, value: Any) -> None:
+    """Puts `value` at `path` of `tree`; raises `ScenarioError` where there is no such place.
+
+    `host.policy`; `vm.load.cpu` of every VM, `vm[0].load.cpu` of the first, `vm[web-01].load.cpu` of the one of that
+    name (a name without dots and brackets).
+    """
+    steps = [found.groups() for part in path.split(".") if (found := _STEP.fullmatch(part))]
+    known = len(steps) == path.count(".") + 1 and steps[-1][1] is None
+    need(known, f"{path!r} is no place in a scenario. Write it as vm.load.cpu or vm[0].load.cpu.")
+    spots: list[dict[str, Any]] = [tree]
+    for key, index in steps[:-1]:
+        spots = [inner for spot in spots for inner in _inside(spot, key, index, path)]
+    for spot in spots:
+        spot[steps[-1][0]] = value
+
+
+def _inside(spot: dict[str, Any], key: str, index: str | None, path: str) -> list[dict[str, Any]]:
+    held = spot.setdefault(key, {}) if index is None else spot.get(key)
+    if isinstance(held, list):
+        if index is None:
+            return held
+        if not index.isdecimal():
+            named = [table for table in held if table.get("name") == index]
+            if named:
+                return named
+        elif int(index) < len(held):
+            return [held[int(index)]]
+    elif isinstance(held, dict) and index is None:
+        return [held]
+    msg = f"there is no {path!r} in the scenario: {key!r} holds no such table. Add it, or name another."
+    raise ScenarioError(msg)
+
+
+def _text(text: str, labels: Mapping[str, Any]) -> Any:
+    alone = _ALONE.fullmatch(text)
+    if alone and alone[1] in labels:
+        return labels[alone[1]]
+
+    def put(found: re.Match[str]) -> str:
+        return format(labels[found[1]], (found[2] or ":")[1:]) if found[1] in labels else found[0]
+
+    return _WITHIN.sub(put, text)
+
+
+def _looked_up(table: Mapping[str, Any], labels: Mapping[str, Any], place: str) -> Any:
+    by = [table["by"]] if isinstance(table["by"], str) else list(table["by"])
+    for name in by:
+        unknown = f"{place} is looked up by {name!r}, which is no label of the run. It has: {', '.join(labels)}."
+        need(name in labels, unknown)
+    key = "/".join(str(labels[name]) for name in by)
+    found = key in table["at"] or "other" in table
+    need(found, f"{place} has no value at {key!r} (by {', '.join(by)}). Add it to `at`, or give `other`.")
+    return table["at"][key] if key in table["at"] else table["other"]

@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-__all__ = [
-    "Adapter",
-    "ClockJump",
-    "Device",
-    "Host",
-    "Load",
-    "NfsVolume",
-    "Nic",
-    "Pattern",
-    "Phase",
-    "Scenario",
-    "Switch",
-    "VirtualDisk",
-    "Vm",
-    "VsanDatastore",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Phase:

@@ -29,8 +29,6 @@ from esxparse_simulator.model.layout import layout_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_count", "large_experiment", "large_host"]
-
 _DATABASE = Load(
     cpu=18.0,
     io_bound=0.5,

@@ -1,130 +1,75 @@
-"""What the numbers and words of a scenario may be: told before anything is simulated, with the place."""
+"""What the numbers and words of a scenario may be, checked before anything is simulated."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import fields
+from importlib.resources import files
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from esxparse_simulator.variables import ScenarioError
+from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["check_number", "check_row", "check_whole"]
-
-_ABOVE_ZERO: Final = frozenset(
-    [
-        "all_core_mhz",
-        "cap_watts",
-        "cores_per_socket",
-        "copies",
-        "interval",
-        "mb_per_s",
-        "memory_mb",
-        "mhz",
-        "period",
-        "queue_depth",
-        "read_kb",
-        "rx_bytes",
-        "samples",
-        "shares_per_vcpu",
-        "sockets",
-        "threads_per_core",
-        "turbo_mhz",
-        "tx_bytes",
-        "vcpus",
-        "write_kb",
-    ]
-)
-_ANY_SIGN: Final = frozenset({"by", "offset"})
-_WHOLE: Final = frozenset(
-    ["cores_per_socket", "node", "partitions", "samples", "seed", "sockets", "t_states", "threads_per_core", "vcpus"]
-)
-_MOST: Final = {
-    **dict.fromkeys(
-        [
-            "busy",
-            "compressed_part",
-            "deep_idle",
-            "failed_part",
-            "io_bound",
-            "misaligned",
-            "remote_memory",
-            "sequential",
-            "tcp",
-        ],
-        1.0,
-    ),
-    "congestion": 255.0,
-    "cpu": 100.0,
-    "by": 1e9,
-    "interval": 86_400.0,
-    "threads_per_core": 2.0,
-    "throttled_pct": 100.0,
-}
+_SAID: Final = tomllib.loads((files("esxparse_simulator") / "limits.toml").read_text(encoding="utf-8"))
+_MOST: Final = _SAID["most"]
 _NUMBERS: Final = {"int", "float", "int | None"}
 _WORD: Final = re.compile(r"['\"]([^'\"]+)['\"]")
 
 
+class ScenarioError(EsxparseError):
+    """A scenario that asks for something the simulator cannot do."""
+
+
+def need(ok: object, message: str) -> None:
+    """Raises `ScenarioError` with the message unless `ok`."""
+    if not ok:
+        raise ScenarioError(message)
+
+
+def positive(name: str, value: float) -> float:
+    """The value, checked to be a finite number above 0."""
+    need(isfinite(value) and value > 0.0, f"{name} must be a number above 0, not {value!r}: change it")
+    return value
+
+
 def check_number(name: str, value: Any, place: str) -> None:
-    """Refuse a number that no such quantity can be.
-
-    Raises:
-        ScenarioError: It is none, not finite, or out of its range.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        msg = f"{place}: {name} = {value!r} is no number. Give one."
-        raise ScenarioError(msg)
-    least = -_MOST.get(name, inf) if name in _ANY_SIGN else 0.0
+    """Raises `ScenarioError` for a value that is not a finite number in its range."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    need(number, f"{place}: {name} = {value!r} is no number. Give one.")
+    above_zero, any_sign = name in _SAID["above_zero"], name in _SAID["any_sign"]
     most = _MOST.get(name, inf)
-    if not isfinite(value) or not least <= value <= most or (value == 0 and name in _ABOVE_ZERO):
-        allowed = "above 0" if name in _ABOVE_ZERO else "0 or more" if name not in _ANY_SIGN else "a number"
-        upto = f", {most:g} at most" if isfinite(most) else ""
-        msg = f"{place}: {name} = {value!r} cannot be. Give a number {allowed}{upto}."
-        raise ScenarioError(msg)
-    if name in _WHOLE:
-        check_whole(name, value, place)
-
-
-def check_whole(name: str, value: float, place: str) -> None:
-    """Refuse a part of something that is only there whole.
-
-    Raises:
-        ScenarioError: It is not whole.
-    """
-    if value != int(value):
-        msg = f"{place}: {name} = {value!r} is no whole number. Give one."
-        raise ScenarioError(msg)
+    least = -most if any_sign else 0.0
+    allowed = "above 0" if above_zero else "0 or more" if not any_sign else "a number"
+    upto = f", {most:g} at most" if isfinite(most) else ""
+    need(
+        isfinite(value) and least <= value <= most and (value != 0 or not above_zero),
+        f"{place}: {name} = {value!r} cannot be. Give a number {allowed}{upto}.",
+    )
+    if name in _SAID["whole"]:
+        need(value == int(value), f"{place}: {name} = {value!r} is no whole number. Give one.")
 
 
 def check_row(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
-    """Refuse numbers out of range, words that are none of those a field may have, and texts in place of lists.
-
-    Raises:
-        ScenarioError: There is such a value.
-    """
+    """Raises `ScenarioError` for numbers out of range, unknown words, and texts in place of lists."""
     for field in fields(kind):
         if field.name not in row:
             continue
         value, said = row[field.name], str(field.type)
+        where = f"{place}: {field.name} = {value!r}"
         if said in _NUMBERS:
             check_number(field.name, value, place)
-        elif said.startswith("Literal") and value not in _WORD.findall(said):
-            msg = f"{place}: {field.name} = {value!r} is not known. Give one of {', '.join(_WORD.findall(said))}."
-            raise ScenarioError(msg)
+        elif said.startswith("Literal"):
+            known = _WORD.findall(said)
+            need(value in known, f"{where} is not known. Give one of {', '.join(known)}.")
         elif said in {"tuple[str, ...]", "tuple[int, ...]"}:
-            _check_list(field.name, value, place, texts=said.startswith("tuple[str"))
-
-
-def _check_list(name: str, value: Any, place: str, *, texts: bool) -> None:
-    what = "texts" if texts else "numbers"
-    if not isinstance(value, list | tuple) or (texts and not all(isinstance(one, str) for one in value)):
-        msg = f"{place}: {name} = {value!r} is no list of {what}. Write it in brackets."
-        raise ScenarioError(msg)
-    for number in () if texts else value:
-        check_number(name, number, place)
-    if name == "p_states_mhz" and not value:
-        msg = f"{place}: {name} is empty. Give the clocks of the P-states, the highest first."
-        raise ScenarioError(msg)
+            texts = said.startswith("tuple[str")
+            listed = isinstance(value, list | tuple) and not (texts and not all(isinstance(one, str) for one in value))
+            need(listed, f"{where} is no list of {'texts' if texts else 'numbers'}. Write it in brackets.")
+            for number in () if texts else value:
+                check_number(field.name, number, place)
+            empty = field.name == "p_states_mhz" and not value
+            need(not empty, f"{place}: p_states_mhz is empty. Give the clocks of the P-states, the highest first.")

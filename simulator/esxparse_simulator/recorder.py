@@ -10,31 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
 from esxparse.target import target as target_of
-from esxparse_simulator.esxtop.writer import write_esxtop
+from esxparse_simulator.esxtop.writer import put, write_esxtop
 from esxparse_simulator.experiment import FileSpec
 from esxparse_simulator.instruments import INSTRUMENTS, Entry
+from esxparse_simulator.limits import need
 from esxparse_simulator.model.engine import capture as capture_of
-from esxparse_simulator.output import put
-from esxparse_simulator.variables import ScenarioError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from esxparse_simulator.experiment import Experiment, Run
-    from esxparse_simulator.instruments import Instrument
-    from esxparse_simulator.model.engine import Capture
 
-__all__ = ["Written", "record"]
+    Plans = list[tuple[Run, tuple[FileSpec, ...]]]
 
 _ESXTOP = "esxtop"
-_ESXTOP_OPTIONS = {"release", "all_counters", "only", "host", "utc_offset", "zone"}
-TRUTH = "truth.toml"
+_ESXTOP_OPTIONS = frozenset({"release", "all_counters", "only", "host", "utc_offset", "zone"})
+_TRUTH = "truth.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that was written: where, its size, by which tool."""
+    """A file that was written: where, its size before compression, by which tool."""
 
     path: Path
     bytes: int
@@ -50,32 +47,34 @@ def record(
     inputs: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Written]:
-    """Writes everything that an experiment records into `folder`, which is made where it is not there.
+    """Writes everything that an experiment records into `folder`, which is made where it is missing.
 
-    A scenario without `[[file]]` gives its captures, named for it. `capture` has options of esxtop's files, which count
-    before those that the scenario says, and `compress` (gz or bz2). Files appear when they are complete. A file that is
-    there is replaced where `replace` allows it, and one of the `inputs`, from which the scenario was read, never. Where
-    the scenario says truths, they are written as `truth.toml`. `progress` is called with samples done, samples in all,
-    and the name of the file that is being written.
+    A scenario without `[[file]]` gives its captures, named for it. Files appear when they are complete. Truths go to
+    `truth.toml`.
+
+    Args:
+        experiment: What is done.
+        folder: Where it goes.
+        capture: Options of esxtop's files before those of the scenario, and `compress` (gz or bz2).
+        replace: Whether files that are there may be replaced.
+        inputs: What the scenario was read from: never replaced.
+        progress: Called with samples done, samples in all, and the file that is being written.
 
     Raises:
-        EsxparseError: A tool that is not known, options it does not have, or a directory that cannot be written; what
-            was complete before stays.
+        EsxparseError: An unknown tool or option, or a directory that cannot be written; what was complete stays.
     """
     target = Path(folder)
-    silent = not any(run.files for run in experiment.runs)
-    plans = [(run, _default_files(experiment, run) if silent else run.files) for run in experiment.runs]
-    plans = [(run, tuple(_with(spec, capture or {}) for spec in specs)) for run, specs in plans if specs]
-    for _, specs in plans:
-        _check(specs)
-    _check_names(plans)
+    plans, names = _plans(experiment, capture or {})
 
-    check = _guard(inputs, replace=replace)
-    for name in _names_written(plans):
+    def check(path: Path) -> None:
+        if path.parent.is_dir():
+            target_of(path, inputs, replace=replace)
+
+    for name in names:
         check(target / name)
     total = sum(run.scenario.samples for run, _ in plans if run.scenario)
     done = 0
-    entries: dict[str, list[tuple[FileSpec, Entry]]] = {}
+    entries: dict[str, list[tuple[str, Entry]]] = {}
     written: list[Written] = []
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -90,10 +89,7 @@ def record(
             written += _one(run, specs, target, entries, step)
         for mine in entries.values():
             written += _write(mine, target, check)
-        truths = [line for run, specs in plans for line in _truths(run, specs)]
-        if truths:
-            path = target / TRUTH
-            written.append(Written(path, put(path, ["\n".join(truths).encode()]), "truth"))
+        written += _truths(plans, target / _TRUTH)
     except OSError as error:
         where = error.filename or target
         msg = f"cannot write {where}: {error.strerror}. Check that the directory may be written."
@@ -101,10 +97,38 @@ def record(
     return written
 
 
+def _plans(experiment: Experiment, capture: Mapping[str, Any]) -> tuple[Plans, Iterable[str]]:
+    """The runs with the files of each, and the names of all files, checked before anything is written.
+
+    Tools and options are known, and no file is written over another.
+    """
+    silent = not any(run.files for run in experiment.runs)
+    plans = [(run, _default_files(experiment, run) if silent else run.files) for run in experiment.runs]
+    plans = [(run, tuple(_with(spec, capture) for spec in specs)) for run, specs in plans if specs]
+    writers: dict[str, list[str]] = {}
+    for run, specs in plans:
+        if run.truths:
+            writers[_TRUTH] = ["truth"]
+        for spec in specs:
+            known = ", ".join(sorted({_ESXTOP, *INSTRUMENTS}))
+            there = spec.tool == _ESXTOP or spec.tool in INSTRUMENTS
+            need(there, f"file {spec.name}: no tool {spec.tool!r}. There are: {known}.")
+            options = _ESXTOP_OPTIONS if spec.tool == _ESXTOP else INSTRUMENTS[spec.tool].options
+            for name in sorted(spec.options):
+                known = ", ".join(sorted(options))
+                need(name in options, f"file {spec.name}: {spec.tool} has no {name!r}. Known: {known}.")
+            writers.setdefault(spec.name, []).append(spec.tool)
+    for name, tools in writers.items():
+        # Tools that put runs together share a file on purpose.
+        alone = len(tools) == 1 or (len(set(tools)) == 1 and tools[0] != _ESXTOP)
+        who = " and ".join(sorted(set(tools))) if len(set(tools)) > 1 else f"{len(tools)} captures"
+        need(alone, f"file {name}: {who} would be written to it. Give them names of their own, with the run's labels.")
+    return plans, writers
+
+
 def _default_files(experiment: Experiment, run: Run) -> tuple[FileSpec, ...]:
-    if run.scenario is None:
-        msg = f"scenario {experiment.name} has neither a [host] nor a [[file]]: there is nothing to write. Add one."
-        raise ScenarioError(msg)
+    nothing = f"scenario {experiment.name} has neither a [host] nor a [[file]]: there is nothing to write. Add one."
+    need(run.scenario, nothing)
     labels = "".join(f"-{value}" for value in run.labels.values())
     return (FileSpec(_ESXTOP, f"{experiment.name}{labels}.csv", {}),)
 
@@ -119,80 +143,26 @@ def _with(spec: FileSpec, capture: Mapping[str, Any]) -> FileSpec:
     return replaced(spec, name=name, options={**spec.options, **said})
 
 
-def _check(specs: Iterable[FileSpec]) -> None:
-    for spec in specs:
-        if spec.tool != _ESXTOP and spec.tool not in INSTRUMENTS:
-            known = ", ".join(sorted({_ESXTOP, *INSTRUMENTS}))
-            msg = f"file {spec.name}: no tool {spec.tool!r}. There are: {known}."
-            raise ScenarioError(msg)
-        options = _ESXTOP_OPTIONS if spec.tool == _ESXTOP else INSTRUMENTS[spec.tool].options
-        unknown = sorted(set(spec.options) - options)
-        if unknown:
-            msg = f"file {spec.name}: {spec.tool} has no {unknown[0]!r}. Known: {', '.join(sorted(options))}."
-            raise ScenarioError(msg)
-
-
-def _check_names(plans: Iterable[tuple[Run, Iterable[FileSpec]]]) -> None:
-    """Refuses files that would be written over each other; tools that put runs together share one on purpose.
-
-    Raises:
-        ScenarioError: There are.
-    """
-    writers: dict[str, list[str]] = {}
-    for run, specs in plans:
-        if run.truths:
-            writers[TRUTH] = ["truth"]
-        for spec in specs:
-            writers.setdefault(spec.name, []).append(spec.tool)
-    for name, tools in writers.items():
-        if len(tools) > 1 and (len(set(tools)) > 1 or tools[0] == _ESXTOP):
-            who = " and ".join(sorted(set(tools))) if len(set(tools)) > 1 else f"{len(tools)} captures"
-            msg = f"file {name}: {who} would be written to it. Give them names of their own, with the run's labels."
-            raise ScenarioError(msg)
-
-
-def _guard(inputs: Sequence[str | os.PathLike[str]], *, replace: bool) -> Callable[[Path], None]:
-    """What refuses a file that may not be written; directories that are not there yet are made."""
-
-    def check(path: Path) -> None:
-        if path.parent.is_dir():
-            target_of(path, inputs, replace=replace)
-
-    return check
-
-
-def _names_written(plans: Iterable[tuple[Run, Iterable[FileSpec]]]) -> list[str]:
-    """Names of the files that are known before they are written; some tools write more, beside these."""
-    names = []
-    for run, specs in plans:
-        names += [spec.name for spec in specs] + ([TRUTH] if run.truths else [])
-    return list(dict.fromkeys(names))
-
-
 def _one(
     run: Run,
     specs: Iterable[FileSpec],
     target: Path,
-    entries: dict[str, list[tuple[FileSpec, Entry]]],
+    entries: dict[str, list[tuple[str, Entry]]],
     step: Callable[[Any], None],
 ) -> list[Written]:
     """The captures of one run, written; what its other files need, noted in `entries`."""
     made = capture_of(run.scenario) if run.scenario else None
     watching = []
-    captures = []
+    captures = [spec for spec in specs if spec.tool == _ESXTOP]
     for spec in specs:
-        if spec.tool == _ESXTOP:
-            captures.append(spec)
-            continue
-        put_up = INSTRUMENTS[spec.tool].watch
-        watch = put_up(made.layout if made else None, spec.options) if put_up else None
-        if watch:
-            watching.append(watch)
-        entries.setdefault(spec.name, []).append((spec, Entry(run, spec.name, spec.options, watch)))
+        if spec.tool != _ESXTOP:
+            put_up = INSTRUMENTS[spec.tool].watch
+            watch = put_up(made.layout if made else None, spec.options) if put_up else None
+            watching += [watch] if watch else []
+            entries.setdefault(spec.name, []).append((spec.tool, Entry(run, spec.name, spec.options, watch)))
     if made is None:
-        if captures:
-            msg = f"file {captures[0].name}: esxtop watches a host, and the scenario has none. Add a [host]."
-            raise ScenarioError(msg)
+        for spec in captures:
+            need(False, f"file {spec.name}: esxtop watches a host, and the scenario has none. Add a [host].")
         return []
     made = replaced(made, observers=(*watching, step))
     written = []
@@ -202,19 +172,14 @@ def _one(
         size = write_esxtop(path, made if number == 0 else replaced(made, observers=()), **spec.options)
         written.append(Written(path, size, _ESXTOP))
     if not captures and watching:
-        _pass(made)
+        for _ in made:
+            pass
     return written
 
 
-def _pass(made: Capture) -> None:
-    for _ in made:
-        pass
-
-
-def _write(mine: list[tuple[FileSpec, Entry]], target: Path, check: Callable[[Path], object]) -> list[Written]:
-    tool = mine[0][0].tool
-    instrument: Instrument = INSTRUMENTS[tool]
-    made = [(_below(target, path), parts) for path, parts in instrument.write([entry for _, entry in mine])]
+def _write(mine: list[tuple[str, Entry]], target: Path, check: Callable[[Path], object]) -> list[Written]:
+    tool = mine[0][0]
+    made = [(_below(target, path), parts) for path, parts in INSTRUMENTS[tool].write([entry for _, entry in mine])]
     for path, _ in made:
         check(path)
     return [Written(path, put(path, parts), tool) for path, parts in made]
@@ -226,19 +191,17 @@ def _below(target: Path, name: str) -> Path:
     return path
 
 
-def _truths(run: Run, specs: Iterable[FileSpec]) -> list[str]:
+def _truths(plans: Plans, path: Path) -> list[Written]:
     lines = []
-    for truth in run.truths:
-        told: dict[str, Any] = {"files": [spec.name for spec in specs], **_labels(run.labels)}
-        for key, value in truth.items():
-            at = key in {"start", "end"} and isinstance(value, int | float)
-            told[key] = run.start + timedelta(seconds=value) if at else value
-        lines += ["[[truth]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
-    return lines
-
-
-def _labels(labels: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"label_{name}": value for name, value in labels.items()}
+    for run, specs in plans:
+        labels = {f"label_{name}": value for name, value in run.labels.items()}
+        for truth in run.truths:
+            told: dict[str, Any] = {"files": [spec.name for spec in specs], **labels}
+            for key, value in truth.items():
+                at = key in {"start", "end"} and isinstance(value, int | float)
+                told[key] = run.start + timedelta(seconds=value) if at else value
+            lines += ["[[truth]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
+    return [Written(path, put(path, ["\n".join(lines).encode()]), "truth")] if lines else []
 
 
 def _toml(value: Any) -> str:

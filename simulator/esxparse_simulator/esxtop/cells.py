@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.esxtop.counters import Counter
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["joined", "lines"]
-
 _HUNDREDTHS = 100_000  # 0.00 to 999.99
 _WHOLES = 70_000
 _UNSURE = 1e-9  # how near a half, relative to the number, hundredths computed in floats are not sure

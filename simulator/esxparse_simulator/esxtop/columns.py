@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.esxtop.releases import Release
     from esxparse_simulator.model.layout import Layout
 
-__all__ = ["Block", "blocks", "row_counts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -17,8 +17,6 @@ from esxparse.errors import EsxparseError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Counter", "Kind", "counters_of"]
-
 Kind = Literal["whole", "decimal", "text", "broken"]
 _KINDS: dict[str, Kind] = {"i": "whole", "f": "decimal", "t": "text"}
 _LINE = re.compile(r"(?P<kind>[ift]) (?P<default>[*-]) (?P<name>.*?)(?: = (?P<value>.*))?")

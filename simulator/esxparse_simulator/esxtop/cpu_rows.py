@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers, Snapshot
 
-__all__ = ["rows"]
-
 Rows = dict[str, "Numbers | float"]
 
 _MHZ_HELD = 48.0  # of entitlement for a world that asks for nothing

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers, Snapshot
 
-__all__ = ["at_first", "rows"]
-
 Table = dict[str, "Numbers | float"]
 
 _SHARES = 1000.0

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.worlds import Group
 
-__all__ = ["Groups", "PrintedGroup", "PrintedWorld", "groups_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PrintedWorld:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.sample import Numbers, Snapshot
 
-__all__ = ["rows"]
-
 Rows = dict[str, "Numbers | float"]
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.sample import Numbers, Snapshot
 
-__all__ = ["rows"]
-
 Table = dict[str, "Numbers | float"]
 
 _MEGABIT = 2.0**20

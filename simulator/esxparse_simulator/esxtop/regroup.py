@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Regrouping", "regrouped", "regrouping"]
-
 Rows = dict[str, "Numbers | float"]
 
 _STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait

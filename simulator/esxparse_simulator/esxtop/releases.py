@@ -28,8 +28,6 @@ from esxparse_simulator.esxtop.counters import Counter, counters_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Release", "release_names", "release_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Release:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers, Snapshot
 
-__all__ = ["Places", "numbers", "places_of"]
-
 Tables = dict[str, dict[str, "Numbers | float"]]
 
 _NOTHING: dict[str, Numbers | float] = {}

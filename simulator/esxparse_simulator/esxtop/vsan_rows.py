@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.sample import Numbers, Snapshot
     from esxparse_simulator.model.traffic import Traffic
 
-__all__ = ["rows"]
-
 Table = dict[str, "Numbers | float"]
 
 

@@ -29,30 +29,43 @@ Assumptions
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import os
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from esxparse.errors import EsxparseError
+from esxparse.whole import whole_file
 from esxparse_simulator.esxtop.cells import joined, lines
 from esxparse_simulator.esxtop.columns import blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
 from esxparse_simulator.esxtop.rows import numbers, places_of
-from esxparse_simulator.output import put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from esxparse_simulator.esxtop.columns import Block
     from esxparse_simulator.model.engine import Capture
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["esxtop_lines", "write_esxtop"]
-
 _BROKEN_NAME = b"   -"
 _FOREVER = 24 * 60  # minutes: no zone is further from UTC
+
+
+def put(path: Path, parts: Iterable[bytes]) -> int:
+    """Writes `parts`, compressed where the name ends in .gz or .bz2; gives their size before that."""
+    with whole_file(path) as file, ExitStack() as stack:
+        out: IO[bytes] = file
+        if path.suffix == ".gz":
+            # without name and time in it, so that the same parts give the same bytes
+            out = cast("IO[bytes]", stack.enter_context(gzip.GzipFile("", "wb", 6, out, mtime=0)))
+        elif path.suffix == ".bz2":
+            out = stack.enter_context(bz2.open(out, "wb"))
+        return sum(out.write(part) for part in parts)
 
 
 def write_esxtop(

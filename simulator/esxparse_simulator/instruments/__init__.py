@@ -1,19 +1,23 @@
-"""Instruments: what a scenario's `[[file]]` may ask for, tool by tool.
-
-An instrument watches the host while it goes by, or needs no host; at the end it writes. The registry `INSTRUMENTS` is
-by the name that `tool` has in a scenario. esxtop is none of them: it writes as the host goes by (`recorder.py`).
-"""
+"""Instruments: what a scenario's `[[file]]` may ask for, by the name that `tool` has in it."""
 
 from __future__ import annotations
 
-from esxparse_simulator.instruments.benchmarks import INSTRUMENTS as BENCHMARKS
-from esxparse_simulator.instruments.events import INSTRUMENTS as EVENTS
-from esxparse_simulator.instruments.hardware import INSTRUMENTS as HARDWARE
-from esxparse_simulator.instruments.load import INSTRUMENTS as LOAD
+import tomllib
+from importlib.resources import files
+
+from esxparse_simulator.instruments.given import GIVEN, watch_power
+from esxparse_simulator.instruments.load import LOAD, watch_guests
 from esxparse_simulator.instruments.model import Entry, Instrument
-from esxparse_simulator.instruments.power import INSTRUMENTS as POWER
-from esxparse_simulator.instruments.traffic import INSTRUMENTS as TRAFFIC
 
 __all__ = ["INSTRUMENTS", "Entry", "Instrument"]
 
-INSTRUMENTS: dict[str, Instrument] = BENCHMARKS | EVENTS | HARDWARE | LOAD | POWER | TRAFFIC
+_OPTIONS = tomllib.loads((files("esxparse_simulator.instruments") / "options.toml").read_text(encoding="utf-8"))
+_OF_ALL = {tool: () if tool == "tshark" else _OPTIONS["load"] for tool in LOAD}
+
+INSTRUMENTS = {
+    tool: Instrument(frozenset([*_OPTIONS[tool], *_OF_ALL.get(tool, ())]), write, watch)
+    for tool, write, watch in (
+        *((tool, write, watch_power if tool == "ribcl" else None) for tool, write in GIVEN.items()),
+        *((tool, write, watch_guests) for tool, write in LOAD.items()),
+    )
+}

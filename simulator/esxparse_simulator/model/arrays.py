@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Misses", "behind_the_cache"]
-
 
 @dataclass(frozen=True, slots=True)
 class Misses:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout, Target
     from esxparse_simulator.model.sample import Loads, MemorySample, Numbers
 
-__all__ = ["NO_LIMIT", "Asks", "Columns", "asked", "columns"]
-
 _PAGE_KB = 4.0
 _PAGES_PER_MB = 256.0
 _SWAP_OUT_PAGES = 16.0  # pages of one write to a swap file

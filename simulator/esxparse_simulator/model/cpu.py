@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.noise import Noise
     from esxparse_simulator.model.sample import Interrupts, Loads, MemorySample, Numbers, StorageSample
 
-__all__ = ["CpuSample", "CpuState", "run_host"]
-
 _DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
 _IDLE_DEMAND = 4.0
 _BLOCKED = 0.2  # of a vCPU's idle time, at most, it is blocked in the VMkernel for another reason

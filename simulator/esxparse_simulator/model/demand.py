@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.noise import Noise
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["at", "level", "wanted"]
-
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in fields(Load))
 _SCALED = frozenset({"cpu", "read_iops", "write_iops", "tx_pps", "rx_pps"})
@@ -50,7 +48,7 @@ def level(pattern: Pattern, second: float) -> float:
     place = ((second + pattern.offset) % pattern.period) / pattern.period
     if pattern.kind == "diurnal":
         half = (2.0 * place) % 1.0
-        return 1.0 + pattern.depth * 4.0 * half * (1.0 - half) * (1.0 if place < 0.5 else -1.0)  # noqa: PLR2004  half of the period
+        return 1.0 + pattern.depth * 4.0 * half * (1.0 - half) * (1.0 if place < 0.5 else -1.0)
     if pattern.kind == "bursty":
         return 1.0 + pattern.depth if place < pattern.busy else 1.0
     return 1.0 if place < pattern.busy else 1.0 - pattern.depth

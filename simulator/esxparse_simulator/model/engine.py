@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.sample import Interrupts, MemorySample, WorldTimes
     from esxparse_simulator.model.worlds import Group
 
-__all__ = ["Capture", "Snapshot", "capture"]
-
 _AVERAGES = (60.0, 300.0, 900.0)  # the spans of esxtop's 1, 5 and 15 minute averages
 
 

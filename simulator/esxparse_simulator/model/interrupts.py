@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers, PcpuTimes, PortTraffic, StorageSample, WorldTimes
 
-__all__ = ["bound", "fire"]
-
 _COMMANDS_PER_INTERRUPT = 1.6
 _PACKETS_PER_INTERRUPT = 9.0  # interrupts are moderated
 _MICROSECONDS = {"adapter": 4.0, "uplink": 2.0, "timer": 1.0, "ipi": 0.0}

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Loads, Numbers, StorageSample
 
-__all__ = ["Work", "Worlds", "work_of", "worlds_of"]
-
 _TIMERS = 2000.0  # per second of a VM that are part of the ordinary cost of running it
 _TIMER_RUN_US = 8.0  # for one more: leaving the guest, delivering the interrupt
 _TIMER_SYSTEM_US = 6.0

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Index = NDArray[np.intp]
     Target = Device | NfsVolume | VsanDatastore
 
-__all__ = ["FlowOf", "Layout", "PortOf", "VectorOf", "layout_of"]
-
 FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan"]
 PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["ACK_PART", "FRAMES_PER_ACK", "HEADERS", "PAYLOAD", "Links", "links_of", "nics_of", "on_the_wire"]
-
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
 HEADERS = 66.0

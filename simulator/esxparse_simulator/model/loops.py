@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Clients", "Found", "clients_of", "found", "room_left"]
-
 _FULL = 0.985  # utilisation the array's queueing formula is kept below
 _STEPS = 100  # more than halving from ten minutes to below a nanosecond takes; a dozen is usual
 _LONGEST_MS = 600_000.0

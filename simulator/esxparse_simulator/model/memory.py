@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.places import Fixed
     from esxparse_simulator.model.sample import Loads, Numbers
 
-__all__ = ["COMPRESSION", "next_memory"]
-
 COMPRESSION = 0.5
 """Of its size is what a compressed page still takes."""
 

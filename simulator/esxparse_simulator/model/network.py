@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.links import Links
     from esxparse_simulator.model.sample import Loads, Numbers, StorageSample
 
-__all__ = ["carry"]
-
 _TCP_KEEPS = 0.05
 _SLOWEST = 0.1  # what a receive ring keeps up with, of its rate, when the VM hardly runs
 _MULTICAST, _BROADCAST = 0.6, 1.4  # packets per second that any network has

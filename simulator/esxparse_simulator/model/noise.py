@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-__all__ = ["Noise"]
-
 _MEMORY = 0.55  # how much of the last value stays: neighbouring samples look alike, as in real captures
 _DRAWS = 3  # uniform numbers that make one wobble
 _FIRST_ROWS = 12

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from esxparse_simulator.model.layout import Layout
 
-__all__ = ["OncePerLayout"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Paths", "paths_of", "shares"]
-
 
 @dataclass(frozen=True, slots=True)
 class Paths:

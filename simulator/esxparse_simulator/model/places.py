@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["BALLOON_MAX", "Fixed", "fixed_of", "managed", "min_free", "placed", "process_mb", "room"]
-
 BALLOON_MAX = 0.65
 """Of a VM's size, the most its balloon takes: the default of Mem.CtlMaxPercent."""
 

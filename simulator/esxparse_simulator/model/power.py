@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.sample import Numbers, PcpuTimes, WorldTimes
 
-__all__ = ["States", "group_watts", "host_watts", "pcpu_power", "slowdown"]
-
 _SECOND_THREAD = 0.33
 _WATTS_PER_MB = 0.01
 _SHALLOW = 0.12  # of a busy core's watts that an idle one draws which is kept out of deep C-states

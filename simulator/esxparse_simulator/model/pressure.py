@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.places import Fixed
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Held", "emergency", "held", "state_of"]
-
 # parts of the minimum of free memory
 _CLEAR, _HARD, _LOW = 1.0, 0.32, 0.16
 _BALLOONS_KEEP = 0.8  # free, so that a host whose balloons hold it there is in state clear or soft

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Target
     from esxparse_simulator.model.traffic import Traffic
 
-__all__ = [
-    "Interrupts",
-    "Loads",
-    "MemorySample",
-    "NodeTimes",
-    "PcpuTimes",
-    "PortTraffic",
-    "Snapshot",
-    "StorageSample",
-    "WorldTimes",
-]
-
 Numbers = NDArray[np.float64]
 
 

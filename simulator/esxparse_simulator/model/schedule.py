@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["Turns", "Wants", "fit_helpers", "pcpu_shares", "run_nodes", "share_out"]
-
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
 _LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are no vCPUs take
 _NOTHING = 1e-9  # run time too short to be told from none

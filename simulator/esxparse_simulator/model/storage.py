@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-__all__ = ["serve"]
-
 _KERNEL_MS = 0.02  # the VMkernel's own time on a command
 _LOST_MS = 10_000.0  # how long a command waits for a path before it fails (assumed: a driver's loss timeout)
 _RETRY_MS = 10.0  # how long a command waits after a reservation conflict (assumed)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Index, Layout
     from esxparse_simulator.model.sample import Numbers
 
-__all__ = ["added", "added_rows", "divided", "over_vcpus"]
-
 
 def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbers:
     """Values added up into `count` sums, in their order; `into` says which.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Pair = tuple[Numbers, Numbers]
 
-__all__ = ["Traffic", "summed"]
-
 _RATES = slice(0, 4)
 _DATA = slice(2, 4)
 _OF_READS = slice(4, None, 2)

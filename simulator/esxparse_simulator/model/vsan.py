@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.sample import Numbers
     from esxparse_simulator.model.traffic import Traffic
 
-__all__ = ["component_flows", "congestion_ms", "on_devices"]
-
 _FULL_CONGESTION = 255.0
 _OUTSTANDING = 256.0
 

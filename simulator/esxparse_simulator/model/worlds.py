@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from esxparse_simulator.host import Scenario, Vm
 
-__all__ = ["Group", "World", "groups_of"]
-
 Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
 
 

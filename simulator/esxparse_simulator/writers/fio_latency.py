@@ -1,8 +1,7 @@
 """Latencies as fio counts them: whole I/Os, whole units of time, and the bins of its histogram.
 
 A direction that did N I/Os has the N latencies of `Sample`: the I/O of rank k takes what (k + 1/2) / N of the commands
-do not pass, scaled so that the mean of the N is the mean asked for. Minimum, maximum, deviation, percentiles, bins and
-a log of each I/O are thereby of the same I/Os, and nothing is drawn or kept.
+do not pass, scaled so that the mean of the N is the mean asked for. All that fio prints is of the same I/Os.
 
 Evidence: `plat_val_to_idx`, `plat_idx_to_val`, `calc_clat_percentiles`, `calc_lat`, `sum_stat` of fio's stat.c,
 `io_u_mark_lat_*` of its io_u.c (2.1, 3.2x, 3.33).
@@ -16,17 +15,10 @@ from itertools import pairwise
 from math import fsum, sqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from esxparse_simulator.distribution import SHAPES, Distribution
+from esxparse_simulator.measured import SHAPES, Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-__all__ = ["PERCENTILES", "Moments", "Sample", "bin_middle", "bin_of", "bin_start", "percentiles"]
-
 PERCENTILES = (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """fio's default `percentile_list`."""
 
@@ -145,20 +137,6 @@ class Sample:
         """The latency of the I/O of a rank, from 0, in whole units."""
         return int(self._at((rank + 0.5) / self.number) + 0.5)
 
-    def values(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The latencies of many ranks: the same numbers as `value` gives."""
-        parts = (ranks + 0.5) / self.number
-        ends = np.array([part for part, _ in self.knots])
-        latencies = np.array([latency for _, latency in self.knots])
-        above = np.minimum(np.maximum(np.searchsorted(ends, parts, side="left"), 1), len(ends) - 1)
-        low, high = ends[above - 1], ends[above]
-        first, last = latencies[above - 1], latencies[above]
-        # Step by step: what a compiler might fuse would round differently on another machine.
-        share = (parts - low) / (high - low)
-        grown = (last - first) * share
-        found: NDArray[np.int64] = (first + grown + 0.5).astype(np.int64)
-        return found
-
     def below(self, edge: int) -> int:
         """How many take less than `edge`."""
         wanted = edge - 0.5
@@ -207,13 +185,13 @@ class Sample:
         return counted
 
 
-def percentiles(bins: Mapping[int, int], wanted: Sequence[float] = PERCENTILES) -> list[int]:
+def percentiles(bins: Mapping[int, int]) -> list[int]:
     """The latency of each percentile: the middle of the first bin up to which there are that many I/Os."""
     total = sum(bins.values())
     found: list[int] = []
     so_far = 0
     for index in sorted(bins):
         so_far += bins[index]
-        while len(found) < len(wanted) and so_far >= wanted[len(found)] / 100.0 * total:
+        while len(found) < len(PERCENTILES) and so_far >= PERCENTILES[len(found)] / 100.0 * total:
             found.append(bin_middle(index))
-    return found or [0] * len(wanted)
+    return found or [0] * len(PERCENTILES)

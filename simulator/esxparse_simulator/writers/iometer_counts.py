@@ -5,7 +5,7 @@ The program computes all it prints from these counters; see `iometer` for the ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Final
@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from esxparse_simulator.measured import Side, Worker
     from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.results import Side, Worker
 
-__all__ = ["BINS", "Cpu", "Machine", "Raw", "machine_of", "mean_of", "raw_of", "total"]
-
+HZ: Final = 2.4e9 / 1024.0
+"""Ticks of the timer in a second."""
 BINS: Final = 21
 _PARTS: Final = (20000, 10000, 5000, 2000, 1000, 500, 200, 100, 67, 50, 33, 20, 10, 5, 2)
 _LIMITS_MS: Final = (*(1000.0 / part for part in _PARTS), 1000.0, 2000.0, 4000.0, 5000.0, 10000.0)
 """Upper limits of all bins but the last, as the program has them, whatever its column titles say."""
 
 _CLOCK_HZ: Final = 64.0
-_HALF: Final = 0.5
 _IDLE_PCT: Final = 1e-6
 """What is printed as 0: an effectiveness of I/Os by that would have no digits left that mean anything."""
 
@@ -83,72 +82,47 @@ class Machine:
 
 def mean_of(cpus: Sequence[Cpu]) -> Cpu:
     """All together: the mean of each share; interrupts are a sum."""
-
-    def mean(values: Iterable[float]) -> float:
-        return fsum(values) / len(cpus)
-
-    return Cpu(
-        used=mean(cpu.used for cpu in cpus),
-        user=mean(cpu.user for cpu in cpus),
-        privileged=mean(cpu.privileged for cpu in cpus),
-        dpc=mean(cpu.dpc for cpu in cpus),
-        interrupt=mean(cpu.interrupt for cpu in cpus),
-        interrupts_per_s=fsum(cpu.interrupts_per_s for cpu in cpus),
-    )
+    shares = [fsum(values) / len(cpus) for values in zip(*(cpu.shares for cpu in cpus), strict=True)]
+    return Cpu(*shares, fsum(cpu.interrupts_per_s for cpu in cpus))  # type: ignore[call-arg]
 
 
 def total(raws: Iterable[Raw]) -> Raw:
     """The counters of all together: sums, and the largest of each maximum."""
-    all_of = list(raws)
-    return Raw(
-        reads=sum(raw.reads for raw in all_of),
-        writes=sum(raw.writes for raw in all_of),
-        read_bytes=sum(raw.read_bytes for raw in all_of),
-        write_bytes=sum(raw.write_bytes for raw in all_of),
-        read_ticks=sum(raw.read_ticks for raw in all_of),
-        write_ticks=sum(raw.write_ticks for raw in all_of),
-        read_max_ticks=max(raw.read_max_ticks for raw in all_of),
-        write_max_ticks=max(raw.write_max_ticks for raw in all_of),
-        bins=tuple(sum(raw.bins[place] for raw in all_of) for place in range(BINS)),
-    )
+    *counts, bins = zip(*map(astuple, raws), strict=True)
+    sums = [*map(sum, counts[:6]), *map(max, counts[6:])]
+    return Raw(*sums, tuple(map(sum, zip(*bins, strict=True))))  # type: ignore[call-arg]
 
 
-def raw_of(worker: Worker, seconds: float, hz: float, noise: Noise, label: str) -> Raw:
+def raw_of(worker: Worker, seconds: float, noise: Noise, label: str) -> Raw:
     """The counters of a worker and its disk; `label` tells it from others in the noise."""
-    reads, read_ticks, read_max, read_bins = _side(worker.read, seconds, hz, noise.uniform(f"{label}/read"))
-    writes, write_ticks, write_max, write_bins = _side(worker.write, seconds, hz, noise.uniform(f"{label}/write"))
-    return Raw(
-        reads=reads,
-        writes=writes,
-        read_bytes=reads * worker.read.block_bytes if worker.read else 0,
-        write_bytes=writes * worker.write.block_bytes if worker.write else 0,
-        read_ticks=read_ticks,
-        write_ticks=write_ticks,
-        read_max_ticks=read_max,
-        write_max_ticks=write_max,
-        bins=tuple(read + write for read, write in zip(read_bins, write_bins, strict=True)),
+    reads, read_bytes, read_ticks, read_max, read_bins = _side(worker.read, seconds, noise.uniform(f"{label}/read"))
+    writes, write_bytes, write_ticks, write_max, write_bins = _side(
+        worker.write, seconds, noise.uniform(f"{label}/write")
     )
+    bins = tuple(map(sum, zip(read_bins, write_bins, strict=True)))
+    return Raw(reads, writes, read_bytes, write_bytes, read_ticks, write_ticks, read_max, write_max, bins)
 
 
-def _side(side: Side | None, seconds: float, hz: float, drawn: float) -> tuple[int, int, int, tuple[int, ...]]:
-    """I/Os, their ticks in all and of the longest, and by bin."""
+def _side(side: Side | None, seconds: float, drawn: float) -> tuple[int, int, int, int, tuple[int, ...]]:
+    """I/Os, their bytes, their ticks in all and of the longest, and by bin."""
     count = round(side.iops * seconds) if side else 0
     if side is None or count == 0:
-        return 0, 0, 0, (0,) * BINS
-    ticks = round(side.latency.mean * count * hz / 1000.0)
+        return 0, 0, 0, 0, (0,) * BINS
+    ticks = round(side.latency.mean * count * HZ / 1000.0)
     # The longest of many is about where one of them is expected to lie beyond.
-    beyond = min((0.2 + 1.6 * drawn) / count, _HALF)
-    longest = max(round(side.latency.quantile(1.0 - beyond) * hz / 1000.0), ceil(ticks / count))
+    beyond = min((0.2 + 1.6 * drawn) / count, 0.5)
+    longest = max(round(side.latency.quantile(1.0 - beyond) * HZ / 1000.0), ceil(ticks / count))
     below = [0]
     for limit in _LIMITS_MS:
         share = side.latency.share_below(limit)
-        below.append(count if longest < limit * hz / 1000.0 else min(round(share * count), count - 1))
+        below.append(count if longest < limit * HZ / 1000.0 else min(round(share * count), count - 1))
     # What took longer than the last limit is in no bin: the program looks for a bin below each limit only.
-    return count, ticks, longest, (*(high - low for low, high in pairwise(below)), 0)
+    bins = (*(high - low for low, high in pairwise(below)), 0)
+    return count, count * side.block_bytes, ticks, longest, bins
 
 
 def machine_of(
-    workers: Sequence[Worker], raws: Sequence[Raw], *, iops: float, processors: int, noise: Noise, label: str
+    workers: Sequence[Worker], raws: Sequence[Raw], iops: float, processors: int, noise: Noise, label: str
 ) -> Machine:
     """A machine whose processors are used as its workers say, on average."""
     used = workers[0].cpu_pct if workers[0].cpu_pct > _IDLE_PCT else 0.0

@@ -1,12 +1,13 @@
-"""A conversation of NFSv3 or iSCSI over TCP, packet by packet, as a capture at the client sees it.
+"""A conversation of NFSv3 or iSCSI over TCP as `tshark -T fields` of TShark 4.0 prints it, packet by packet.
 
-`frames` makes the packets; `pcap` writes them as a capture file, `tshark_fields` as the text tshark prints for them.
+Evidence: RFC 1813, 5531 and 7143, SBC-3; which fields TShark 4.0 prints for each message, and how, from its own output.
 
-Assumptions: one connection, no TCP timestamps, segments of up to `segment_bytes` as TSO and LRO leave them in a capture
-on a host; all segments of a message have one time. The server acknowledges a call after `rtt_ms` where its answer does
-not do so before; the client an answer after 20 us. What is sent again is the last segment of a call, halfway to its
-answer, or later where other calls are sent less than a round trip before; the server acknowledges it only then, and
-answers when it was asked to.
+Assumptions: one connection, no TCP timestamps, segments as TSO and LRO leave them in a capture on a host; all segments
+of a message have one time. Calls have AUTH_UNIX credentials of root; attributes stand in all replies; iSCSI sends the
+data of a write in the command, ends a read with the data that carries its status, and logged in before the trace. The
+server acknowledges a call after a round trip where its answer does not do so before; the client an answer after 20 us.
+What is sent again is the last segment of a call, halfway to its answer, or later where other calls are sent less than a
+round trip before; the server acknowledges it only then.
 """
 
 from __future__ import annotations
@@ -15,125 +16,178 @@ import heapq
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from esxparse.errors import EsxparseError
-from esxparse_simulator.writers.packet_messages import iscsi_answer, iscsi_call, nfs_answer, nfs_call
-from esxparse_simulator.writers.repetitions import needs
+from esxparse_simulator.limits import need, positive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from esxparse_simulator.writers.packet_messages import Message
+_COMMON: Final = (
+    "frame.number frame.time_epoch ip.src ip.dst tcp.srcport tcp.dstport tcp.stream tcp.len tcp.analysis.retransmission"
+)
+FIELDS: Final = {
+    "nfs": f"{_COMMON} rpc.xid rpc.msgtyp rpc.time nfs.procedure_v3 nfs.status3 nfs.offset3 nfs.count3".split(),
+    "iscsi": (
+        f"{_COMMON} iscsi.opcode iscsi.initiatortasktag iscsi.datasegmentlength "
+        "iscsi.scsicommand.expecteddatatransferlength iscsi.scsiresponse.status iscsi.scsidata.S iscsi.time scsi "
+        "scsi.lun scsi_sbc.opcode scsi_sbc.rdwr10.lba scsi_sbc.rdwr10.xferlen scsi_sbc.rdwr16.lba "
+        "scsi_sbc.rdwr12.xferlen"
+    ).split(),
+}
+"""The fields people ask for to see where reads and writes go and how long they take."""
 
-__all__ = ["Frame", "Request", "Trace", "frames"]
-
-SYN, ACK, PUSH_ACK = 0x02, 0x10, 0x18
+_CLIENT, _SERVER = "192.0.2.10", "192.0.2.20"
+_PORTS: Final = {"nfs": (797, 2049), "iscsi": (51_612, 3260)}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_RTT_NS: Final = 200_000
 _CLIENT_ACK_NS: Final = 20_000
-_LARGEST_SEGMENT: Final = 65_480
+_SEGMENT: Final = 1448 * 45
 _BLOCK: Final = 512
 _MOST_ISCSI: Final = 256 * 1024
 _FIRST_CLIENT, _FIRST_SERVER = 1_000_001, 5_000_001
 _FIRST_ID: Final = 0x1000
-_CLIENT_PORTS: Final = {"nfs": 797, "iscsi": 51_612}
-_PORTS: Final = {"nfs": 2049, "iscsi": 3260}
-_LARGEST_SEQUENCE: Final = 1 << 32
+_LUN: Final = "0x0001"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One READ or WRITE: seconds since the trace began, where, how many bytes, and how long until its answer, ms.
 
-    `response_ms` None: it stays without an answer. `sent_again`: its last packet is seen twice.
+    `sent_again`: its last packet is seen twice.
     """
 
     at_s: float
     read: bool
     offset_bytes: int
     size_bytes: int
-    response_ms: float | None
+    response_ms: float
     sent_again: bool = False
-    lun: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Whose packets, when: `start` is when the connection is opened; requests come in the order of their time."""
 
-    protocol: Literal["nfs", "iscsi"]
+    protocol: str
     start: datetime
     requests: Sequence[Request]
-    client: str = "192.0.2.10"
-    server: str = "192.0.2.20"
-    rtt_ms: float = 0.2
-    segment_bytes: int = 1448 * 45
-
-    @property
-    def ports(self) -> tuple[int, int]:
-        """The client's and the server's."""
-        return _CLIENT_PORTS[self.protocol], _PORTS[self.protocol]
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One packet: time in ns since 1970, direction (`up`: to the server), TCP numbers, payload.
+class _Message(NamedTuple):
+    """Bytes that are sent at once, and the fields that tshark shows for the packet that ends them."""
 
-    `fields` are those of the message it ends; `again` whether it was sent before; `rtt_ns` since what it acknowledges.
+    size: int
+    fields: dict[str, str]
+
+
+def _call(protocol: str, request: Request, identity: int) -> _Message:
+    size, offset = request.size_bytes, request.offset_bytes
+    if protocol == "nfs":
+        told = {"rpc.msgtyp": "0", "nfs.offset3": str(offset), "nfs.count3": str(size)}
+        return _Message(108 if request.read else 116 + _padded(size), _rpc(request, identity) | told)
+    lba, blocks = offset // _BLOCK, size // _BLOCK
+    data = 0 if request.read else size
+    shown = [f"SCSI CDB {_verb(request)}"]
+    shown += [] if request.read else [f"SCSI Payload ({_verb(request)} Request Data)"]
+    if lba <= 0xFFFFFFFF:
+        place = {"scsi_sbc.rdwr10.lba": str(lba), "scsi_sbc.rdwr10.xferlen": str(blocks)}
+    else:
+        place = {"scsi_sbc.rdwr16.lba": f"{lba:016x}", "scsi_sbc.rdwr12.xferlen": str(blocks)}
+    told = {"iscsi.opcode": "0x01", "iscsi.scsicommand.expecteddatatransferlength": str(size)}
+    return _Message(48 + data, _scsi(request, identity, data, shown, len(shown) + 1) | place | told)
+
+
+def _answer(protocol: str, request: Request, identity: int) -> _Message:
+    size, took = request.size_bytes, _seconds(_whole_us(request.response_ms))
+    if protocol == "nfs":
+        told = {"rpc.msgtyp": "1", "nfs.status3": "0", "nfs.count3": str(size), "rpc.time": took}
+        return _Message(132 + _padded(size) if request.read else 164, _rpc(request, identity) | told)
+    shown, data = [f"SCSI Response ({_verb(request)})"], size if request.read else 0
+    shown[:0] = [f"SCSI Payload ({_verb(request)} Response Data)"] if request.read else []
+    told = {"iscsi.scsiresponse.status": "0x00", "iscsi.opcode": "0x25" if request.read else "0x21"}
+    told |= {"iscsi.scsidata.S": "1"} if request.read else {}
+    return _Message(48 + data, _scsi(request, identity, data, shown, len(shown)) | told | {"iscsi.time": took})
+
+
+def _padded(size: int) -> int:
+    return size + -size % 4
+
+
+def _rpc(request: Request, identity: int) -> dict[str, str]:
+    return {"rpc.xid": f"0x{identity:08x}", "nfs.procedure_v3": "6" if request.read else "7"}
+
+
+def _verb(request: Request) -> str:
+    long = request.offset_bytes // _BLOCK > 0xFFFFFFFF
+    return f"{'Read' if request.read else 'Write'}({16 if long else 10})"
+
+
+def _scsi(request: Request, identity: int, data: int, shown: list[str], luns: int) -> dict[str, str]:
+    code = {"Read(10)": "0x28", "Write(10)": "0x2a", "Read(16)": "0x88", "Write(16)": "0x8a"}[_verb(request)]
+    return {
+        "iscsi.initiatortasktag": f"0x{identity:08x}",
+        "iscsi.datasegmentlength": str(data),
+        "scsi": ",".join(shown),
+        "scsi.lun": ",".join([_LUN] * luns),
+        "scsi_sbc.opcode": ",".join([code] * len(shown)),
+    }
+
+
+class Frame(NamedTuple):
+    """One packet: time in ns since 1970, direction (`up`: to the server), payload bytes, fields of the message it ends.
+
+    `sequence` numbers its first byte; `again` tells whether it was sent before.
     """
 
     number: int
     ns: int
     up: bool
     sequence: int
-    acknowledged: int
-    flags: int
-    payload: bytes
+    size: int
     fields: Mapping[str, str]
-    again: bool = False
-    rtt_ns: int | None = None
+    again: bool
 
 
 @dataclass(slots=True)
-class _Connection:
-    """What both ends have sent and acknowledged so far; by direction, True is up."""
+class _Conversation:
+    """A trace, what both ends have sent and acknowledged (by direction, True is up), and what is still to come."""
 
+    trace: Trace
     number: int = 0
     sent: dict[bool, int] = field(default_factory=lambda: {True: _FIRST_CLIENT, False: _FIRST_SERVER})
     acknowledged: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
-    """Up: what the client has acknowledged, of what the server sent."""
     holes: list[int] = field(default_factory=list)
     """First bytes of what the client is going to send again."""
-    waiting: dict[bool, dict[int, int]] = field(default_factory=lambda: {True: {}, False: {}})
-    """By direction: end of each segment that is not acknowledged, to its time."""
     called_ns: int = 0
     """When the client last sent something new."""
+    pending: list[tuple[int, int, str, Request, int, int]] = field(default_factory=list)
+    order: int = 0
 
     def frame(
-        self,
-        ns: int,
-        *,
-        up: bool,
-        flags: int,
-        payload: bytes = b"",
-        fields: Mapping[str, str] | None = None,
-        again: int | None = None,
+        self, ns: int, *, up: bool, size: int = 0, fields: Mapping[str, str] | None = None, again: int | None = None
     ) -> Frame:
         """The next packet; `again`: the sequence number of what is sent a second time."""
         sequence = self.sent[up] if again is None else again
-        ends = sequence + len(payload) + (flags & SYN > 0)
-        acknowledged = self.acknowledged[up] if flags & ACK else 0
-        rtt = self.waiting[not up].get(acknowledged)
-        self.waiting[not up] = {end: sent for end, sent in self.waiting[not up].items() if end > acknowledged}
-        if ends > sequence:
-            # What is sent again is still as old as it was.
-            self.waiting[up].setdefault(ends, ns)
         if again is None:
-            self.sent[up] = ends
-            self.called_ns = ns if up and payload else self.called_ns
+            self.sent[up] += size
+            self.called_ns = ns if up and size else self.called_ns
         self.number += 1
-        trip = ns - rtt if rtt is not None and ns > rtt else None
-        return Frame(self.number, ns, up, sequence, acknowledged, flags, payload, fields or {}, again is not None, trip)
+        return Frame(self.number, ns, up, sequence, size, fields or {}, again is not None)
+
+    def opening(self, ns: int) -> Iterator[Frame]:
+        """The three packets that open the connection; each SYN takes a sequence number."""
+        for at, up in ((ns, True), (ns + _RTT_NS - _RTT_NS // 10_000 * 1000, False)):
+            yield self.frame(at, up=up)
+            self.sent[up] += 1
+            self.acknowledged[not up] = self.sent[up]
+        yield self.frame(ns + _RTT_NS, up=True)
+
+    def message(self, ns: int, message: _Message, *, up: bool) -> Iterator[Frame]:
+        """The packets of a message."""
+        for begin in range(0, message.size, _SEGMENT):
+            left = message.size - begin
+            yield self.frame(ns, up=up, size=min(left, _SEGMENT), fields=message.fields if left <= _SEGMENT else None)
 
     def reach(self, *, up: bool, end: int) -> bool:
         """Whether this end can now acknowledge more than before."""
@@ -142,131 +196,46 @@ class _Connection:
         self.acknowledged[up] = max(self.acknowledged[up], bound)
         return more
 
-
-def _message(
-    connection: _Connection, ns: int, message: Message, segment_bytes: int, *, up: bool, extra: Mapping[str, str]
-) -> Iterator[Frame]:
-    content = message.content
-    for begin in range(0, len(content), segment_bytes):
-        piece = content[begin : begin + segment_bytes]
-        fields = {**message.fields, **extra} if begin + segment_bytes >= len(content) else None
-        yield connection.frame(ns, up=up, flags=PUSH_ACK, payload=piece, fields=fields)
-
-
-def _check(trace: Trace) -> None:
-    if trace.protocol not in _PORTS:
-        msg = f"packets are written of nfs and of iscsi, not of {trace.protocol!r}: choose one"
-        raise EsxparseError(msg)
-    if trace.start.tzinfo is None:
-        msg = "the start of the packets has no time zone: give it one"
-        raise EsxparseError(msg)
-    needs("the round trip in ms", trace.rtt_ms)
-    if not 536 <= trace.segment_bytes <= _LARGEST_SEGMENT:  # noqa: PLR2004  the smallest segment of IPv4
-        msg = f"a packet cannot carry {trace.segment_bytes} bytes: give 536 to {_LARGEST_SEGMENT}"
-        raise EsxparseError(msg)
-    for address in (trace.client, trace.server):
-        parts = address.split(".")
-        if len(parts) != 4 or not all(part.isdecimal() and int(part) < 256 for part in parts):  # noqa: PLR2004  IPv4
-            msg = f"{address!r} is no IPv4 address: give one like 192.0.2.10"
-            raise EsxparseError(msg)
-
-
-def _check_request(request: Request, place: int, before: float, trace: Trace) -> None:
-    where = f"request {place}"
-    if not isfinite(request.at_s) or request.at_s * 1000.0 < trace.rtt_ms or request.at_s < before:
-        msg = f"{where} is at {request.at_s!r} s: requests come in order of time, after the round trip that opens it"
-        raise EsxparseError(msg)
-    if request.size_bytes <= 0 or not 0 <= request.offset_bytes < 1 << 63:
-        msg = f"{where} is {request.size_bytes!r} bytes at {request.offset_bytes!r}: give it 1 byte or more, from 0 up"
-        raise EsxparseError(msg)
-    if trace.protocol == "iscsi":
-        if request.offset_bytes % _BLOCK or request.size_bytes % _BLOCK or request.size_bytes > _MOST_ISCSI:
-            msg = f"{where}: iSCSI moves whole blocks of {_BLOCK} bytes, {_MOST_ISCSI} bytes at most: change it"
-            raise EsxparseError(msg)
-        if not 0 <= request.lun < 256:  # noqa: PLR2004  what the simple form of a LUN holds
-            msg = f"{where}: there is no LUN {request.lun!r}: give 0 to 255"
-            raise EsxparseError(msg)
-    if request.response_ms is not None:
-        needs(f"the response time of {where} in ms", request.response_ms)
-
-
-def _opening(connection: _Connection, ns: int, rtt: int) -> Iterator[Frame]:
-    yield connection.frame(ns, up=True, flags=SYN)
-    connection.acknowledged[False] = connection.sent[True]
-    yield connection.frame(ns + rtt - rtt // 10_000 * 1000, up=False, flags=SYN | ACK)
-    connection.acknowledged[True] = connection.sent[False]
-    yield connection.frame(ns + rtt, up=True, flags=ACK)
-
-
-def _seconds(ns: int) -> str:
-    return f"{ns // 10**9}.{ns % 10**9:09d}"
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """A trace, its connection, and what is still to come in order of time."""
-
-    trace: Trace
-    rtt_ns: int
-    connection: _Connection = field(default_factory=_Connection)
-    pending: list[tuple[int, int, str, Request, int, int]] = field(default_factory=list)
-    order: int = 0
-
     def later(self, ns: int, what: str, request: Request, identity: int, end: int) -> None:
         """Plans what happens to a request, whose call ends with the byte before `end`."""
         self.order += 1
         heapq.heappush(self.pending, (ns, self.order, what, request, identity, end))
 
-    def due(self, until: int | None) -> Iterator[Frame]:
-        """What happens up to a time, or all of it."""
-        while self.pending and (until is None or self.pending[0][0] <= until):
+    def due(self, until: float) -> Iterator[Frame]:
+        """What happens up to a time."""
+        while self.pending and self.pending[0][0] <= until:
             ns, _, what, request, identity, end = heapq.heappop(self.pending)
             if what == "answer":
-                yield from self.answer(ns, request, identity, end)
-            elif what == "again" and ns <= self.connection.called_ns + self.rtt_ns:
+                self.reach(up=False, end=end)
+                yield from self.message(ns, _answer(self.trace.protocol, request, identity), up=False)
+                self.later(ns + _CLIENT_ACK_NS, "seen", request, identity, self.sent[False])
+            elif what == "again" and ns <= self.called_ns + _RTT_NS:
                 # Sooner after something new it would look like packets in another order than they were sent.
-                self.later(self.connection.called_ns + self.rtt_ns + 1000, what, request, identity, end)
+                self.later(self.called_ns + _RTT_NS + 1000, what, request, identity, end)
             elif what == "again":
                 yield self.again(ns, request, identity, end)
-            elif self.connection.reach(up=what == "seen", end=end):
-                yield self.connection.frame(ns, up=what == "seen", flags=ACK)
+            elif self.reach(up=what == "seen", end=end):
+                yield self.frame(ns, up=what == "seen")
 
     def call(self, ns: int, request: Request, identity: int) -> Iterator[Frame]:
         """The packets of a call; plans what follows."""
-        connection, segment = self.connection, self.trace.segment_bytes
-        connection.reach(up=True, end=connection.sent[False])
-        message = _call(self.trace, request, identity)
-        yield from _message(connection, ns, message, segment, up=True, extra={})
-        end = connection.sent[True]
-        answered = self.rtt_ns * 4 if request.response_ms is None else _whole_us(request.response_ms)
+        self.reach(up=True, end=self.sent[False])
+        message = _call(self.trace.protocol, request, identity)
+        yield from self.message(ns, message, up=True)
+        end, answered = self.sent[True], _whole_us(request.response_ms)
         if request.sent_again:
-            connection.holes.append(end - (len(message.content) - 1) % segment - 1)
+            self.holes.append(end - (message.size - 1) % _SEGMENT - 1)
             self.later(ns + max(1000, answered // 2000 * 1000), "again", request, identity, end)
         else:
-            self.later(ns + self.rtt_ns, "heard", request, identity, end)
-        if request.response_ms is not None:
-            self.later(ns + answered, "answer", request, identity, end)
-
-    def answer(self, ns: int, request: Request, identity: int, end: int) -> Iterator[Frame]:
-        """The packets of an answer."""
-        self.connection.reach(up=False, end=end)
-        took = _seconds(_whole_us(request.response_ms or 0.0))
-        if self.trace.protocol == "nfs":
-            said, extra = nfs_answer(request, identity, ns // 10**9), {"rpc.time": took}
-        else:
-            said, extra = iscsi_answer(request, identity), {"iscsi.time": took, "scsi.time": took}
-        yield from _message(self.connection, ns, said, self.trace.segment_bytes, up=False, extra=extra)
-        self.later(ns + _CLIENT_ACK_NS, "seen", request, identity, self.connection.sent[False])
+            self.later(ns + _RTT_NS, "heard", request, identity, end)
+        self.later(ns + answered, "answer", request, identity, end)
 
     def again(self, ns: int, request: Request, identity: int, end: int) -> Frame:
         """The last packet of a call, a second time."""
-        content = _call(self.trace, request, identity).content
-        segment = self.trace.segment_bytes
-        last = content[(len(content) - 1) // segment * segment :]
-        begin = end - len(last)
-        self.connection.holes.remove(begin)
-        self.later(ns + self.rtt_ns, "heard", request, identity, self.connection.sent[True])
-        return self.connection.frame(ns, up=True, flags=PUSH_ACK, payload=last, again=begin)
+        size = (_call(self.trace.protocol, request, identity).size - 1) % _SEGMENT + 1
+        self.holes.remove(end - size)
+        self.later(ns + _RTT_NS, "heard", request, identity, self.sent[True])
+        return self.frame(ns, up=True, size=size, again=end - size)
 
 
 def _whole_us(milliseconds: float) -> int:
@@ -274,30 +243,48 @@ def _whole_us(milliseconds: float) -> int:
     return round(milliseconds * 1000.0) * 1000
 
 
+def _seconds(ns: int) -> str:
+    return f"{ns // 10**9}.{ns % 10**9:09d}"
+
+
 def frames(trace: Trace) -> Iterator[Frame]:
-    """The packets of a conversation, in order of time; as many as requests are open are kept in memory.
-
-    Times are whole microseconds.
-
-    Raises:
-        EsxparseError: Something in it makes no sense.
-    """
-    _check(trace)
+    """The packets of a conversation in order of time (whole microseconds); what is open is kept in memory."""
+    known = f"packets are written of nfs and of iscsi, not of {trace.protocol!r}: choose one"
+    need(trace.protocol in _PORTS, known)
+    need(trace.start.tzinfo is not None, "the start of the packets has no time zone: give it one")
     origin = (trace.start - _EPOCH) // timedelta(microseconds=1) * 1000
-    talk = _Conversation(trace, max(10_000, _whole_us(trace.rtt_ms)))
-    yield from _opening(talk.connection, origin, talk.rtt_ns)
+    talk = _Conversation(trace)
+    yield from talk.opening(origin)
     before = 0.0
     for place, request in enumerate(trace.requests):
-        _check_request(request, place, before, trace)
+        _check(request, f"request {place}", before, trace.protocol)
         before = request.at_s
         now = origin + round(request.at_s * 1e6) * 1000
         yield from talk.due(now)
         yield from talk.call(now, request, _FIRST_ID + place)
-        if max(talk.connection.sent.values()) >= _LARGEST_SEQUENCE:
-            msg = f"request {place} goes beyond 4 GiB of one connection: write several traces"
-            raise EsxparseError(msg)
-    yield from talk.due(None)
+    yield from talk.due(float("inf"))
 
 
-def _call(trace: Trace, request: Request, identity: int) -> Message:
-    return nfs_call(request, identity) if trace.protocol == "nfs" else iscsi_call(request, identity)
+def _check(request: Request, where: str, before: float, protocol: str) -> None:
+    at, size, offset = request.at_s, request.size_bytes, request.offset_bytes
+    ordered = isfinite(at) and at * 1e9 >= _RTT_NS and at >= before
+    need(ordered, f"{where} is at {at!r} s: requests come in order of time, after the round trip that opens it")
+    there = size > 0 and 0 <= offset < 1 << 63
+    need(there, f"{where} is {size!r} bytes at {offset!r}: give it 1 byte or more, from 0 up")
+    whole = protocol != "iscsi" or (offset % _BLOCK == 0 and size % _BLOCK == 0 and size <= _MOST_ISCSI)
+    need(whole, f"{where}: iSCSI moves whole blocks of {_BLOCK} bytes, {_MOST_ISCSI} bytes at most: change it")
+    positive(f"the response time of {where} in ms", request.response_ms)
+
+
+def tshark_lines(trace: Trace) -> Iterator[bytes]:
+    """The lines of `tshark -T fields -E header=y` with the `FIELDS` of the protocol, cells separated by tabs."""
+    need(trace.protocol in FIELDS, f"packets are written of nfs and of iscsi, not of {trace.protocol!r}: choose one")
+    wanted, ports = FIELDS[trace.protocol], _PORTS[trace.protocol]
+    yield ("\t".join(wanted) + "\n").encode()
+    for frame in frames(trace):
+        places = (_CLIENT, _SERVER, str(ports[0]), str(ports[1]))
+        here, there, port, to = places if frame.up else (places[1], places[0], places[3], places[2])
+        cells = [str(frame.number), _seconds(frame.ns), here, there, port, to, "0", str(frame.size)]
+        cells.append("1" if frame.again else "")
+        cells += [frame.fields.get(name, "") for name in wanted[len(cells) :]]
+        yield ("\t".join(cells) + "\n").encode()
