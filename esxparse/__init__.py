@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import Literal
 
+    import esxparse_simulator as simulate
     from esxparse import bundled as datasets
     from esxparse import metrics
     from esxparse.counters.catalogue import counter
@@ -81,6 +82,7 @@ __all__ = [
     "metrics",
     "open",
     "report",
+    "simulate",
     "study",
     "templates",
     "templates_dir",
@@ -170,6 +172,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_WHERE[name]), name)
     elif name in _MODULES:
         value = import_module(_MODULES[name])
+    elif name == "simulate":
+        from esxparse.resources import simulator  # noqa: PLC0415
+
+        value = simulator()
     else:
         msg = f"module 'esxparse' has no attribute {name!r}"
         raise AttributeError(msg)

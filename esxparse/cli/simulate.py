@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.cli.output import Progress, add_force, fail
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
+from esxparse.resources import simulator
 
 if TYPE_CHECKING:
     import argparse
-
-    from esxparse.simulate.experiment import Experiment
 
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
 power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
@@ -57,21 +56,22 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the files of a scenario."""
-    from esxparse.simulate.experiment import scenario_titles  # noqa: PLC0415  numpy is not for --help
+    """Writes the files of a scenario.
 
+    Raises:
+        EsxparseError: The simulator is not installed.
+    """
+    simulate = simulator()
     if options.list:
-        for name, title in scenario_titles().items():
+        for name, title in simulate.scenario_titles().items():
             print(f"{name:28} {title}")
         return 0
     progress = Progress(str(options.scenario or "large-host"), quiet=options.quiet)
     try:
         _check(options)
-        experiment = _experiment(options)
-        from esxparse.simulate.recorder import record  # noqa: PLC0415
-
+        experiment = _experiment(simulate, options)
         inputs = [options.scenario] if options.scenario else []
-        written = record(
+        written = simulate.record(
             experiment,
             options.output,
             capture=_capture(options),
@@ -90,15 +90,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _experiment(options: argparse.Namespace) -> Experiment:
-    from esxparse.simulate.experiment import load_experiment  # noqa: PLC0415
-    from esxparse.simulate.large import large_experiment  # noqa: PLC0415
-
+def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
     said = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
     said = {name: value for name, value in said.items() if value is not None}
     if options.columns is not None:
-        return large_experiment(options.columns, **said)
-    return load_experiment(options.scenario, severity=options.severity, **said)
+        return simulate.large_experiment(options.columns, **said)
+    return simulate.load_experiment(options.scenario, severity=options.severity, **said)
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
