@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
     from typing import Literal
 
+    import esxparse_simulator as simulate
     from esxparse import bundled as datasets
-    from esxparse import collect, metrics, simulate
+    from esxparse import collect, metrics
     from esxparse.counters.catalogue import counter
     from esxparse.counters.model import Counter
     from esxparse.errors import (
@@ -71,7 +72,6 @@ _MODULES = {
     "collect": "esxparse.collect",
     "datasets": "esxparse.bundled",
     "metrics": "esxparse.metrics",
-    "simulate": "esxparse.simulate",
 }
 
 __all__ = [
@@ -190,6 +190,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(module), own or name)
     elif name in _MODULES:
         value = import_module(_MODULES[name])
+    elif name == "simulate":
+        from esxparse.shipped import simulator  # noqa: PLC0415
+
+        value = simulator()
     else:
         msg = f"module 'esxparse' has no attribute {name!r}"
         raise AttributeError(msg)

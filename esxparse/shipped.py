@@ -6,9 +6,14 @@ In the source tree both stand at the top, beside `esxparse/`; in an installed wh
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _PACKAGE = Path(__file__).parent
 
@@ -31,3 +36,18 @@ def templates_dir() -> Path:
 def datasets_dir() -> Path:
     """Directory of the bundled recordings, one folder for each."""
     return _find("datasets", "*/README.md")
+
+
+def simulator() -> ModuleType:
+    """The package `esxparse_simulator`.
+
+    Raises:
+        EsxparseError: It is not installed.
+    """
+    try:
+        return import_module("esxparse_simulator")
+    except ModuleNotFoundError as error:
+        if error.name != "esxparse_simulator":
+            raise
+        msg = "the simulator is not installed: run `pip install ./simulator` in a checkout of esxparse"
+        raise EsxparseError(msg) from None

@@ -13,7 +13,7 @@ from search import examples
 from sheet import Sheet
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import fio_outputs
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.studies import study
 
 FORMATS = ex.datasets_dir() / "formats"

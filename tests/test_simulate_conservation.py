@@ -22,14 +22,14 @@ from search import examples
 from test_simulate_network import hosts as network_hosts
 from test_simulate_storage import hosts as storage_hosts
 
-from esxparse import simulate
+import esxparse_simulator as simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from esxparse.simulate import Scenario
+    from esxparse_simulator import Scenario
 
     Numbers = NDArray[np.float64]
 

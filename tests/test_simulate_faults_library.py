@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from fault_hosts import FAULTS, HEALTHY, STANDARD, judged, said, seen, shown, truths
 
-from esxparse import metrics, simulate
-from esxparse.simulate.experiment import load_experiment
-from esxparse.simulate.host import Phase
+import esxparse_simulator as simulate
+from esxparse import metrics
+from esxparse_simulator.experiment import load_experiment
+from esxparse_simulator.host import Phase
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "faults.md").read_text(encoding="utf-8")
 

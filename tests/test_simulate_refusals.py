@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from esxparse import simulate
-from esxparse.simulate.experiment import parse_experiment
+import esxparse_simulator as simulate
+from esxparse_simulator.experiment import parse_experiment
 
 if TYPE_CHECKING:
     from pathlib import Path

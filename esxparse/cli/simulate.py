@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    from esxparse.simulate.experiment import Experiment
+from esxparse.shipped import simulator
 
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
 power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
@@ -56,48 +54,39 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the files of a scenario."""
-    from esxparse.simulate.experiment import scenario_titles  # noqa: PLC0415  numpy is not for --help
+    """Writes the files of a scenario.
 
+    Raises:
+        EsxparseError: The simulator is not installed.
+    """
+    simulate = simulator()
     if options.list:
-        for name, title in scenario_titles().items():
+        for name, title in simulate.scenario_titles().items():
             print(f"{name:28} {title}")
         return 0
-    progress = Progress(str(options.scenario or "large-host"), quiet=options.quiet)
-    try:
+    with Progress(str(options.scenario or "large-host"), quiet=options.quiet) as progress:
         _check(options)
-        experiment = _experiment(options)
-        from esxparse.simulate.recorder import record  # noqa: PLC0415
-
-        inputs = [options.scenario] if options.scenario else []
-        written = record(
+        experiment = _experiment(simulate, options)
+        written = simulate.record(
             experiment,
             options.output,
             capture=_capture(options),
             replace=options.force,
-            inputs=inputs,
+            inputs=[options.scenario] if options.scenario else [],
             progress=progress,
         )
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     if not options.quiet:
         for file in written:
             print(printable(f"{file.path}: {file.tool}, {file.bytes / 1e6:,.2f} MB"))
     return 0
 
 
-def _experiment(options: argparse.Namespace) -> Experiment:
-    from esxparse.simulate.experiment import load_experiment  # noqa: PLC0415
-    from esxparse.simulate.large import large_experiment  # noqa: PLC0415
-
+def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
     said = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
     said = {name: value for name, value in said.items() if value is not None}
     if options.columns is not None:
-        return large_experiment(options.columns, **said)
-    return load_experiment(options.scenario, severity=options.severity, **said)
+        return simulate.large_experiment(options.columns, **said)
+    return simulate.load_experiment(options.scenario, severity=options.severity, **said)
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
