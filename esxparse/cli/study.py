@@ -115,7 +115,7 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 def run_check(options: argparse.Namespace) -> int:
     """Says what is wrong with a manifest; 0 where nothing is."""
-    from esxparse.studies.check import check  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.model import check  # noqa: PLC0415  polars is not for --help
 
     with Progress("check", quiet=options.quiet) as progress:
         found = check(options.file, outside=options.allow_outside, progress=progress)

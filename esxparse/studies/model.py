@@ -1,4 +1,4 @@
-"""A study, computed: what `esxparse.study` returns."""
+"""A study, computed: what `esxparse.study` returns; and a manifest checked: files opened, nothing computed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
+from esxparse.recording import Note
+from esxparse.studies import baseline, export
 from esxparse.studies import baseline as of_baseline
-from esxparse.studies import export
 from esxparse.studies.expand import expand
-from esxparse.studies.runs import table_of
-from esxparse.studies.study_file import load
+from esxparse.studies.opened import open_run, try_others
+from esxparse.studies.runs import disagreements, label_columns, table_of
+from esxparse.studies.study_file import examine, load
 
 if TYPE_CHECKING:
     from great_tables import GT
 
-    from esxparse.recording import Note
+    from esxparse.studies.expand import Run
+    from esxparse.studies.opened import Kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,3 +273,49 @@ def study(
         description=manifest.description,
         inputs=export.inputs(manifest.path, runs),
     )
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a manifest stands for, and what is wrong with it."""
+
+    path: Path
+    runs: int
+    labels: tuple[str, ...]
+    files: int
+    notes: tuple[Note, ...]
+
+    def __str__(self) -> str:
+        """The summary that the command line prints."""
+        wrong = sum(note.severity == "warning" for note in self.notes)
+        labels = f" by {', '.join(self.labels)}" if self.labels else ""
+        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
+
+
+def check(
+    path: str | os.PathLike[str],
+    *,
+    outside: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Checked:
+    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows."""
+    manifest, wrong = examine(Path(path))
+    if wrong:
+        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
+    runs = expand(manifest, outside=outside)
+    notes: list[Note] = []
+    against: list[tuple[Run, tuple[str, ...]]] = []
+    kept: Kept = {}
+    for done, run in enumerate(runs):
+        if progress:
+            progress(done, len(runs), str(run))
+        opened = open_run(run, kept)
+        gaps = (*opened.gaps[len(run.problems) :], *try_others(run, kept))
+        notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
+        notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
+        against.append((run, opened.against))
+        notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
+    labels, told = label_columns(runs)
+    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
+    paths = {path for run in runs for files in run.files.values() for path in files.paths}
+    return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

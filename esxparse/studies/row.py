@@ -14,7 +14,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import host, steady
 from esxparse.recording import Note
-from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
+from esxparse.studies import capture, facts, fio_logs, loads, results, scope
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.opened import CUT, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
@@ -206,7 +206,7 @@ def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
         # What is left of the window is counted by the traces' own packets.
         span = None if opened.left else opened.span
         recs = recordings(role, files, opened.kept)
-        return wire.metrics(recs, opened.run.window, span, files.spec.clock)
+        return results.requests(recs, opened.run.window, span, files.spec.clock)
     meter = results.Meter(recording(role, files, opened.kept), files.spec.sensor, files.spec.clock)
     capture_there = opened.recordings.get("esxtop")
     if capture_there and opened.span is not None:
@@ -226,7 +226,7 @@ def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
     if role != "vmx":
         return {}
     recs = recordings(role, files, opened.kept)
-    found, told = vms.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
+    found, told = facts.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
     notes += told
     return found
 
