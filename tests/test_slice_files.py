@@ -16,8 +16,8 @@ from slices import WHOLE, sliced
 
 import esxparse as ex
 from esxparse.cli import slice as command
-from esxparse.formats.esxtop import slicing
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop import slice as slicing
+from esxparse.formats.esxtop.slice import slice_capture
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from esxparse.formats import memory
-from esxparse.formats.esxtop.header import MARK
-from esxparse.formats.esxtop.odd import Texts
-from esxparse.formats.esxtop.pieces import Grammar, Piece, Place, joints, take
+from esxparse.formats.esxtop.grammar import MARK
+from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
 from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
@@ -45,25 +46,41 @@ _SLACK = 1.03
 class Start:
     """Where the rows begin."""
 
-    position: int
-    """Byte of the content."""
-    rest: bytes
-    """What was read beyond it already."""
-    end: int | None
-    """Bytes of the content, where they are known."""
-    same_line: bool = False
-    """Whether the first row is on the header's line."""
+    position: int  # byte of the content
+    rest: bytes  # what was read beyond it already
+    end: int | None  # bytes of the content, where they are known
 
 
 @dataclass
 class Block:
-    """Rows of a capture, as numbers."""
+    """Rows of a capture, as numbers: all tables, each counter in a stretch of its own (`Layout.places`), else NaN."""
 
-    capacity: int
-    """Rows there is room for."""
+    capacity: int  # rows there is room for
     numbers: NDArray[np.float64]
-    """All tables, each counter of each in a stretch of its own (`Layout.places`); cells without a number are NaN."""
     rows: int = 0
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Cells with text, in the order of the file."""
+
+    sample: Integers
+    cell: Integers  # the time stamp not counted
+    word: Integers  # places of their texts in `words`
+    words: Sequence[bytes]
+
+    def where(self, mine: NDArray[np.bool_]) -> Texts:
+        """Some of them."""
+        return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
+
+    def of(self, sample_of: Integers) -> Texts:
+        """Those of the samples, where `sample` tells rows: -1 for a row that is no sample."""
+        mine = sample_of[self.sample] >= 0
+        return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
+
+    def places(self) -> list[tuple[int, int]]:
+        """Sample and cell of each."""
+        return list(zip(self.sample.tolist(), self.cell.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -71,22 +88,15 @@ class Body:
     """What stands after the header. A row is a line long enough to hold all its cells, good or bad."""
 
     blocks: list[Block]
+    # For each row:
     block: Integers
-    """For each row its block."""
-    row: Integers
-    """For each row its place in the block."""
-    line: Integers
-    """For each row its line, the one after the header being 0."""
+    row: Integers  # its place in the block
+    line: Integers  # the line after the header being 0
     cells: Integers
-    """For each row the number of its cells."""
-    commas: Integers
-    """For each row the number of commas it ends with, each of which an empty cell follows."""
-    start: Integers
-    """For each row the byte of the file it begins with."""
-    stop: Integers
-    """For each row the byte after its last, its line end not counted."""
-    stamps: list[bytes]
-    """For each row its beginning."""
+    commas: Integers  # commas it ends with, each of which an empty cell follows
+    start: Integers  # the byte of the file it begins with
+    stop: Integers  # the byte after its last, its line end not counted
+    stamps: list[bytes]  # its beginning
     odd: Texts
     """Rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one."""
     words: list[tuple[int, int, int, int, bytes]]
@@ -94,24 +104,15 @@ class Body:
     blank: NDArray[np.uint8]
     """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
     shapes: list[Shapes]
-    """How the numbers of all rows are written."""
-    padded: bool
-    """Whether a number ends with a zero after its point."""
-    short: list[tuple[int, int]]
-    """Line and number of cells of each line too short to be a row."""
-    headers: dict[int, bytes]
-    """Rows in which a header stands again, whole."""
-    without_rates: frozenset[int]
-    """Rows after a header in which no disk has a rate above 0."""
-    short_headers: list[tuple[int, int]]
-    """Line, and byte of the file, of each header that is too short to be a row."""
-    bare_ends: list[int]
-    """Rows that no line end follows, and whose last cell has no quote at its end: it may be half a number."""
-    nul_tail: int
-    """NUL bytes that are all there is of the last line."""
+    padded: bool  # whether a number ends with a zero after its point
+    short: list[tuple[int, int]]  # line and number of cells of each line too short to be a row
+    headers: dict[int, bytes]  # rows in which a header stands again, whole
+    without_rates: frozenset[int]  # rows after a header in which no disk has a rate above 0
+    short_headers: list[tuple[int, int]]  # line, and byte of the file, of each header too short to be a row
+    bare_ends: list[int]  # rows that no line end follows, and no quote: the last cell may be half a number
+    nul_tail: int  # NUL bytes that are all there is of the last line
     lines: int
     last_byte: bytes
-    """Last byte that was read."""
 
 
 def threads() -> int:
@@ -133,7 +134,7 @@ class _Reader:
         self.end = start.end
         self.ended = False
         self.layout = layout
-        self.grammar = Grammar.of(layout)
+        self.columns = Columns.of(layout)
         self.after_header = True
         self.line = 0
         self.rows = 0
@@ -211,7 +212,7 @@ class _Reader:
             length = self._fill(buffer)
             if not length:
                 return None
-            lines, rows = count_lines(memoryview(buffer)[:length], self.grammar.least)
+            lines, rows = count_lines(memoryview(buffer)[:length], self.columns.least)
             block, row = self._room_for(rows, length)
             self.position += length
             self.line += lines
@@ -238,8 +239,8 @@ class _Reader:
             length, position, first_line, block, first_row, after_header = taken
             place = Place(position, first_line, block, first_row)
             piece = self._scan(buffer, (0, length), place, spare, after_header)
-            found = joints(buffer, piece, self.grammar)
-            pieces += self._apart(buffer, piece, [0, *found, length], spare, after_header) if found else [piece]
+            found = joints(buffer, piece, self.columns)
+            pieces += self._apart(buffer, place, [0, *found, length], spare, after_header) if found else [piece]
             taken = self.take(buffer)
         return pieces
 
@@ -247,22 +248,21 @@ class _Reader:
         self, buffer: bytearray, span: tuple[int, int], place: Place, spare: NDArray[np.float64], after_header: bool
     ) -> Piece:
         out = self._out(place.block, place.first_row, spare)
-        return take(buffer, span, place, out, self.grammar, after_header=after_header)
+        return take(buffer, span, place, out, self.columns, after_header=after_header)
 
     def _apart(
-        self, buffer: bytearray, piece: Piece, bounds: list[int], spare: NDArray[np.float64], after_header: bool
+        self, buffer: bytearray, place: Place, bounds: list[int], spare: NDArray[np.float64], after_header: bool
     ) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
-        line = piece.first_line
+        line = place.first_line
         for begin, end in pairwise(bounds):
             with memoryview(buffer)[begin:end] as data:
-                lines, rows = count_lines(data, self.grammar.least)
+                lines, rows = count_lines(data, self.columns.least)
             with self.lock:
                 block, row = self._room_for(rows, end - begin)
-            pieces.append(
-                self._scan(buffer, (begin, end), Place(piece.position + begin, line, block, row), spare, after_header)
-            )
+            part = Place(place.position + begin, line, block, row)
+            pieces.append(self._scan(buffer, (begin, end), part, spare, after_header))
             if stamps := pieces[-1].stamps:
                 after_header = MARK in stamps[-1]
             # What is glued to a line is on it.
@@ -271,57 +271,41 @@ class _Reader:
 
 
 def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
-    pieces.sort(key=lambda piece: piece.position + int(piece.lines[0, 0]) if len(piece.lines) else piece.position)
+    pieces.sort(key=lambda piece: piece.place.position)
+    firsts = np.cumsum([0, *(len(piece.stamps) for piece in pieces)]).tolist()
+    numbered = list(zip(firsts, pieces, strict=False))
     known: dict[bytes, int] = {}
-    odd, shapes = [], []
-    words: list[tuple[int, int, int, int, bytes]] = []
-    headers: dict[int, bytes] = {}
-    short: list[tuple[int, int]] = []
-    without_rates: set[int] = set()
-    short_headers, bare_ends = [], []
-    before = 0
-    for piece in pieces:
-        rows = len(piece.stamps)
+    odd, shapes = [np.zeros((0, 3), dtype=np.int64)], []
+    for first, piece in numbered:
         place = np.array([known.setdefault(text, len(known)) for text in piece.texts], dtype=np.int64)
         if len(piece.odd):
-            odd.append(np.column_stack([piece.odd[:, 0] + before, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
-        words += [(before + row, kind, count, cell, text) for row, kind, count, cell, text in piece.words]
-        changes = piece.shapes.changes + np.array([before, 0, 0])
-        shapes.append(Shapes(before, before + rows, piece.shapes.first, changes))
-        lines = piece.lines[~piece.is_row, 2].tolist()
-        short += [(piece.first_line + n, c) for n, c in zip(np.flatnonzero(~piece.is_row).tolist(), lines, strict=True)]
-        headers |= {before + row: text for row, text in piece.headers.items()}
-        without_rates |= {before + row for row in piece.without_rates}
-        short_headers += [(piece.first_line + line, piece.position + at) for line, at in piece.short_headers]
-        if piece.bare_end:
-            bare_ends.append(before + rows - 1)
-        before += rows
-    where = np.concatenate([np.zeros((0, 3), dtype=np.int64), *odd])
-    empty = np.zeros(0, dtype=np.int64)
+            odd.append(np.column_stack([piece.odd[:, 0] + first, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
+        changes = piece.shapes.changes + np.array([first, 0, 0])
+        shapes.append(Shapes(first, first + len(piece.stamps), piece.shapes.first, changes))
+    rows = np.concatenate([np.zeros((0, 7), dtype=np.int64), *(piece.rows for piece in pieces)])
+    block, row, line, cells, commas, start, stop = np.ascontiguousarray(rows.T)
+    sample, cell, word = np.ascontiguousarray(np.concatenate(odd).T)
+    no_blank = np.zeros(len(reader.layout.table) + 1, dtype=np.uint8)
     return Body(
         blocks=reader.blocks,
-        block=np.concatenate([empty, *(np.full(len(piece.stamps), piece.block) for piece in pieces)]),
-        row=np.concatenate(
-            [empty, *(np.arange(piece.first_row, piece.first_row + len(piece.stamps)) for piece in pieces)]
-        ),
-        line=np.concatenate([empty, *(np.flatnonzero(piece.is_row) + piece.first_line for piece in pieces)]),
-        cells=np.concatenate([empty, *(piece.lines[piece.is_row, 2] for piece in pieces)]),
-        start=np.concatenate([empty, *(piece.lines[piece.is_row, 0] + piece.position for piece in pieces)]),
-        stop=np.concatenate([empty, *(piece.lines[piece.is_row, 1] + piece.position for piece in pieces)]),
-        commas=np.concatenate([empty, *(piece.commas for piece in pieces)]),
+        block=block,
+        row=row,
+        line=line,
+        cells=cells,
+        commas=commas,
+        start=start,
+        stop=stop,
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
-        odd=Texts(where[:, 0], where[:, 1], where[:, 2], list(known)),
-        words=words,
-        blank=np.bitwise_or.reduce(
-            [np.zeros(len(reader.layout.table) + 1, dtype=np.uint8), *(piece.blank for piece in pieces)]
-        ),
+        odd=Texts(sample, cell, word, list(known)),
+        words=[(first + row, *word) for first, piece in numbered for row, *word in piece.words],
+        blank=np.bitwise_or.reduce([no_blank, *(piece.blank for piece in pieces)]),
         shapes=shapes,
         padded=any(piece.padded for piece in pieces),
-        short=short,
-        headers=headers,
-        without_rates=frozenset(without_rates),
-        short_headers=short_headers,
-        bare_ends=bare_ends,
+        short=[line for piece in pieces for line in piece.short],
+        headers={first + row: text for first, piece in numbered for row, text in piece.headers.items()},
+        without_rates=frozenset(first + row for first, piece in numbered for row in piece.without_rates),
+        short_headers=[header for piece in pieces for header in piece.short_headers],
+        bare_ends=[first + len(piece.stamps) - 1 for first, piece in numbered if piece.bare_end],
         nul_tail=pieces[-1].nul_tail if pieces else 0,
         lines=reader.line,
         last_byte=pieces[-1].last_byte if pieces else b"",

@@ -7,12 +7,13 @@ instead, each time for as many instances as a stated number of bytes holds.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.formats.esxtop import body
-from esxparse.formats.esxtop.lazy import Wanted, batches, bytes_of, places
+from esxparse.formats.esxtop.lazy import batches, bytes_of, places
 from esxparse.formats.esxtop.scan import scan
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.lazy import Table
+    from esxparse.formats.esxtop.tables import Wanted
 
     Numbers = NDArray[np.float64]
 
@@ -38,13 +40,7 @@ def _everything(table: Table) -> Wanted:
     lanes = table.parts.with_row_index("lane")
     parts = [name for name in table.parts.columns if name != "instance"]
     ordered = lanes.sort(parts, nulls_last=False, maintain_order=True) if parts else lanes
-    return Wanted(
-        samples=np.arange(len(table.surveyed.times)),
-        lanes=ordered["lane"].to_numpy().astype(np.int64),
-        keys=["time", *table.parts.columns],
-        counters=np.arange(len(table.shape.columns)),
-        texts=dict(table.texts),
-    )
+    return table.everything(ordered["lane"].to_numpy().astype(np.int64))
 
 
 def _numbers(parts: Sequence[tuple[Table, Wanted]]) -> list[Numbers]:
@@ -52,14 +48,14 @@ def _numbers(parts: Sequence[tuple[Table, Wanted]]) -> list[Numbers]:
 
     No call to polars: see `Table.numbers`.
     """
-    surveyed = parts[0][0].surveyed
+    surveyed, layout = parts[0][0].surveyed, parts[0][0].layout
     samples = parts[0][1].samples
     sizes = [len(wanted.counters) * len(wanted.lanes) * len(samples) for _, wanted in parts]
     out = np.full(sum(sizes), np.nan)
     stops = np.cumsum(sizes)
-    first = np.full(len(surveyed.layout.table) + 1, -1, dtype=np.int64)
+    first = np.full(len(layout.table) + 1, -1, dtype=np.int64)
     for (table, wanted), start in zip(parts, stops - sizes, strict=True):
-        mine = places(surveyed.layout, table.place, wanted, len(wanted.lanes) * len(samples), len(samples))
+        mine = places(layout, table.place, wanted, len(wanted.lanes) * len(samples), len(samples))
         first[: len(mine)] = np.where(mine >= 0, mine + start, first[: len(mine)])
     first = first[: int(np.flatnonzero(first >= 0).max(initial=0)) + 1]
     step = np.ones(len(first), dtype=np.int64)
@@ -82,7 +78,7 @@ def _chunks(table: Table, budget: int) -> Iterator[Wanted]:
     whole = _everything(table)
     count = max(1, budget // (_row_bytes(table) * max(1, len(whole.samples))))
     for begin in range(0, len(whole.lanes), count):
-        yield Wanted(whole.samples, whole.lanes[begin : begin + count], whole.keys, whole.counters, whole.texts)
+        yield replace(whole, lanes=whole.lanes[begin : begin + count])
 
 
 def frames(table: Table, budget: int) -> Iterator[pl.DataFrame]:
@@ -114,4 +110,4 @@ def together(tables: Mapping[str, Table], budget: int) -> Iterator[dict[str, pl.
 
 
 def _size(table: Table) -> int:
-    return _row_bytes(table) * len(table.surveyed.times) * len(table.shape.instances)
+    return _row_bytes(table) * len(table.times) * len(table.shape.instances)

@@ -12,23 +12,11 @@ import re
 from dataclasses import dataclass, field
 
 from esxparse.errors import DamagedError
-from esxparse.formats.esxtop.line_notes import counted
+from esxparse.formats.esxtop.grammar import CONTINUED, decoded
+from esxparse.formats.esxtop.notes import counted
 from esxparse.recording import Note
 
-MARK = b"(PDH-CSV"
-"""What the first cell of every capture holds."""
-
-STAMP = rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
-"""A time stamp as esxtop writes it."""
-STAMP_BYTES = 48
-"""Bytes of a line's beginning that hold a time stamp with its quotes, `"04/24/2018 10:49:12"`, or a header's mark."""
-JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP + rb'",)')
-"""What a header or a row begins with. Within a line it tells that a line end was lost there."""
-
 A_MPERF = "% of aperf/mperf"
-
-CONTINUED = ", continued"
-"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
 
 _MOST_BIAS = 24 * 60
 
@@ -75,15 +63,6 @@ class _Cells:
     counters: list[str]
     nameless: list[int]
     misquoted: list[int] = field(default_factory=list)
-
-
-def _decode(line: bytes, number: int) -> tuple[str, list[Note]]:
-    try:
-        return line.decode("utf-8"), []
-    except UnicodeDecodeError as error:
-        column = line.count(b'","', 0, error.start) + 1
-        message = "the header is not UTF-8: read as Windows-1252, names may show wrong letters"
-        return line.decode("cp1252", errors="replace"), [Note(message, line=number, column=column, severity="warning")]
 
 
 def _leads_over_nameless(gap: str | None) -> bool:
@@ -206,24 +185,18 @@ def _notes(cells: _Cells, commas: int, number: int) -> list[Note]:
     return notes
 
 
-def stands_in(line: bytes, cells: int) -> bool:
-    """Whether a header stands in a line: at its beginning, or in one that is long enough for a row of so many cells."""
-    return MARK in line[:STAMP_BYTES] or (MARK in line and len(line) >= cells)
-
-
-def glued_row(line: bytes) -> int | None:
-    """Where the first row begins in a header line that lost its line end; None where it did not."""
-    joint = JOINT.search(line, 1)
-    return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
-
-
 def parse(line: bytes, number: int) -> Header:
     """Parses the header line (no line end) that stands on line `number` of the file.
 
     Raises:
         DamagedError: The first cell is not that of a capture, or no column follows it.
     """
-    text, notes = _decode(line, number)
+    text, wrong = decoded(line)
+    notes = []
+    if wrong is not None:
+        message = "the header is not UTF-8: read as Windows-1252, names may show wrong letters"
+        column = line.count(b'","', 0, wrong) + 1
+        notes.append(Note(message, line=number, column=column, severity="warning"))
     stamp = _STAMP_CELL.match(text)
     if not stamp:
         msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) and begins {text[:60]!r}"

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.counters.naming import column_name, table_name
-from esxparse.formats.esxtop.instances import PART_NAMES
+from esxparse.formats.esxtop import instances
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    import polars as pl
     from numpy.typing import NDArray
 
     Places = NDArray[np.int64]
@@ -75,10 +76,22 @@ class Layout:
         stamp = np.array([-1], dtype=np.int64)
         return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
 
+    def cells(self, place: int) -> Places:
+        """For each column and instance of a table its cell, the time stamp not counted; -1 where it has none."""
+        cells = np.flatnonzero(self.table == place)
+        found = np.full((len(self.tables[place].columns), len(self.tables[place].instances)), -1)
+        found[self.column[cells], self.lane[cells]] = cells
+        return found
+
     def size(self, capacity: int) -> int:
         """Numbers in a block with room for `capacity` rows."""
         kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)
         return capacity * self.width + int((~kept[self.table]).sum())
+
+    def parts(self) -> dict[str, pl.DataFrame]:
+        """The instances of each table with their parsed parts."""
+        known = {shape.name: shape.instances for shape in self.tables}
+        return {name: instances.parts(name, texts, known) for name, texts in known.items()}
 
     def only(self, names: Collection[str]) -> Layout:
         """The same, with the numbers of these tables alone."""
@@ -124,7 +137,7 @@ def _occurrences(keys: Places) -> Places:
 
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
     """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
-    taken = set(PART_NAMES.get(table, _NO_PARTS))
+    taken = set(instances.PART_NAMES.get(table, _NO_PARTS))
     last: dict[str, int] = {}
     names = []
     for counter in counters:

@@ -10,26 +10,24 @@ from __future__ import annotations
 import json
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from esxparse.formats.esxtop import body
-from esxparse.formats.esxtop.first_sample import not_measured
+from esxparse.formats.esxtop import body, tables
 from esxparse.formats.esxtop.scan import scan
-from esxparse.formats.esxtop.tables import text_columns, text_series
 from esxparse.formats.source import read_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.tables import Gaps
+    from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.tables import Wanted
     from esxparse.formats.unchanged import Opened
 
     Integers = NDArray[np.int64]
@@ -46,35 +44,14 @@ _LONGEST_LINE_END = 3
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A capture whose rows are known and not kept."""
+    """A capture whose rows are known and not kept; its lists have an entry for each sample."""
 
-    opened: Opened
-    """The file."""
-    layout: Layout
-    times: pl.Series
-    start: Integers
-    """For each sample the byte its row begins with."""
-    stop: Integers
-    """For each sample the byte after its row, the line end not counted."""
+    opened: Opened  # the file
+    start: Integers  # the byte its row begins with
+    stop: Integers  # the byte after its row, the line end not counted
     lines: Integers
-    """For each sample its line."""
-    stamps: Sequence[bytes]
-    """For each sample what its row begins with."""
-    scratch: object = None
-    """What keeps a temporary file from being removed."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What of a table a query needs."""
-
-    samples: Integers
-    lanes: Integers
-    keys: list[str]
-    counters: Integers
-    """Columns of the table's shape."""
-    texts: dict[int, str]
-    """Columns of the shape beside which a column of texts is needed, and its name."""
+    stamps: Sequence[bytes]  # what its row begins with
+    scratch: object = None  # what keeps a temporary file from being removed
 
 
 def _conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
@@ -151,34 +128,20 @@ def places(layout: Layout, place: int, wanted: Wanted, counter_step: int, lane_s
     return first[: int(np.flatnonzero(first >= 0).max(initial=0)) + 1]
 
 
-def _numbers(surveyed: Surveyed, place: int, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
+def _numbers(table: Table, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
     """Counters, samples and instances; NaN where a cell has no number or an instance not the counter."""
     rows, lanes = len(samples), len(wanted.lanes)
     out = np.full(len(wanted.counters) * rows * lanes, np.nan)
-    first = places(surveyed.layout, place, wanted, rows * lanes, 1)
-    scan(bytes_of(surveyed, samples), first, np.full(len(first), lanes, dtype=np.int64), out, 0, False)
+    first = places(table.layout, table.place, wanted, rows * lanes, 1)
+    scan(bytes_of(table.surveyed, samples), first, np.full(len(first), lanes, dtype=np.int64), out, 0, False)
     return out.reshape(len(wanted.counters), rows, lanes)
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(tables.Table):
     """One table of a surveyed capture, as polars asks for it."""
 
     surveyed: Surveyed
-    place: int
-    shape: TableShape
-    parts: pl.DataFrame
-    holes: Gaps
-    texts: Mapping[int, str]
-
-    def schema(self) -> dict[str, pl.DataType | type[pl.DataType]]:
-        """Columns in their order: keys, then counters, each with its texts beside it."""
-        schema: dict[str, pl.DataType | type[pl.DataType]] = {"time": self.surveyed.times.dtype, **self.parts.schema}
-        for column, name in enumerate(self.shape.columns):
-            schema[name] = pl.Float64
-            if column in self.texts:
-                schema[self.texts[column]] = pl.String
-        return schema
 
     def scan(self) -> pl.LazyFrame:
         """The table as a frame that reads what a query needs."""
@@ -186,38 +149,13 @@ class Table:
 
     def wanted(self, names: Sequence[str], conditions: Sequence[pl.Expr]) -> Wanted:
         """What is needed for these columns, where all these conditions hold."""
-        return Wanted(
-            samples=_kept(self.surveyed.times.to_frame("time"), conditions),
+        return tables.Wanted(
+            samples=_kept(self.times.to_frame("time"), conditions),
             lanes=_kept(self.parts, conditions),
             keys=[name for name in ("time", *self.parts.columns) if name in names],
             counters=np.array([n for n, name in enumerate(self.shape.columns) if name in names], dtype=np.int64),
             texts={column: name for column, name in self.texts.items() if name in names},
         )
-
-    def _void(self, wanted: Wanted, samples: Integers, numbers: NDArray[np.float64]) -> None:
-        """Takes the numbers of cells that are not to be used out of a batch."""
-        row_of = {int(sample): row for row, sample in enumerate(samples)}
-        mine = [void for void in self.holes.voids if void.sample in row_of]
-        if mine:
-            cell_of = np.full((len(self.shape.columns), len(self.shape.instances)), -1)
-            cells = np.flatnonzero(self.surveyed.layout.table == self.place)
-            cell_of[self.surveyed.layout.column[cells], self.surveyed.layout.lane[cells]] = cells
-            cell_of = cell_of[np.ix_(wanted.counters, wanted.lanes)]
-        for void in mine:
-            row = numbers[:, row_of[void.sample]]
-            row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
-
-    def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
-        """The texts beside a column, in a batch."""
-        texts = self.holes.texts[column]
-        row_of = np.full(len(self.surveyed.times), -1)
-        row_of[samples] = np.arange(len(samples))
-        lane_of = np.full(len(self.shape.instances), -1)
-        lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
-        mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
-        row, lane = row_of[mine.sample], lane_of[mine.cell]
-        places = lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane
-        return text_series(wanted.texts[column], len(samples) * len(wanted.lanes), places, mine)
 
     def numbers(self, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
         """Counters, samples and instances, without a call to polars.
@@ -226,33 +164,7 @@ class Table:
         """
         if not len(wanted.counters):
             return np.empty(0)
-        return _numbers(self.surveyed, self.place, wanted, samples)
-
-    def frame(
-        self, wanted: Wanted, samples: Integers, numbers: NDArray[np.float64], *, by_instance: bool = False
-    ) -> pl.DataFrame:
-        """The rows of these samples, in the order of time, or instance by instance.
-
-        `numbers` are counters, samples and instances, and lie in memory in the order of the rows.
-        """
-        order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
-        keys = (
-            self.surveyed.times.to_frame("time")[samples]
-            .join(self.parts[wanted.lanes], how="cross", maintain_order=order)
-            .select(wanted.keys or ["time"])
-        )
-        columns = []
-        if len(wanted.counters):
-            self._void(wanted, samples, numbers)
-        unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
-        holes = {*self.holes.columns}
-        for number, column in enumerate(wanted.counters.tolist()):
-            if len(unmeasured) and column in self.holes.rates:
-                numbers[number, unmeasured] = not_measured(numbers[number, unmeasured])
-            series = pl.Series(self.shape.columns[column], numbers[number].ravel(order="K"))
-            columns.append(series.fill_nan(None) if column in holes else series)
-        columns += [self._texts(column, wanted, samples, by_instance=by_instance) for column in wanted.texts]
-        return keys.hstack(columns)
+        return _numbers(self, wanted, samples)
 
     def read(
         self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
@@ -265,7 +177,7 @@ class Table:
         left = n_rows
         if left is not None and predicate is None and len(wanted.lanes):
             samples = -(-left // len(wanted.lanes))
-            wanted = Wanted(wanted.samples[:samples], wanted.lanes, wanted.keys, wanted.counters, wanted.texts)
+            wanted = replace(wanted, samples=wanted.samples[:samples])
         for frame in _ahead(self, wanted):
             kept = frame if predicate is None else frame.filter(predicate)
             kept = kept.select(names or kept.columns)
@@ -295,12 +207,3 @@ def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     finally:
         # A query that has enough stops here, in whatever thread: nobody waits for what is still being read.
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def build(surveyed: Surveyed, holes: Sequence[Gaps], instances: Mapping[str, pl.DataFrame]) -> dict[str, Table]:
-    """The tables of a surveyed capture."""
-    tables = (
-        Table(surveyed, place, shape, instances[shape.name], holes[place], text_columns(shape, holes[place]))
-        for place, shape in enumerate(surveyed.layout.tables)
-    )
-    return {table.shape.name: table for table in tables}

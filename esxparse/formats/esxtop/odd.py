@@ -1,15 +1,16 @@
-"""Cells that hold no number: what they mean, and what is said of them."""
+"""Cells that hold no number: what they mean, and the notes on them."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.counters.catalogue import lookup
-from esxparse.formats.esxtop.line_notes import SHOWN, Met, counted
+from esxparse.formats.esxtop.body import Texts
+from esxparse.formats.esxtop.grammar import kind_of
+from esxparse.formats.esxtop.notes import Met, counted
 from esxparse.formats.esxtop.scan_twin import ABSENT, FLAG
 from esxparse.recording import Note
 
@@ -22,18 +23,13 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.esxtop.rows import Samples
+    from esxparse.recording import Severity
 
     Integers = NDArray[np.int64]
 
-Kind = Literal["cut", "torn", "text"]
-Severity = Literal["info", "warning"]
-
-# Nothing but what numbers are made of; lists of nodes such as `0,1` are texts.
-_OF_NUMBERS = re.compile(r"[\d.,+\-eE\s]*\d[\d.,+\-eE\s]*")
-_LIST = re.compile(r"\d{1,4}(?:[, ]+\d{1,4})+")
 _TEXT_UNITS = frozenset({"text", "id"})
 """Units of counters that are words, or lists of nodes."""
-_KINDS: tuple[Kind, ...] = ("cut", "torn", "text")
+_KINDS = ("cut", "torn", "text")
 _CUT, _TORN, _TEXT = range(len(_KINDS))
 _LONGEST = 80
 """Bytes of a text in a message."""
@@ -44,60 +40,18 @@ class Void:
     """Cells of a sample whose numbers are not to be used, whatever they look like."""
 
     sample: int
-    start: int
-    """First cell of the row, the time stamp not counted."""
-    stop: int
-    """Cell after the last."""
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Cells with text, in the order of the file."""
-
-    sample: Integers
-    cell: Integers
-    """Cells of the row, the time stamp not counted."""
-    word: Integers
-    """Places of their texts in `words`."""
-    words: Sequence[bytes]
-
-    def where(self, mine: NDArray[np.bool_]) -> Texts:
-        """Some of them."""
-        return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
-
-    def of(self, sample_of: Integers) -> Texts:
-        """Those of the samples, where `sample` tells rows: -1 for a row that is no sample."""
-        mine = sample_of[self.sample] >= 0
-        return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
-
-    def places(self) -> list[tuple[int, int]]:
-        """Sample and cell of each."""
-        return list(zip(self.sample.tolist(), self.cell.tolist(), strict=True))
+    start: int  # first cell of the row, the time stamp not counted
+    stop: int  # cell after the last
 
 
 @dataclass(frozen=True)
 class OddCells:
     """All that is odd in the cells of the samples."""
 
-    blank: NDArray[np.bool_]
-    """For each cell of a row whether it has no number in some sample."""
+    blank: NDArray[np.bool_]  # for each cell of a row whether it has no number in some sample
     texts: Texts
     voids: Sequence[Void]
     notes: tuple[Note, ...]
-
-
-def kind_of(raw: bytes) -> Kind:
-    """What a cell is that is neither a number nor a word for one.
-
-    >>> [kind_of(cell) for cell in (b'"73', b"22.2.25", b'1.00"2', b"007", b"vmnic4", b"0,1", b"1e999")]
-    ['cut', 'torn', 'torn', 'torn', 'text', 'text', 'torn']
-    """
-    text = raw.decode("utf-8", errors="replace").strip()
-    if text.startswith('"'):
-        return "cut"
-    if '"' in text or (_OF_NUMBERS.fullmatch(text) and not _LIST.fullmatch(text)):
-        return "torn"
-    return "text"
 
 
 def odd_cells(
@@ -209,7 +163,7 @@ class _Said:
         first = voids[0]
         word = words.get((first.sample, first.start))
         how = "is not written as the others of its column" if word is None else f"reads {_shown(known[word])!r}"
-        met = Met(len(voids), self.samples.lines[[void.sample for void in voids[: SHOWN + 1]]].tolist())
+        met = Met.of(self.samples.lines[[void.sample for void in voids]])
         message = (
             f"{counted(len(voids), 'row')} with a cell that no tool prints, as where bytes were lost between two "
             f"samples: null from there to the row's end ({met}; first {self.header.path(first.start)}, which {how})"
