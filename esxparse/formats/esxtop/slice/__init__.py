@@ -26,7 +26,6 @@ from esxparse.formats.esxtop.slice.selection import Selection, select
 from esxparse.formats.esxtop.times import Dates
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import refuse_foreign
-from esxparse.formats.source import STANDARD_INPUT, resolve
 from esxparse.target import refuse_inputs, target
 
 if TYPE_CHECKING:
@@ -190,14 +189,14 @@ def slice_capture(
     chosen = Selection(tuple(tables), tuple(vms), tuple(instances), tuple(counters), keep_host)
     asked = Opening.of(opening)
     segment, dates = asked.segment or 1, Dates(asked.date_order, asked.date)
-    with opened(path, asked) as (file, name, where):
+    with opened(path, asked) as (file, name, source):
         refuse_foreign(esxtop, asked, name)
         # Of what can be read once, a row can be told by its own looks alone.
-        plain = where == name != STANDARD_INPUT
-        known = esxtop.strange_numbers(resolve(where), segment, dates) if plain else {}
+        known = esxtop.strange_numbers(source, segment, dates) if source else {}
         wanted = _Wanted(chosen, asked.window, segment, known)
+        where = source.where if source else ""
         try:
-            lines = Lines(file, name, dates, asked.memory_limit or memory.DEFAULT)
+            lines = Lines(file, name, dates, source.memory_limit if source else asked.memory_limit or memory.DEFAULT)
             return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"

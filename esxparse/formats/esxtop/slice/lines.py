@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.formats import memory
 from esxparse.formats.esxtop import grammar, header, resaved
 from esxparse.formats.source import problem, resolve
 from esxparse.recording import Note
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.times import Dates
     from esxparse.formats.opening import Opening
+    from esxparse.formats.source import Source
 
 _BEGINNING = 16
 """Bytes of a line within which a header has its mark."""
@@ -38,6 +40,7 @@ class Lines:
     def __init__(self, file: BinaryIO, name: str, dates: Dates, memory_limit: int) -> None:
         self.file = file
         self.name = name
+        self.memory_limit = memory_limit
         with _reading(name):
             head = grammar.read_head(file)
         if not head:
@@ -71,9 +74,13 @@ class Lines:
 
     def _whole_line(self) -> bytes:
         line = self.rest.readline()
+        longest = self.memory_limit // memory.PER_BYTE
         if not line.endswith(b"\n"):
             with _reading(self.name):
-                line += self.file.readline()
+                line += self.file.readline(longest)
+        if len(line) > longest:
+            what = f"a line of it is longer than {memory.shown(longest)}"
+            raise memory.refusal(what, self.memory_limit)
         self.done += len(line)
         return line
 
@@ -114,18 +121,20 @@ class Lines:
 
 
 @contextmanager
-def opened(capture: str | os.PathLike[str] | BinaryIO, opening: Opening) -> Iterator[tuple[BinaryIO, str, str]]:
-    """The capture as a stream, its name, and the file it is in ("" for a stream).
+def opened(
+    capture: str | os.PathLike[str] | BinaryIO, opening: Opening
+) -> Iterator[tuple[BinaryIO, str, Source | None]]:
+    """The capture as a stream, its name, and where it comes from where it was no stream.
 
     Raises:
         EsxparseError: It cannot be opened.
     """
     if not isinstance(capture, (str, os.PathLike)):
-        yield capture, str(getattr(capture, "name", "the stream")), ""
+        yield capture, str(getattr(capture, "name", "the stream")), None
         return
-    source = resolve(capture, opening.member, timeout=opening.timeout)
+    source = resolve(capture, opening.member, timeout=opening.timeout, memory_limit=opening.memory_limit)
     with source.open() as raw, io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER) as file:
-        yield cast("BinaryIO", file), source.name, source.where
+        yield cast("BinaryIO", file), source.name, source
 
 
 def cut_short(file: BinaryIO) -> list[Note]:
