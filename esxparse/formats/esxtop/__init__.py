@@ -239,13 +239,13 @@ def strange_numbers(source: Source, segment: int, dates: times.Dates) -> dict[in
         strangers = _samples(found, dates)[1]
     except EsxparseError:
         return {}
-    lines = found.body.line + found.expected.first_line
+    lines = found.body.line + found.first_line
     return {int(lines[row]): cell for row, cell in reversed(strangers)}
 
 
 def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
     """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
-    samples, notes = rows.judge(found.body, found.expected, dates.order)
+    samples, notes = rows.judge(found, dates.order)
     if not len(samples.keep):
         raise no_rows(len(found.header.owners), [*found.notes, *notes])
     is_sample = np.zeros(len(found.body.cells), dtype=np.bool_)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from esxparse.formats import memory
-from esxparse.formats.esxtop.grammar import MARK
+from esxparse.formats.esxtop.grammar import MARK, refuse_long_line
 from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
 from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
@@ -27,19 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.pieces import Out
+    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 
-    Integers = NDArray[np.int64]
-    _Taken = tuple[int, int, int, int, int, bool]
-
-PIECE = 2 << 20
-"""Bytes read at a time."""
-
-_UNKNOWN = 32 << 20
-"""Bytes that content of unknown length is at first taken to have."""
-
-_SLACK = 1.03
-"""Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
+PIECE = 2 << 20  # bytes read at a time
+_UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
+_SLACK = 1.03  # room in a block beyond the rows expected; memory that is not used is not taken from the system
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,7 @@ class Block:
     """Rows of a capture, as numbers: all tables, each counter in a stretch of its own (`Layout.places`), else NaN."""
 
     capacity: int  # rows there is room for
-    numbers: NDArray[np.float64]
+    numbers: Numbers
     rows: int = 0
 
 
@@ -69,7 +61,7 @@ class Texts:
     word: Integers  # places of their texts in `words`
     words: Sequence[bytes]
 
-    def where(self, mine: NDArray[np.bool_]) -> Texts:
+    def where(self, mine: Flags) -> Texts:
         """Some of them."""
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
@@ -78,9 +70,10 @@ class Texts:
         mine = sample_of[self.sample] >= 0
         return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
 
-    def places(self) -> list[tuple[int, int]]:
-        """Sample and cell of each."""
-        return list(zip(self.sample.tolist(), self.cell.tolist(), strict=True))
+    def items(self) -> list[tuple[int, int, bytes]]:
+        """Sample, cell and text of each."""
+        words = [self.words[word] for word in self.word.tolist()]
+        return list(zip(self.sample.tolist(), self.cell.tolist(), words, strict=True))
 
 
 @dataclass(frozen=True)
@@ -97,8 +90,7 @@ class Body:
     start: Integers  # the byte of the file it begins with
     stop: Integers  # the byte after its last, its line end not counted
     stamps: list[bytes]  # its beginning
-    odd: Texts
-    """Rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one."""
+    odd: Texts  # rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one
     words: list[tuple[int, int, int, int, bytes]]
     """For each row and kind of words in it: row, kind, how many, and the first one's cell and text."""
     blank: NDArray[np.uint8]
@@ -142,18 +134,6 @@ class _Reader:
         self.places: list[tuple[Integers, Integers]] = []
         self.lock = threading.Lock()
 
-    def _read(self, buffer: bytearray, begin: int) -> int:
-        """Reads into `buffer` from its byte `begin` on until it is full or the stream ends; gives where that is."""
-        most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
-        while begin < most:
-            with memoryview(buffer)[begin:most] as room:
-                length = int(self.stream.readinto(room))  # type: ignore[attr-defined]
-            if not length:
-                break
-            begin += length
-        self.ended = begin < len(buffer)
-        return begin
-
     def _fill(self, buffer: bytearray) -> int:
         """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
         length = len(self.rest)
@@ -162,16 +142,20 @@ class _Reader:
         buffer[:length] = self.rest
         self.rest = b""
         while True:
-            length = self._read(buffer, length)
+            most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
+            while length < most:
+                with memoryview(buffer)[length:most] as room:
+                    read = int(self.stream.readinto(room))  # type: ignore[attr-defined]
+                if not read:
+                    break
+                length += read
+            self.ended = length < len(buffer)
             if self.ended:
                 return length
-            end = buffer.rfind(b"\n", 0, length) + 1
-            if end:
+            if end := buffer.rfind(b"\n", 0, length) + 1:
                 self.rest = bytes(buffer[end:length])
                 return end
-            if length > self.memory_limit // memory.PER_BYTE:
-                what = f"a line of it is longer than {memory.shown(length)}"
-                raise memory.refusal(what, self.memory_limit)
+            refuse_long_line(length, self.memory_limit)
             buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
@@ -179,9 +163,8 @@ class _Reader:
         if not self.keep:
             return -1, 0
         self.rows += rows
-        if memory.NUMBER * self.layout.width * self.rows > self.memory_limit:
-            size = memory.shown(memory.NUMBER * self.layout.width * self.rows)
-            what = f"the numbers of its first {self.rows:,} samples take {size}"
+        if (size := memory.NUMBER * self.layout.width * self.rows) > self.memory_limit:
+            what = f"the numbers of its first {self.rows:,} samples take {memory.shown(size)}"
             raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
@@ -193,19 +176,8 @@ class _Reader:
         self.blocks[-1].rows += rows
         return len(self.blocks) - 1, row
 
-    def _out(self, block: int, first_row: int, spare: NDArray[np.float64]) -> Out:
-        """Where a piece's numbers go: to its block, or each row over the one before it, to be forgotten."""
-        if block < 0:
-            cells = len(spare)
-            return np.arange(-1, cells), np.zeros(cells + 1, dtype=np.int64), spare
-        first, step = self.places[block]
-        return first + first_row * step, step, self.blocks[block].numbers
-
-    def take(self, buffer: bytearray) -> _Taken | None:
-        """Fills `buffer` with the next piece; None at the end.
-
-        Gives length, position, first line, block and row there, and whether the line before it is a header.
-        """
+    def take(self, buffer: bytearray) -> tuple[int, Place] | None:
+        """Fills `buffer` with the next piece; gives its length and place, None at the end."""
         with self.lock:
             if self.ended and not self.rest:
                 return None
@@ -213,56 +185,46 @@ class _Reader:
             if not length:
                 return None
             lines, rows = count_lines(memoryview(buffer)[:length], self.columns.least)
-            block, row = self._room_for(rows, length)
+            place = Place(self.position, self.line, *self._room_for(rows, length), self.after_header)
             self.position += length
             self.line += lines
-            after_header, self.after_header = self.after_header, self._ends_with_header(buffer, length)
-            return length, self.position - length, self.line - lines, block, row, after_header
+            # What the last line is that is not blank; what it was before where all of them are.
+            end = length
+            while end and buffer[end - 1] in b"\r\n":
+                end -= 1
+            if end:
+                self.after_header = buffer.find(MARK, buffer.rfind(b"\n", 0, end) + 1, end) >= 0
+            return length, place
 
-    def _ends_with_header(self, buffer: bytearray, length: int) -> bool:
-        """Whether the last line that is not blank is a header; what it was before where all of them are."""
-        while length and buffer[length - 1] in b"\r\n":
-            length -= 1
-        line = buffer.rfind(b"\n", 0, length) + 1
-        return buffer.find(MARK, line, length) >= 0 if length else self.after_header
-
-    def scan(self) -> list[Piece]:
-        """Takes and scans pieces until there are none left."""
-        buffer = bytearray(PIECE)
-        return self.go_on(buffer, self.take(buffer))
-
-    def go_on(self, buffer: bytearray, taken: _Taken | None) -> list[Piece]:
+    def scan(self, buffer: bytearray, taken: tuple[int, Place] | None) -> list[Piece]:
         """Scans the piece in `buffer`, and more pieces until there are none left."""
         spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while taken is not None:
-            length, position, first_line, block, first_row, after_header = taken
-            place = Place(position, first_line, block, first_row)
-            piece = self._scan(buffer, (0, length), place, spare, after_header)
+            length, place = taken
+            piece = self._scan(buffer, (0, length), place, spare)
             found = joints(buffer, piece, self.columns)
-            pieces += self._apart(buffer, place, [0, *found, length], spare, after_header) if found else [piece]
+            pieces += self._apart(buffer, place, [0, *found, length], spare) if found else [piece]
             taken = self.take(buffer)
         return pieces
 
-    def _scan(
-        self, buffer: bytearray, span: tuple[int, int], place: Place, spare: NDArray[np.float64], after_header: bool
-    ) -> Piece:
-        out = self._out(place.block, place.first_row, spare)
-        return take(buffer, span, place, out, self.columns, after_header=after_header)
+    def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place, spare: Numbers) -> Piece:
+        """Scans a span of the buffer; numbers that are not kept go to `spare`, each row over the one before it."""
+        first, step, numbers = np.arange(-1, len(spare)), np.zeros(len(spare) + 1, dtype=np.int64), spare
+        if place.block >= 0:
+            (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
+        return take(buffer, span, place, (first + place.first_row * step, step, numbers), self.columns)
 
-    def _apart(
-        self, buffer: bytearray, place: Place, bounds: list[int], spare: NDArray[np.float64], after_header: bool
-    ) -> list[Piece]:
+    def _apart(self, buffer: bytearray, place: Place, bounds: list[int], spare: Numbers) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
-        line = place.first_line
+        line, after_header = place.first_line, place.after_header
         for begin, end in pairwise(bounds):
             with memoryview(buffer)[begin:end] as data:
                 lines, rows = count_lines(data, self.columns.least)
             with self.lock:
-                block, row = self._room_for(rows, end - begin)
-            part = Place(place.position + begin, line, block, row)
-            pieces.append(self._scan(buffer, (begin, end), part, spare, after_header))
+                part = Place(place.position + begin, line, *self._room_for(rows, end - begin), after_header)
+            pieces.append(self._scan(buffer, (begin, end), part, spare))
             if stamps := pieces[-1].stamps:
                 after_header = MARK in stamps[-1]
             # What is glued to a line is on it.
@@ -326,14 +288,19 @@ def read(
     reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)
     # A small file is read before a second thread is up.
     small = start.end is not None and start.end - start.position <= 2 * PIECE
-    workers = 1 if small else threads()
+    others = 0 if small else threads() - 1
     # The first piece is taken here, for with it the block is made: what malloc gave to a thread that ended stays in an
     # arena of its own, and many captures read one after another would take several times the memory of one.
     buffer = bytearray(PIECE)
     taken = reader.take(buffer)
-    if workers == 1:
-        return _put_together(reader.go_on(buffer, taken), reader)
-    with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(reader.scan) for _ in range(workers - 1)]
-        pieces = reader.go_on(buffer, taken)
-        return _put_together([*pieces, *(piece for one in others for piece in one.result())], reader)
+    if not others:
+        return _put_together(reader.scan(buffer, taken), reader)
+
+    def more() -> list[Piece]:
+        own = bytearray(PIECE)
+        return reader.scan(own, reader.take(own))
+
+    with ThreadPoolExecutor(others) as pool:
+        running = [pool.submit(more) for _ in range(others)]
+        pieces = reader.scan(buffer, taken)
+        return _put_together([*pieces, *(piece for one in running for piece in one.result())], reader)

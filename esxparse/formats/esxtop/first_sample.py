@@ -23,17 +23,13 @@ from esxparse.formats.esxtop.scan import scan
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from esxparse.formats.esxtop.layout import Layout, TableShape
-
-    Integers = NDArray[np.int64]
+    from esxparse.formats.esxtop.scan import Integers, Numbers
 
 _DISKS = ("Physical Disk", "Virtual Disk")
 _GAUGES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")
 """How the names of counters end that tell a state and no interval."""
-_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")
-"""How the names of rates and latencies end."""
+_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")  # how the names of rates and latencies end
 
 
 def unmeasured_columns(shape: TableShape) -> frozenset[int]:
@@ -63,7 +59,7 @@ def all_zero(row: bytes, cells: Integers) -> bool:
     return not np.nan_to_num(rates).any()
 
 
-def not_measured(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def not_measured(numbers: Numbers) -> Numbers:
     """The numbers of such samples: NaN for what was not measured."""
     return np.where(numbers == 0.0, np.nan, numbers)
 

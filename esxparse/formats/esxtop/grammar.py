@@ -13,28 +13,24 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 
+from esxparse.formats import memory
 from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
 from esxparse.formats.source import read_up_to
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from esxparse.formats.esxtop.scan import Integers
 
-    Integers = NDArray[np.int64]
     Kind = Literal["cut", "torn", "text"]
 
-MARK = b"(PDH-CSV"
-"""In the first cell of every capture."""
-STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
-"""A time stamp as esxtop writes it."""
-STAMP_BYTES = 48
-"""Bytes that hold a time stamp with its quotes, or a header's mark."""
+MARK = b"(PDH-CSV"  # in the first cell of every capture
+STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
+STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
 JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
 """The beginning of a header or a row. Within a line it shows that a line end was lost there."""
 CONTINUED = ", continued"
 """Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
-HEADER_WITHIN = 1 << 20
-"""Bytes in which the header must begin."""
+HEADER_WITHIN = 1 << 20  # bytes in which the header must begin
 
 _LONGEST_HEAD = 64 << 20
 _SHOWN = 80
@@ -90,6 +86,17 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
     if glued is None:
         return Beginning(header, line, stop + 1, False, notes)
     return Beginning(header[:glued], line, start + glued, True, [*notes, lost_line_end(line)])
+
+
+def refuse_long_line(length: int, memory_limit: int) -> None:
+    """Refuses a line that is longer than the limit allows.
+
+    Raises:
+        TooLargeError: It is.
+    """
+    if length > memory_limit // memory.PER_BYTE:
+        what = f"a line of it is longer than {memory.shown(length)}"
+        raise memory.refusal(what, memory_limit)
 
 
 def lost_line_end(line: int) -> Note:

@@ -37,14 +37,10 @@ class Header:
 
     hosts: tuple[str, ...]
     """Hosts named in the paths, in the order met; one, but for files that other programs glued together."""
-    owners: list[str]
-    """`object(instance)` or `object` of each cell."""
-    counters: list[str]
-    """Counter of each cell."""
-    commas: int
-    """Commas that the line ends with, after each of which an empty cell follows that is not counted."""
-    bias: int
-    """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
+    owners: list[str]  # `object(instance)` or `object` of each cell
+    counters: list[str]  # counter of each cell
+    commas: int  # commas that the line ends with, after each of which an empty cell follows that is not counted
+    bias: int  # minutes to add to the capture's clock to get UTC (a PDH bias)
     notes: tuple[Note, ...]
     continued: bool = False
     """Whether the first sample was measured, as the header of a slice says that begins with disks at rest."""

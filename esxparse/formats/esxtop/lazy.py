@@ -24,22 +24,15 @@ from esxparse.formats.source import read_up_to
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.scan import Integers, Numbers
     from esxparse.formats.esxtop.tables import Wanted
     from esxparse.formats.unchanged import Opened
 
-    Integers = NDArray[np.int64]
+BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
 
-BATCH_BYTES = 16 << 20
-"""Bytes of the file that one batch of rows takes at most (a row at least)."""
+_BATCH_NUMBERS = 4 << 20  # numbers that one batch has at most (a sample at least)
 
-_BATCH_NUMBERS = 4 << 20
-"""Numbers that one batch has at most (a sample at least)."""
-
-_LONGEST_LINE_END = 3
-"""Bytes of `\\r\\r\\n`. Rows with a longer one are read apart."""
+_LONGEST_LINE_END = 3  # bytes of `\\r\\r\\n`. Rows with a longer one are read apart.
 
 
 @dataclass(frozen=True)
@@ -114,27 +107,40 @@ def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
     return b"\n".join(runs)
 
 
-def places(layout: Layout, place: int, wanted: Wanted, counter_step: int, lane_step: int) -> Integers:
-    """For each cell of a row that is needed, and those before the last such, where its number goes; -1 for nowhere."""
-    lane_of = np.full(len(layout.tables[place].instances), -1)
-    lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
-    counter_of = np.full(len(layout.tables[place].columns), -1)
-    counter_of[wanted.counters] = np.arange(len(wanted.counters))
-    mine = np.flatnonzero(layout.table == place)
-    lane, counter = lane_of[layout.lane[mine]], counter_of[layout.column[mine]]
-    needed = (lane >= 0) & (counter >= 0)
-    first = np.full(len(layout.table) + 1, -1, dtype=np.int64)
-    first[mine[needed] + 1] = counter[needed] * counter_step + lane[needed] * lane_step
-    return first[: int(np.flatnonzero(first >= 0).max(initial=0)) + 1]
+def room(
+    parts: Sequence[tuple[Table, Wanted]], rows: int, *, by_instance: bool = False
+) -> tuple[Numbers, Integers, Integers, list[Numbers]]:
+    """Room for the numbers of so many rows, what `scan` needs to put them there, and the numbers of each part.
+
+    Those are counters, samples and instances, in memory sample by sample or instance by instance; NaN where a cell has
+    no number or an instance not the counter. Places end with the last cell of a row that is needed.
+    """
+    sizes = [len(wanted.counters) * len(wanted.lanes) * rows for _, wanted in parts]
+    out = np.full(sum(sizes), np.nan)
+    first = np.full(len(parts[0][0].layout.table) + 1, -1, dtype=np.int64)
+    step = np.zeros(len(first), dtype=np.int64)
+    numbers, start = [], 0
+    for (table, wanted), size in zip(parts, sizes, strict=True):
+        lanes = len(wanted.lanes)
+        cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
+        counter, lane = np.nonzero(cells >= 0)
+        needed = cells[counter, lane] + 1
+        first[needed] = start + counter * rows * lanes + lane * (rows if by_instance else 1)
+        step[needed] = 1 if by_instance else lanes
+        part = out[start : start + size].reshape(
+            len(wanted.counters), *((lanes, rows) if by_instance else (rows, lanes))
+        )
+        numbers.append(part.transpose(0, 2, 1) if by_instance else part)
+        start += size
+    used = int(np.flatnonzero(first >= 0).max(initial=0)) + 1
+    return out, first[:used], step[:used], numbers
 
 
-def _numbers(table: Table, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
-    """Counters, samples and instances; NaN where a cell has no number or an instance not the counter."""
-    rows, lanes = len(samples), len(wanted.lanes)
-    out = np.full(len(wanted.counters) * rows * lanes, np.nan)
-    first = places(table.layout, table.place, wanted, rows * lanes, 1)
-    scan(bytes_of(table.surveyed, samples), first, np.full(len(first), lanes, dtype=np.int64), out, 0, False)
-    return out.reshape(len(wanted.counters), rows, lanes)
+def _numbers(table: Table, wanted: Wanted, samples: Integers) -> Numbers:
+    """The numbers of these samples."""
+    out, first, step, (numbers,) = room([(table, wanted)], len(samples))
+    scan(bytes_of(table.surveyed, samples), first, step, out, 0, False)
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -157,7 +163,7 @@ class Table(tables.Table):
             texts={column: name for column, name in self.texts.items() if name in names},
         )
 
-    def numbers(self, wanted: Wanted, samples: Integers) -> NDArray[np.float64]:
+    def numbers(self, wanted: Wanted, samples: Integers) -> Numbers:
         """Counters, samples and instances, without a call to polars.
 
         Polars asks for batches from its own threads and lets them wait: one that needed such a thread would never end.
@@ -193,7 +199,7 @@ def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     """Frames of the batches in their order, each processor one ahead."""
     workers = body.threads()
     pool = ThreadPoolExecutor(workers)
-    waiting: deque[tuple[Integers, Future[NDArray[np.float64]]]] = deque()
+    waiting: deque[tuple[Integers, Future[Numbers]]] = deque()
     try:
         per_sample = len(wanted.lanes) * len(wanted.counters)
         for batch in batches(table.surveyed, wanted.samples, per_sample):

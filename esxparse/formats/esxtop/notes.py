@@ -11,13 +11,10 @@ from esxparse.recording import Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from esxparse.formats.esxtop.scan import Integers
     from esxparse.recording import Severity
 
-SHOWN = 5
-"""Lines and numbers in a message."""
+SHOWN = 5  # lines and numbers in a message
 
 
 @dataclass
@@ -30,7 +27,7 @@ class Met:
     text: str = ""  # from the first of them
 
     @classmethod
-    def of(cls, lines: NDArray[np.int64]) -> Met:
+    def of(cls, lines: Integers) -> Met:
         """All these lines."""
         return cls(len(lines), lines[: SHOWN + 1].tolist())
 

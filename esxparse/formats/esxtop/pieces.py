@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.scan import Integers, Numbers
 
-    Integers = NDArray[np.int64]
-    Out = tuple[Integers, Integers, NDArray[np.float64]]
+    Out = tuple[Integers, Integers, Numbers]
     """Where numbers go: place of each cell of the first row, steps to the next, and all numbers (`scan`)."""
 
-_MOST_COMMAS = 8
-"""Commas at the end of a line that are looked for."""
+_MOST_COMMAS = 8  # commas at the end of a line that are looked for
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,7 @@ class Place(NamedTuple):
     first_line: int
     block: int
     first_row: int
+    after_header: bool  # whether the line before it is a header
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,8 @@ class Piece:
     last_byte: bytes
 
 
-def take(
-    buffer: bytearray, span: tuple[int, int], place: Place, out: Out, columns: Columns, *, after_header: bool
-) -> Piece:
-    """Scans a span of the buffer; `after_header` says whether the line before it is a header."""
+def take(buffer: bytearray, span: tuple[int, int], place: Place, out: Out, columns: Columns) -> Piece:
+    """Scans a span of the buffer."""
     begin, stop = span
     with memoryview(buffer)[begin:stop] as data:
         told = scan(data, *out, columns.least, True)
@@ -100,7 +98,7 @@ def take(
     for row, (start, end, cells) in enumerate(rows):
         if cells - commas[row] > columns.cells and buffer.find(MARK, start, end) >= 0:
             marked.add(row)
-    follow = {row + 1 for row in marked} | ({0} if after_header else set())
+    follow = {row + 1 for row in marked} | ({0} if place.after_header else set())
     moved = place.position - begin
     last_byte = bytes(buffer[stop - 1 : stop])
     return Piece(

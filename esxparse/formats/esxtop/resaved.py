@@ -27,10 +27,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 _LIST_COUNTERS = ("Numa Home Nodes",)
 """Counters whose cells may be lists: `0,1` is two nodes, whatever stands between the cells."""
 _SEPARATOR = re.compile(r'\(PDH-CSV[^\n]*?\) ?\([^\n]*?\)\(-?\d{1,9}\)"?(?P<separator>[,;\t])')
-_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')
-"""A first cell of a header in quotes that lost the first of them."""
-_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')
-"""A first cell with quotes, and no comma after it."""
+_LOST_QUOTE = re.compile(rb'\(PDH-CSV[^\n",]*","')  # a first cell of a header in quotes that lost the first of them
+_BETWEEN = re.compile(rb'\(PDH-CSV[^\n"]*"[;\t]"')  # a first cell with quotes, and no comma after it
 _SEPARATED = {
     ";": "semicolons between cells, commas in numbers read as decimal points: another program saved it",
     "\t": "tabs between cells: another program saved it as text",
@@ -56,8 +54,7 @@ class Canonical:
     """A capture in esxtop's own grammar."""
 
     content: bytes
-    dates: Dates
-    """What is known of its dates now: they were judged, and have the month first."""
+    dates: Dates  # what is known of its dates now: they were judged, and have the month first
     notes: tuple[Note, ...]
 
 

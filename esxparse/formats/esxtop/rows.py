@@ -16,23 +16,17 @@ from esxparse.formats.window import Window, inside
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-    from esxparse.formats.esxtop.body import Body
+    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
+    from esxparse.formats.esxtop.segments import Segment
     from esxparse.formats.opening import DateOrder
     from esxparse.recording import Note
 
-    Integers = NDArray[np.int64]
-
 _HOUR = 3600.0
-_LONGEST_INTERVAL = 900.0
-"""Seconds between samples up to which an hour stands out among the steps."""
-_SLACK = 60.0
-"""Seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still."""
-_LONG = 1.75
-"""Intervals between two samples from which on one is missing."""
-_FEWEST_STEPS = 4
-"""Steps that tell an interval, and for each gap."""
+_LONGEST_INTERVAL = 900.0  # seconds between samples up to which an hour stands out among the steps
+_SLACK = 60.0  # seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still
+_LONG = 1.75  # intervals between two samples from which on one is missing
+_FEWEST_STEPS = 4  # steps that tell an interval, and for each gap
 _UNSURE = (
     "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
     "from there on may be off by an hour"
@@ -46,8 +40,7 @@ class Samples:
     keep: Integers  # places among the rows of the body
     times: pl.Series
     lines: Integers  # of the file, from 1
-    first_rows: frozenset[int] = frozenset()
-    """Rows of the body whose disks esxtop had not measured yet."""
+    first_rows: frozenset[int] = frozenset()  # rows of the body whose disks esxtop had not measured yet
 
     @property
     def unmeasured(self) -> Integers:
@@ -68,66 +61,42 @@ class Samples:
         return replace(self, keep=self.keep[kept], times=self.times[kept], lines=self.lines[kept])
 
 
-@dataclass(frozen=True, order=True)
-class Other:
-    """Where a header with other columns stands: another capture begins there."""
-
-    start: int  # byte of the file
-    row: int  # the first row that is not this capture's
-    line: int  # the line after the first header being 0
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What the header lets expect of a row."""
-
-    cells: int  # the time stamp's included
-    commas: int  # commas at the end of each row, after which empty cells follow that are not counted
-    first_line: int  # line of the file that follows the header, from 1
-    bias: int
-    again: tuple[int, ...] = ()
-    """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
-    other: Other | None = None
-    continued: bool = False
-    """Whether the header says that its first sample was measured, as that of a slice may."""
-
-
-def _line_notes(
-    body: Body, whole: NDArray[np.bool_], torn: Integers, rows: int, last_line: int, expected: Expected
-) -> list[Note]:
+def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_line: int) -> list[Note]:
     """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
+    body, cells = found.body, len(found.header.owners) + 1
     empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
-    notes = Met.of(empty + expected.first_line).blank()
-    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
+    notes = Met.of(empty + found.first_line).blank()
+    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*found.again, *torn], dtype=np.int64))
     # The empty cells after trailing commas are not counted in the header either.
-    own = body.cells[bad] - np.minimum(body.commas[bad], expected.commas)
+    own = body.cells[bad] - np.minimum(body.commas[bad], found.header.commas)
     wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
     wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
     # Only a last line without a line end is one that the end of the file cut.
     if body.last_byte != b"\n" and rows == len(body.cells) and wrong and wrong[-1][0] == body.lines - 1:
-        line, found = wrong.pop()
-        notes.append(end_of_file(line + expected.first_line, found, expected.cells, body.nul_tail))
-    lines = [line + expected.first_line for line, _ in wrong]
-    return notes + Met(len(wrong), lines, [found for _, found in wrong]).wrong_count(expected.cells)
+        line, left = wrong.pop()
+        notes.append(end_of_file(line + found.first_line, left, cells, body.nul_tail))
+    lines = [line + found.first_line for line, _ in wrong]
+    return notes + Met(len(wrong), lines, [there for _, there in wrong]).wrong_count(cells)
 
 
-def _unmeasured(body: Body, expected: Expected) -> frozenset[int]:
-    """Rows of the body that follow a header at once, blank lines apart, and whose disks were not measured."""
+def _unmeasured(found: Segment) -> frozenset[int]:
+    """Rows that follow a header at once, blank lines apart, and whose disks were not measured."""
+    body = found.body
     blank = np.array([line for line, cells in body.short if not cells], dtype=np.int64)
-    headers = [(row, int(body.line[row])) for row in expected.again]
-    if not expected.continued:
+    headers = [(row, int(body.line[row])) for row in found.again]
+    if not found.header.continued:
         headers.append((-1, -1))
-    found = set()
+    rows = set()
     for row, line in headers:
         if row + 1 in body.without_rates:
             # A row that is glued to the header stands on its line.
             between = max(int(body.line[row + 1]) - line - 1, 0)
             if between == np.count_nonzero((blank > line) & (blank < body.line[row + 1])):
-                found.add(row + 1)
-    return frozenset(found)
+                rows.add(row + 1)
+    return frozenset(rows)
 
 
-def _hours(steps: NDArray[np.float64], lines: Integers, again: Integers, bias: int) -> tuple[NDArray[np.bool_], ...]:
+def _hours(steps: Numbers, lines: Integers, again: Integers, bias: int) -> tuple[Flags, ...]:
     """Which steps (seconds) go an hour back, and which an hour ahead, beside what lies between two samples anyway."""
     none = np.zeros(len(steps), dtype=np.bool_)
     ahead = steps[steps > 0]
@@ -164,7 +133,7 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
     ]
 
 
-def _gap_notes(steps: NDArray[np.float64], after: Integers, forth: NDArray[np.bool_]) -> list[Note]:
+def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
     """The note on samples that are missing: where bytes were lost with them, two halves may look like one row."""
     ahead = steps[steps > 0]
     if len(ahead) < _FEWEST_STEPS:
@@ -180,7 +149,7 @@ def _gap_notes(steps: NDArray[np.float64], after: Integers, forth: NDArray[np.bo
     )
 
 
-def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tuple[Samples, list[Note]]:
+def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
     """Tells the samples of a capture from lines that cannot be used, each kind with its note.
 
     `order` is that of day, month and year in the time stamps, where it was told.
@@ -188,26 +157,27 @@ def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tup
     Raises:
         EsxparseError: Time stamps have the day first, and nobody said so.
     """
-    whole = np.asarray(is_whole(body.cells, body.commas, expected.cells, expected.commas))
-    whole[list(expected.again)] = False
+    body, again = found.body, list(found.again)
+    whole = np.asarray(is_whole(body.cells, body.commas, len(found.header.owners) + 1, found.header.commas))
+    whole[again] = False
     with_nuls = np.array([b"\0" in text for text in body.odd.words], dtype=np.bool_)
     nuls = {n for n, s in enumerate(body.stamps) if b"\0" in s}
     if with_nuls.any():
         nuls |= set(body.odd.sample[with_nuls[body.odd.word]].tolist())
     torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
-    again = body.line[list(expected.again)] + expected.first_line
-    notes = [*Met.of(body.line[torn] + expected.first_line).torn(), *Met.of(again).started_again()]
+    again_lines = body.line[again] + found.first_line
+    notes = [*Met.of(body.line[torn] + found.first_line).torn(), *Met.of(again_lines).started_again()]
     rows, last_line = len(whole), body.lines
-    if expected.other is not None:
+    if found.other is not None:
         # What follows stands in other columns: under these names its numbers would be wrong.
-        rows, last_line = expected.other.row, expected.other.line
-        notes.append(another_capture(last_line + expected.first_line, body.lines - last_line, "open it"))
-    notes += _line_notes(body, whole, torn, rows, last_line, expected)
+        rows, last_line = found.other.row, found.other.line
+        notes.append(another_capture(last_line + found.first_line, body.lines - last_line, "open it"))
+    notes += _line_notes(found, whole, torn, rows, last_line)
 
     keep = np.flatnonzero(whole[:rows])
     texts = [times.stamp_text(times.month_first(body.stamps[row], order)) for row in keep.tolist()]
-    clock = times.parse(texts, expected.bias)
+    clock = times.parse(texts, found.header.bias)
     timeless = clock.is_null().to_numpy()
     if timeless.any():
         if not order:
@@ -215,10 +185,10 @@ def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tup
             for row in keep.tolist():
                 doubt.add(body.stamps[row])
             doubt.raise_if_sure()
-        met = Met.of(body.line[keep[timeless]] + expected.first_line)
+        met = Met.of(body.line[keep[timeless]] + found.first_line)
         met.text = times.stamp_text(body.stamps[int(keep[timeless][0])])
         notes += met.timeless()
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
-    lines = body.line[keep] + expected.first_line
-    notes += _time_notes(clock, lines, again, expected.bias)
-    return Samples(keep, clock, lines, _unmeasured(body, expected)), notes
+    lines = body.line[keep] + found.first_line
+    notes += _time_notes(clock, lines, again_lines, found.header.bias)
+    return Samples(keep, clock, lines, _unmeasured(found)), notes

@@ -13,7 +13,7 @@ import numpy as np
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import memory
-from esxparse.formats.esxtop import body, grammar, header, layout, rows
+from esxparse.formats.esxtop import body, grammar, header, layout
 from esxparse.formats.source import problem
 from esxparse.recording import Note
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.source import Source
 
-    Keep = bool | Collection[str]
-    """Whether numbers are kept, or of which tables they are."""
+    Keep = bool | Collection[str]  # whether numbers are kept, or of which tables they are
 
 _PIECE = 1 << 20
 
@@ -46,20 +45,13 @@ def _begin(stream: BinaryIO, origin: int, first_line: int) -> tuple[grammar.Begi
     return found, head[found.rows :]
 
 
-def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], rows.Other | None]:
-    """Rows that repeat the header `line`, and where the first other header stands."""
-    again: list[int] = []
-    others = [
-        rows.Other(at, int(np.searchsorted(bytes_read.line, number)), number) for number, at in bytes_read.short_headers
-    ]
-    for row, text in sorted(bytes_read.headers.items()):
-        if text != line:
-            at = int(bytes_read.start[row]) + grammar.with_quote(text, text.find(grammar.MARK))
-            others.append(rows.Other(at, row, int(bytes_read.line[row])))
-            break
-        again.append(row)
-    other = min(others, default=None)
-    return tuple(row for row in again if other is None or row < other.row), other
+@dataclass(frozen=True, order=True)
+class Other:
+    """Where a header with other columns stands: another capture begins there."""
+
+    start: int  # byte of the file
+    row: int  # the first row that is not this capture's
+    line: int  # the line after the first header being 0
 
 
 @dataclass(frozen=True)
@@ -70,10 +62,25 @@ class Segment:
     header: header.Header
     layout: Layout
     body: body.Body
-    expected: rows.Expected
+    first_line: int  # line of the file that follows the header
+    again: tuple[int, ...]  # rows that repeat the header: esxtop was started again
+    other: Other | None
     notes: list[Note]
-    next: tuple[int, int] | None  # byte and line that the next capture begins with
     status: os.stat_result | None  # of a local file, when reading it began
+
+
+def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...], Other | None]:
+    """Rows that repeat the header `line`, and where the first other header stands."""
+    again: list[int] = []
+    others = [Other(at, int(np.searchsorted(bytes_read.line, n)), n) for n, at in bytes_read.short_headers]
+    for row, text in sorted(bytes_read.headers.items()):
+        if text != line:
+            at = int(bytes_read.start[row]) + grammar.with_quote(text, text.find(grammar.MARK))
+            others.append(Other(at, row, int(bytes_read.line[row])))
+            break
+        again.append(row)
+    other = min(others, default=None)
+    return tuple(row for row in again if other is None or row < other.row), other
 
 
 def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
@@ -89,15 +96,12 @@ def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
         start = body.Start(origin + begun.rows, rest, status.st_size if status else None)
         bytes_read = body.read(stream, start, laid_out, keep=keep is not False, memory_limit=source.memory_limit)
         cut = problem(stream) or source.problem
-    notes = [*begun.notes, *parsed.notes]
-    if cut:
-        notes.insert(len(begun.notes), Note(f"{cut}: what came before is read", severity="warning"))
-    again, other = _headers_again(bytes_read, begun.header)
+    ended = [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
+    notes = [*begun.notes, *ended, *parsed.notes]
     first_line = begun.line + (not begun.same_line)
-    cells = len(parsed.owners) + 1
-    expected = rows.Expected(cells, parsed.commas, first_line, parsed.bias, again, other, parsed.continued)
-    following = None if other is None else (other.start, other.line + first_line)
-    return Segment(begun.line, parsed, laid_out, bytes_read, expected, notes, following, status)
+    return Segment(
+        begun.line, parsed, laid_out, bytes_read, first_line, *_headers_again(bytes_read, begun.header), notes, status
+    )
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
@@ -115,5 +119,5 @@ def find(source: Source, number: int, keep: Keep) -> Segment:
             msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
             raise EsxparseError(msg)
         found = _read(source, *where, keep if passed == number else False)
-        where = found.next
+        where = (found.other.start, found.other.line + found.first_line) if found.other else None
     return found

@@ -14,15 +14,12 @@ from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_column
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from esxparse.formats.esxtop.body import Block, Body, Texts
     from esxparse.formats.esxtop.layout import Layout, TableShape
     from esxparse.formats.esxtop.odd import OddCells, Void
     from esxparse.formats.esxtop.rows import Samples
+    from esxparse.formats.esxtop.scan import Integers, Numbers
 
-    Integers = NDArray[np.int64]
-    Numbers = NDArray[np.float64]
     Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 

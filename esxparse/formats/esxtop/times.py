@@ -36,10 +36,8 @@ _DATE = re.compile(rb'("?)(\d\d)/(\d\d)/(\d{4} )')
 class Dates:
     """What is known of the dates beyond what the file says."""
 
-    order: DateOrder | None = None
-    """Order of day, month and year."""
-    day: date | None = None
-    """The day of the first sample, for time stamps without one."""
+    order: DateOrder | None = None  # order of day, month and year
+    day: date | None = None  # the day of the first sample, for time stamps without one
 
     def notes(self) -> list[Note]:
         """Notes on dates that were told, where time stamps are written as esxtop writes them."""
@@ -121,8 +119,7 @@ class Doubt:
     digit makes an odd stamp, but no file of dates with the day first.
     """
 
-    misfit: str = ""
-    """The first time stamp that cannot have the month first."""
+    misfit: str = ""  # the first time stamp that cannot have the month first
     possible: bool = True
     _last: list[datetime | None] = field(default_factory=lambda: [None, None])
     _longest: list[timedelta] = field(default_factory=lambda: [timedelta(0), timedelta(0)])

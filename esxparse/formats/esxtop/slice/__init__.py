@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int, str], None]
 
 _BUFFER = 2 << 20
-_STEP = 16 << 20
-"""Bytes between two calls of `progress`."""
+_STEP = 16 << 20  # bytes between two calls of `progress`
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import Layout
-
-    Integers = NDArray[np.int64]
+    from esxparse.formats.esxtop.scan import Integers
 
 _FIRST_CELL = re.compile(r'"?(?P<zone>\(PDH-CSV [^)]*\) ?\(.*?)(?P<bias>\)\(-?\d{1,9}\))')
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Opening
     from esxparse.formats.source import Source
 
-_BEGINNING = 16
-"""Bytes of a line within which a header has its mark."""
+_BEGINNING = 16  # bytes of a line within which a header has its mark
 _BUFFER = 2 << 20
 
 
@@ -74,13 +73,10 @@ class Lines:
 
     def _whole_line(self) -> bytes:
         line = self.rest.readline()
-        longest = self.memory_limit // memory.PER_BYTE
         if not line.endswith(b"\n"):
             with _reading(self.name):
-                line += self.file.readline(longest)
-        if len(line) > longest:
-            what = f"a line of it is longer than {memory.shown(longest)}"
-            raise memory.refusal(what, self.memory_limit)
+                line += self.file.readline(self.memory_limit // memory.PER_BYTE + 1)
+        grammar.refuse_long_line(len(line), self.memory_limit)
         self.done += len(line)
         return line
 

@@ -18,13 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from numpy.typing import NDArray
-
     from esxparse.formats.esxtop.header import Header
+    from esxparse.formats.esxtop.scan import Integers
     from esxparse.formats.opening import DateOrder
     from esxparse.recording import Note
-
-    Integers = NDArray[np.int64]
 
 _QUOTE = ord('"')
 
