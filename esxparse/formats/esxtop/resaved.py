@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from esxparse.errors import DamagedError
 from esxparse.formats import memory
-from esxparse.formats.esxtop.dates import as_esxtop_writes
 from esxparse.formats.esxtop.grammar import HEADER_WITHIN, MARK, STAMP, decoded, text_before
-from esxparse.formats.esxtop.times import Dates
+from esxparse.formats.esxtop.times import Dates, as_esxtop_writes
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
