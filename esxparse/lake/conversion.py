@@ -79,7 +79,7 @@ def convert(
     """
     lake = Path(into)
     asked = Opening.of(opening)
-    source = resolve(capture, asked.member, timeout=asked.timeout)
+    source = resolve(capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
     name = name or recording_name(source.name)
     if Path(name).name != name or name.startswith("."):
         msg = f"{name!r} is no name of a directory in {lake}: give one without slashes, that does not begin with a dot"
