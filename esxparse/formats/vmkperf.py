@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -39,18 +38,8 @@ if TYPE_CHECKING:
     from esxparse.recording import Severity
 
 FORMAT = "vmkperf"
-TITLE = "vmkperf poll and read (ESXi)"
-OPTIONS: frozenset[str] = frozenset()
 
-_EVENTS = {
-    "block": pl.Int64,
-    "poll": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "pcpu": pl.Int64,
-    "event": pl.String,
-    "rate_per_s": pl.Float64,
-    "count": pl.Float64,
-}
+_EVENTS = schema("block poll i64, elapsed_s f64, pcpu i64, event str, rate_per_s count f64")
 _NAMES = re.compile(r"\s*pcpu\s?\d{1,5}(?:[\s,]+pcpu\s?\d{1,5})*[\s,]*", re.IGNORECASE)
 _NAME = re.compile(r"pcpu\s?(\d{1,5})", re.IGNORECASE)
 _NUMBERS = re.compile(r"\s*[-+]?\d[\d.eE+-]*(?:\s+[-+]?\d[\d.eE+-]*)*\s*")
@@ -88,18 +77,13 @@ class Block(NamedTuple):
     lines: list[Line]
 
 
-def recognise(head: bytes) -> bool:
-    """Dashes under a title, and the names of PCPUs under those."""
-    return marked(head, "pcpu") and bool(_RECOGNISED.search(beginning(head)))
-
-
 def read(source: Source) -> Recording:
     """Reads one file of vmkperf output, of one event or many.
 
     Raises:
         DamagedError: There is no line of numbers in it.
     """
-    whole = without_cut_number(read_text(source))
+    whole = source.text().without_cut_line()
     blocks, notes = read_blocks(whole.lines())
     polls = []
     for block in blocks:

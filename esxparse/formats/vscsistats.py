@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "vscsistats"
-TITLE = "vscsiStats histograms"
-OPTIONS: frozenset[str] = frozenset()
 
 Row = dict[str, Any]
 
@@ -92,28 +90,11 @@ _LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
 """Characters of a line that are looked at: names of VMs and files are shorter."""
-_WHOSE = {
-    "sample": pl.Int64,
-    "world_group_id": pl.Int64,
-    "handle_id": pl.Int64,
-    "disk": pl.String,
-    "vm": pl.String,
-    "histogram": pl.String,
-    "direction": pl.String,
-}
-_BINS: dict[str, Any] = _WHOSE | {"from": pl.Int64, "to": pl.Int64, "unit": pl.String, "count": pl.Int64}
-_SUMMARIES: dict[str, Any] = _WHOSE | {
-    "unit": pl.String,
-    "min": pl.Int64,
-    "max": pl.Int64,
-    "mean": pl.Float64,
-    "count": pl.Int64,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """By the title line of a histogram."""
-    return marked(head, "histogram:") and bool(_KNOWN.search(beginning(head)))
+_WHOSE = schema("sample world_group_id handle_id i64, disk vm histogram direction str")
+_BINS = schema("sample world_group_id handle_id i64, disk vm histogram direction str, from to i64, unit str, count i64")
+_SUMMARIES = schema(
+    "sample world_group_id handle_id i64, disk vm histogram direction unit str, min max i64, mean f64, count i64"
+)
 
 
 def read(source: Source) -> Recording:
@@ -122,7 +103,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is none with a bin in it.
     """
-    text = read_text(source)
+    text = source.text()
     lines = text.lines()
     vms = _names(lines)
     before, blocks = _blocks(lines)

@@ -23,71 +23,38 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.formats.benchmarks import iperf3_json, iperf3_text
-from esxparse.formats.benchmarks.table import Fields, left_over, nothing, tables, whole_lines
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.formats.window import TIME
+from esxparse.formats.benchmarks.table import Fields, nothing, tables
+from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.benchmarks.iperf3_json import Test
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "iperf3"
-TITLE = "iperf3 output (JSON, JSON stream, text)"
-OPTIONS: frozenset[str] = frozenset()
 
 _SIGNS = re.compile(
     r'"version"\s*:\s*"iperf 3|"sum_sent"\s*:|"congestion_used"|"connecting_to"\s*:|"bits_per_second"\s*:'
 )
-_KEYS = ("event", "intervals", "sum_sent", "congestion_used", "connecting_to", "bits_per_second")
-_MARKS = (
-    "iperf", "connecting to host", "accepted connection from", "server listening on", *[f'"{key}"' for key in _KEYS],
-)  # fmt: skip
-"""Words, in lower case, of which every output has one."""
 _EVENT = re.compile(r'^[ \t]*\{\s*"event"\s*:\s*"(?:start|interval|end|error)"\s*,\s*"data"\s*:', re.MULTILINE)
 _ERROR_ONLY = re.compile(r'"error"\s*:\s*"[^"]*(?:iperf|unable to|server|control|stream)', re.IGNORECASE)
 
-_INTERVALS = {
-    "run": pl.Int64,
-    "time": TIME,
-    "start_s": pl.Float64,
-    "elapsed_s": pl.Float64,
-    "stream": pl.String,
-    "direction": pl.String,
-    "bytes": pl.Int64,
-    "bits_per_s": pl.Float64,
-    "retransmits": pl.Int64,
-    "cwnd_bytes": pl.Int64,
-    "rtt_us": pl.Float64,
-    "jitter_ms": pl.Float64,
-    "lost_packets": pl.Int64,
-    "packets": pl.Int64,
-    "omitted": pl.Boolean,
-}
-_STREAMS = {
-    "run": pl.Int64,
-    "stream": pl.String,
-    "side": pl.String,
-    "direction": pl.String,
-    "bytes": pl.Int64,
-    "bits_per_s": pl.Float64,
-    "retransmits": pl.Int64,
-    "mean_rtt_us": pl.Float64,
-    "max_cwnd_bytes": pl.Int64,
-    "jitter_ms": pl.Float64,
-    "lost_packets": pl.Int64,
-    "packets": pl.Int64,
-}
+_INTERVALS = schema(
+    "run i64, time time, start_s elapsed_s f64, stream direction str, bytes i64, bits_per_s f64, "
+    "retransmits cwnd_bytes i64, rtt_us jitter_ms f64, lost_packets packets i64, omitted bool"
+)
+_STREAMS = schema(
+    "run i64, stream side direction str, bytes i64, bits_per_s f64, retransmits i64, mean_rtt_us f64, "
+    "max_cwnd_bytes i64, jitter_ms f64, lost_packets packets i64"
+)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """By the keys of its document, by its events, or by the titles of its text with what only iperf3 prints."""
-    if not marked(head, *_MARKS):
-        return False
-    text = beginning(head)
+    text = head.text
     if _EVENT.search(text) and ('"interval"' in text or "iperf" in text or "bits_per_second" in text):
         return True
     if "{" in text and (_SIGNS.search(text) or ('"intervals"' in text and _ERROR_ONLY.search(text))):
@@ -101,11 +68,12 @@ def _numbered(found: list[Test], part: str) -> list[Fields]:
 
 def read(source: Source) -> Recording:
     """Reads one or many tests of iperf3, whatever the mix of their forms."""
-    content = read_text(source)
+    content = source.text()
     found, notes, rest = iperf3_json.read(content.text)
     if not found and not notes:
-        lines, notes = whole_lines(content)
-        found, rest = iperf3_text.read(lines)
+        content = content.without_cut_number()
+        notes = [*content.notes]
+        found, rest = iperf3_text.read(content.lines())
     else:
         notes = [*content.notes, *notes]
     for place, test in enumerate(found, 1):
@@ -128,4 +96,4 @@ def read(source: Source) -> Recording:
     release = next((test.release for test in found if test.release), None)
     meta = {"samples": len(found), **({"release": release} if release else {})}
     meta |= {"start": min(starts)} if starts else {}
-    return Recording(FORMAT, source.name, tabled, meta, (*notes, *left_over(rest)))
+    return Recording(FORMAT, source.name, tabled, meta, (*notes, *left_out(rest)))

@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks.iperf3_json import Test
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, excerpt, integer, number
+from esxparse.formats.benchmarks.table import Fields, Figure, Run
+from esxparse.formats.kit.notes import excerpt
+from esxparse.formats.kit.numbers import number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,21 +76,21 @@ def read_line(line: str, *, datagrams: bool) -> Fields | None:
         "role": match["role"],
         "start_s": number(match["start"]),
         "elapsed_s": number(match["end"]),
-        "bytes": None if size is None else integer(round(size)),
+        "bytes": None if size is None else whole(round(size)),
         "bits_per_s": None if rate is None else rate * (8 if match["rate_unit"].endswith("Bytes") else 1),
         "side": side[1] if side else None,
         "omitted": "(omitted)" in rest,
     }
     if udp := _UDP.match(rest):
         row |= {"jitter_ms": number(udp["jitter"]), "lost_pct": number(udp["pct"])}
-        row |= {"lost_packets": integer(udp["lost"]), "packets": integer(udp["packets"])}
+        row |= {"lost_packets": whole(udp["lost"]), "packets": whole(udp["packets"])}
     elif datagrams and (sent := _DATAGRAMS.match(rest)):
-        row["packets"] = integer(sent["packets"])
+        row["packets"] = whole(sent["packets"])
     elif tcp := _TCP.match(rest):
         cwnd = _size(tcp["cwnd"], tcp["cwnd_unit"])
         row |= {
-            "retransmits": integer(tcp["retransmits"]),
-            "cwnd_bytes": None if cwnd is None else integer(round(cwnd)),
+            "retransmits": whole(tcp["retransmits"]),
+            "cwnd_bytes": None if cwnd is None else whole(round(cwnd)),
         }
     return row
 

@@ -22,45 +22,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.formats.benchmarks import netperf_lines
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, Run, errors, left_over, nothing, tables, whole_lines
-from esxparse.formats.text import beginning, read_text
-from esxparse.formats.window import TIME
+from esxparse.formats.benchmarks.table import Fields, Run, errors, nothing, tables
+from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "netperf"
-TITLE = "netperf output (classic text, omni CSV, text and key=value)"
-OPTIONS: frozenset[str] = frozenset()
 
-_SETTINGS = {
-    "run": pl.Int64,
-    "test": pl.String,
-    "destination": pl.String,
-    **dict.fromkeys(
-        (
-            "local_send_socket_bytes",
-            "local_recv_socket_bytes",
-            "remote_send_socket_bytes",
-            "remote_recv_socket_bytes",
-            "message_bytes",
-            "request_bytes",
-            "response_bytes",
-            "messages_sent",
-            "messages_received",
-            "errors",
-        ),
-        pl.Int64,
-    ),
-    "elapsed_s": pl.Float64,
-}
-_FIELDS = {"run": pl.Int64, "field": pl.String, "text": pl.String, "value": pl.Float64}
+_SETTINGS = schema(
+    "run i64, test destination str, "
+    "local_send_socket_bytes local_recv_socket_bytes remote_send_socket_bytes remote_recv_socket_bytes "
+    "message_bytes request_bytes response_bytes messages_sent messages_received errors i64, elapsed_s f64"
+)
+_FIELDS = schema("run i64, field text str, value f64")
 _MARKS = (
     " TEST from ",
     " TEST to",
@@ -73,13 +54,13 @@ _MARKS = (
     "ELAPSED_TIME=",
 )
 """Words of which one stands in every output but CSV and bare numbers."""
-_INTERVALS = {"time": TIME, "seconds": pl.Float64, "throughput": pl.Float64, "unit": pl.String}
-_HISTOGRAM = {"run": pl.Int64, "from_ms": pl.Float64, "to_ms": pl.Float64, "count": pl.Int64}
+_INTERVALS = schema("time time, seconds throughput f64, unit str")
+_HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
-    begin = beginning(head)
+    begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
     if not (any(mark in begin for mark in _MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
         return False
@@ -91,11 +72,11 @@ def recognise(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Reads one or many results of netperf, whatever the mix of their forms."""
-    content = read_text(source)
+    content = source.text()
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
-    lines, notes = whole_lines(content, "nan" if text.is_in_columns(content.lines()[-1]) else "")
-    found = netperf_lines.split(lines)
-    notes += [*errors(found.wrong, "netperf"), *found.notes]
+    content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
+    found = netperf_lines.split(content.lines())
+    notes = [*content.notes, *errors(found.wrong, "netperf"), *found.notes]
     runs: list[Run] = []
     settings: list[Fields] = []
     fields: list[Fields] = []
@@ -116,4 +97,4 @@ def read(source: Source) -> Recording:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.append(Note("no result: the run ended before its time, or failed", severity="warning"))
-    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_over(found.rest)))
+    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))

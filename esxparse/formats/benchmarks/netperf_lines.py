@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, integer, number
+from esxparse.formats.kit.numbers import number, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from esxparse.formats.benchmarks.table import Fields
 
 _INTERIM_KEY = re.compile(r"^NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[(?P<n>\d+)\]=(?P<value>.*)$")
 _TITLE_WORDS = re.compile(
@@ -61,7 +63,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
     following = lines[at + 1] if at + 1 < len(lines) else ""
     if family == "rr" and (remote := text.RR_REMOTE.match(following)):
         names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
-        result.settings |= dict(zip(names, map(integer, remote.groups()), strict=True))
+        result.settings |= dict(zip(names, map(whole, remote.groups()), strict=True))
         return 2
     if family == "udp" and (received := text.UDP_RECEIVED.match(following)):
         text.read_received(result, received.groups(), found.unit)
@@ -148,7 +150,7 @@ def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
         return 1
     if total := text.TOTAL.match(lines[at]):
         counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
-        if counts and sum(counts) != integer(total["count"]):
+        if counts and sum(counts) != whole(total["count"]):
             message = f"the histogram has {sum(counts):,} of {total['count']}: lines of it were lost"
             found.notes.append(Note(message, at + 1, severity="warning"))
         return 1

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Figure, cells_of, number
+from esxparse.formats.benchmarks.table import Figure, cells_of
+from esxparse.formats.kit.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

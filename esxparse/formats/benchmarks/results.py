@@ -29,20 +29,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.benchmarks.table import SCHEMA, Fields, cut_note, ends_in_number, excerpt, frame, integer, number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.benchmarks.table import SCHEMA, Fields
+from esxparse.formats.kit.notes import excerpt
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import frame
+from esxparse.formats.kit.text import may_be_cut
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from esxparse.formats.kit.text import Text
     from esxparse.formats.source import Source
-    from esxparse.formats.text import Text
 
 FORMAT = "results_csv"
-TITLE = 'benchmark results in a CSV of one\'s own (format="results_csv")'
-OPTIONS: frozenset[str] = frozenset({"value_column", "time_column"})
 
 MARK = "# esxparse benchmark results"
 _QUOTED = re.compile(r'"[^"]*"')
@@ -82,11 +83,6 @@ _THOUSANDS = {
 }
 _DECIMAL_COMMA = re.compile(r"^[-+]?\d+,\d+(?:[eE][-+]?\d+)?$")
 _SECONDS = 1 << 33
-
-
-def recognise(head: bytes) -> bool:
-    """By its own comment in the first line; else the format is asked for."""
-    return beginning(head[:1024]).lstrip().startswith(MARK)
 
 
 def read_cell(text: str, separator: str) -> float | None:
@@ -238,12 +234,12 @@ def _without_cut(
     rows: Sequence[tuple[int, list[str]]], role: Fields, text: Text
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     """The rows without a number that touches the end of the file; the row goes with it where it is a label."""
-    if not rows or rows[-1][0] != len(text.lines()) or not ends_in_number(text):
+    if not rows or rows[-1][0] != len(text.lines()) or not may_be_cut(text.lines()[-1]):
         return list(rows), []
     line, cells = rows[-1]
     if len(cells) - 1 not in role["metrics"]:
-        return list(rows[:-1]), [cut_note(text, "the row is left out")]
-    return [*rows[:-1], (line, [*cells[:-1], ""])], [cut_note(text)]
+        return list(rows[:-1]), [text.cut_note("the row is left out")]
+    return [*rows[:-1], (line, [*cells[:-1], ""])], [text.cut_note("that number is left out")]
 
 
 def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: Mapping[str, str]) -> Fields:
@@ -258,7 +254,7 @@ def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: M
         "benchmark": at("benchmark") or "results",
         "test": test,
         "configuration": ", ".join(part for part in settings if part),
-        "repetition": integer(at("repetition")),
+        "repetition": whole(at("repetition")),
         "metric": at("metric"),
         "unit": at("unit"),
         "higher_is_better": at("higher_is_better").lower(),
@@ -275,7 +271,7 @@ def _figure(label: Fields, title: str, value: float) -> Fields:
 
 def read(source: Source, value_column: str | None = None, time_column: str | None = None) -> Recording:
     """Reads a table of results."""
-    text = read_text(source)
+    text = source.text()
     every, separator, said = read_rows(text.lines())
     if not every:
         msg = "there is no row of results in it: write a label and a number on each line"
@@ -310,4 +306,4 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
         raise DamagedError(msg)
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}
-    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema)}, meta, tuple(notes))
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))

@@ -19,21 +19,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    errors,
-    integer,
-    left_over,
-    nothing,
-    number,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -42,8 +31,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "sysbench"
-TITLE = "sysbench output"
-OPTIONS: frozenset[str] = frozenset()
 
 _BANNER = re.compile(r"^\s*sysbench (?P<version>\d[\w.+-]*)(?: \(|:|$)")
 _COMMAND = re.compile(
@@ -175,25 +162,8 @@ _ORDINARY = re.compile(
 )
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 
-_INTERVAL_SCHEMA = {
-    "run": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-}
-_HISTOGRAM = {"run": pl.Int64, "to_ms": pl.Float64, "count": pl.Int64}
-
-
-def recognise(head: bytes) -> bool:
-    """By its version line, or by two parts of its report."""
-    if not marked(head, "sysbench ", "threads fairness:"):
-        return False
-    lines = beginning(head).split("\n")
-    if any(_BANNER.match(line) for line in lines):
-        return True
-    parts = ("General statistics:", "Test execution summary:")
-    return any(line.strip() in parts for line in lines) and any(line.strip() == "Threads fairness:" for line in lines)
+_INTERVAL_SCHEMA = schema("run i64, elapsed_s f64, metric str, value f64, unit str")
+_HISTOGRAM = schema("run i64, to_ms f64, count i64")
 
 
 def read_figures(line: str) -> list[Figure]:
@@ -242,7 +212,7 @@ def read_line(line: str, place: int, runs: list[Fields]) -> bool:
         run["intervals"] += rows
         return bool(rows)
     if step := _BIN.match(line):
-        run["histogram"].append({"to_ms": number(step["to"]), "count": integer(step["count"])})
+        run["histogram"].append({"to_ms": number(step["to"]), "count": whole(step["count"])})
         return True
     figures = read_figures(line)
     if {one.metric for one in figures} & {one.metric for one in run["figures"]}:
@@ -294,10 +264,9 @@ def run_of(run: Fields) -> Run:
 
 def read(source: Source) -> Recording:
     """Reads one or many runs of sysbench."""
-    text = read_text(source)
-    lines, notes = whole_lines(text)
-    found, wrong, rest = split(lines)
-    notes += errors(wrong, "sysbench")
+    text = source.text().without_cut_number()
+    found, wrong, rest = split(text.lines())
+    notes = [*text.notes, *errors(wrong, "sysbench")]
     notes += [
         Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
         for run in found
@@ -319,5 +288,5 @@ def read(source: Source) -> Recording:
         source=source.name,
         tables=tables("sysbench", [run_of(run) for run in runs], details),
         meta={"samples": len(runs), **({"release": release} if release else {})},
-        notes=(*notes, *left_over(rest)),
+        notes=(*notes, *left_out(rest)),
     )

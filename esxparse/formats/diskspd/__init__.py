@@ -58,17 +58,14 @@ from esxparse.errors import DamagedError
 from esxparse.formats.diskspd.rows import TABLES, empty, frames
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
-from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.diskspd.rows import Row
+    from esxparse.formats.kit.text import Text
     from esxparse.formats.source import Source
-    from esxparse.formats.text import Text
 
 FORMAT = "diskspd"
-TITLE = "DiskSpd output (XML, text)"
-OPTIONS: frozenset[str] = frozenset()
 
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
 _TEXT = re.compile(
@@ -80,21 +77,13 @@ _TEXT = re.compile(
 )
 
 
-def recognise(head: bytes) -> bool:
-    """By the beginning of the XML, or the first lines of the text."""
-    text = beginning(head)
-    if not marked(head, "<results", "command line:", "results for timespan"):
-        return False
-    return bool(_XML.search(text) or _TEXT.search(text))
-
-
 def read(source: Source) -> Recording:
     """Reads one or several outputs.
 
     Raises:
         DamagedError: There is no result and no profile in it, or it declares entities.
     """
-    text = read_text(source)
+    text = source.text()
     rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
     if not any(rows.values()):
         why = f": {notes[0]}" if notes else ""

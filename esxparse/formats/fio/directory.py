@@ -32,8 +32,7 @@ from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_names import log_name
 from esxparse.formats.fio.log_units import Told
 from esxparse.formats.fio.output import is_output, parse_output
-from esxparse.formats.source import read_up_to, resolve
-from esxparse.formats.text import read_text
+from esxparse.formats.source import resolve
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from esxparse.formats.fio.output import Parsed
     from esxparse.formats.source import Source
 
-_HEAD = 1 << 18
 _FILES = 2_000
 """A directory of more files is looked through so far."""
 _LISTED = 10
@@ -65,7 +63,6 @@ class _File:
     kind: str
     """output, log, empty or other."""
     source: Source | None = None
-    head: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -89,15 +86,14 @@ def _files(folder: Path) -> list[_File]:
 def _looked_at(path: Path) -> _File:
     try:
         source = resolve(path)
-        with source.open() as stream:
-            head = read_up_to(stream, _HEAD)
+        head = source.head
     except EsxparseError:
         return _File(path, "other")
-    if not head:
+    if not head.content:
         return _File(path, "empty")
     if is_output(head):
-        return _File(path, "output", source, head)
-    return _File(path, "log" if logs.recognise(head) else "other", source, head)
+        return _File(path, "output", source)
+    return _File(path, "log" if logs.recognise(head) else "other", source)
 
 
 def recognise_directory(path: Path) -> bool:
@@ -105,7 +101,7 @@ def recognise_directory(path: Path) -> bool:
     files = _files(path)
     if not any(file.kind in {"output", "log"} for file in files):
         return False
-    return not any(esxtop.recognise(file.head) for file in files if file.kind == "other")
+    return not any(file.source and esxtop.recognise(file.source.head) for file in files if file.kind == "other")
 
 
 def _of(file: str, notes: Iterable[Note]) -> list[Note]:
@@ -124,7 +120,7 @@ def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
         if file.kind != "output" or file.source is None:
             continue
         try:
-            parsed = parse_output(read_text(file.source), file.path.name)
+            parsed = parse_output(file.source.text(), file.path.name)
         except EsxparseError as error:
             notes.append(_refused(file.path.name, error))
             continue

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
+from esxparse.formats.kit.text import decode
 from esxparse.formats.source import problem
-from esxparse.formats.text import decode
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

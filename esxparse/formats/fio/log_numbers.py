@@ -24,8 +24,8 @@ import polars as pl
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
 from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
+from esxparse.formats.kit.text import decode
 from esxparse.formats.source import problem
-from esxparse.formats.text import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -56,8 +56,6 @@ from esxparse.formats.fio.log_names import LogName, log_name
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
 from esxparse.formats.fio.log_times import DIRECTION, bounds, since_1970, span, whose
 from esxparse.formats.fio.log_units import Unit, release_beside, unit_of
-from esxparse.formats.source import read_up_to
-from esxparse.formats.text import beginning
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -66,6 +64,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.fio.log_layout import Row
     from esxparse.formats.fio.log_units import Told
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "fio"
@@ -87,13 +86,11 @@ _NAMES = {
 _SETTLED = ("direction", "size", "offset", "priority")
 """Columns that are often the same in all lines."""
 _PRIORITY_FIFTH, _OFFSET_FIFTH = LAYOUTS[5]
-_HEAD = 1 << 20
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Whether a file begins as a fio log does; never an error."""
-    text = beginning(head[:_LOOK])
-    return recognised(text) or histogram.recognise(beginning(head))
+    return recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
@@ -209,8 +206,7 @@ def read(source: Source, *, told: Told | None = None) -> Recording:
     Raises:
         DamagedError: No line of it can be used.
     """
-    with source.open() as stream:
-        text = beginning(read_up_to(stream, _HEAD))
+    text = source.head.text
     cells = sample(text[:_LOOK])
     told = told or release_beside(source.path)
     columns = layout(cells, before_3_19=told is not None and told.release < (3, 19))

@@ -10,7 +10,6 @@ from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
 from esxparse.formats.fio.numbers import number
 from esxparse.formats.fio.tables import Document, assemble
-from esxparse.formats.text import beginning
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from esxparse.formats.fio.normal_job import Line
-    from esxparse.formats.text import Text
+    from esxparse.formats.kit.head import Head
+    from esxparse.formats.kit.text import Text
 
 _LAST_NUMBER = re.compile(r"(?<![\w.+-])[\w.+-]*+(?<=[\d.])\Z")
 _JSON = re.compile(
@@ -49,9 +49,9 @@ class Parsed:
     notes: tuple[Note, ...] = ()
 
 
-def is_output(head: bytes) -> bool:
+def is_output(head: Head) -> bool:
     """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
-    text = beginning(head)
+    text = head.text
     found = any(any(mark in text for mark in marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
     return found or text.lstrip().startswith("fio: ")
 

@@ -73,8 +73,7 @@ from esxparse.formats.iometer.cells import notes_on
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS
 from esxparse.formats.iometer.results import read_access_spec, read_results
 from esxparse.formats.iometer.sections import ignored, sections, time_of
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.formats.window import TIME
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -87,8 +86,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "iometer"
-TITLE = "Iometer results (CSV)"
-OPTIONS: frozenset[str] = frozenset()
 
 _KNOWN = re.compile(
     r"""^[ ]*"?'?(?:
@@ -100,26 +97,13 @@ _KNOWN = re.compile(
 )
 _CONFIGURATION = re.compile(r"^'(?:TEST SETUP|RESULTS DISPLAY|ACCESS SPECIFICATIONS|MANAGER LIST) =", re.MULTILINE)
 
-_TYPES: dict[str, Any] = {"text": pl.String, "number": pl.Float64, "count": pl.Int64, "setting": pl.Int64}
-_WHICH: dict[str, Any] = {"run": pl.Int64, "test": pl.Int64, "time": TIME}
-_WHOSE: dict[str, Any] = {
-    "row_type": pl.String,
-    "name": pl.String,
-    "manager": pl.String,
-    "worker": pl.String,
-    "access_spec": pl.String,
-}
-_SPEC: dict[str, Any] = {"run": pl.Int64, "access_spec": pl.String, "default_assignment": pl.String, "line": pl.Int64}
+_TYPES = schema("text str, number f64, count setting i64")  # by kind of column
+_WHICH = schema("run test i64, time time")
+_WHOSE = schema("row_type name manager worker access_spec str")
+_SPEC = schema("run i64, access_spec default_assignment str, line i64")
 _SPEC_SCHEMA = _SPEC | {column.name: _TYPES[column.kind] for column in ACCESS_SPECS.values()}
 _RESULT_TYPES = {column.name: _TYPES[column.kind] for column in RESULTS.values()}
-_BIN_SCHEMA = _WHICH | _WHOSE | {"from_ms": pl.Float64, "to_ms": pl.Float64, "ios": pl.Int64}
-
-
-def recognise(head: bytes) -> bool:
-    """By a header line of the program; its configuration files (`.icf`) have no results."""
-    text = beginning(head)
-    known = marked(head, "target type", "'test type", "'access specification name") and _KNOWN.search(text)
-    return bool(known) and not _CONFIGURATION.search(text)
+_BIN_SCHEMA = _WHICH | _WHOSE | schema("from_ms to_ms f64, ios i64")
 
 
 def read(source: Source) -> Recording:
@@ -128,7 +112,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: It holds neither results nor access specifications.
     """
-    text = read_text(source)
+    text = source.text()
     lines = text.lines()
     unfinished = len(lines) if lines[-1].strip() else None
     odd: Odd = []
@@ -230,7 +214,7 @@ def _tables(results: list[Row], bins: list[Row], specs: list[Row]) -> dict[str, 
     if results:
         there = dict.fromkeys(name for row in results for name in row)
         first = _WHICH | _WHOSE
-        rest = {name: _RESULT_TYPES.get(name, pl.Float64) for name in there if name not in {*first, "line"}}
+        rest = {name: _RESULT_TYPES.get(name, _TYPES["number"]) for name in there if name not in {*first, "line"}}
         tables["results"] = pl.DataFrame(results, schema=first | rest).lazy()
     if specs:
         tables["access_specs"] = pl.DataFrame(specs, schema=_SPEC_SCHEMA).lazy()

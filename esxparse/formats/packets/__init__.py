@@ -88,18 +88,16 @@ from esxparse.formats.packets.decoded import batches, decoded_elsewhere, is_ek, 
 from esxparse.formats.packets.fields import FIELDS
 from esxparse.formats.packets.frames import prepared
 from esxparse.formats.packets.tables import block_sizes, finished, unanswered
-from esxparse.formats.text import beginning
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
     from esxparse.recording import Severity
 
 FORMAT = "packets"
-TITLE = "packet traces of NFS and iSCSI (pcap, pcapng; tshark -T fields, -T ek)"
-OPTIONS: frozenset[str] = frozenset()
 
 _PCAP = tuple(
     bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "34cdb2a1", "a1b2cd34")
@@ -116,11 +114,11 @@ def _is_capture(head: bytes) -> bool:
     return head.startswith(_PCAP)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Whether it begins as pcap or pcapng, as a table with the names of tshark's fields, or as its JSON lines."""
-    if _is_capture(head):
+    if _is_capture(head.content):
         return True
-    line = beginning(head[:65536]).split("\n", 1)[0]
+    line = head.text[:65536].partition("\n")[0]
     return separator(line) is not None or is_ek(line)
 
 
@@ -131,10 +129,8 @@ def read(source: Source) -> Recording:
         EsxparseError: It is a capture file and there is no tshark.
         DamagedError: No packet of it can be decoded.
     """
-    with source.open() as stream:
-        head = stream.read(_ORDER_AT + 4)
     notes: list[Note] = []
-    if not _is_capture(head):
+    if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)
     found = tshark.program()
     with tshark.plain_file(source, notes) as path:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import may_be_cut
-from esxparse.formats.last_line import note as cut_note
+from esxparse.formats.kit.text import cut_note, may_be_cut
 from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.recording import Note
 
@@ -90,9 +89,7 @@ def _text(source: Source, notes: list[Note]) -> Iterator[str]:
                     notes.append(cut_note(number))
                 else:
                     yield line.rstrip("\r\n")
-            cut = getattr(stream, "problem", None) or source.problem
-    if cut:
-        notes.append(Note(f"{cut}: what came before is read", severity="warning"))
+            notes += source.ended(stream)
 
 
 def _left_out(notes: list[Note], lines: list[int], why: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.packets.fields import NFS_FIELDS, deal, first, names, number
 from esxparse.formats.packets.frames import messages
 from esxparse.formats.packets.nfs_messages import calls_3, calls_4, named, replies_3, replies_4
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
+    import polars as pl
+
     from esxparse.formats.packets.fields import Frame
     from esxparse.formats.packets.nfs_messages import Row
 
@@ -21,28 +22,11 @@ _NFS = 100003
 _CALL, _REPLY = 0, 1
 _V3, _V4 = 3, 4
 
-SCHEMA = {
-    "ns": pl.Int64,
-    "reply_ns": pl.Int64,
-    "client": pl.String,
-    "server": pl.String,
-    "version": pl.String,
-    "operation": pl.String,
-    "direction": pl.String,
-    "status": pl.String,
-    "offset_bytes": pl.Int64,
-    "size_bytes": pl.Int64,
-    "done_bytes": pl.Int64,
-    "file": pl.String,
-    "stability": pl.String,
-    "committed": pl.String,
-    "xid": pl.Int64,
-    "calls": pl.Int64,
-    "compound": pl.String,
-    "stream": pl.Int64,
-    "frame": pl.Int64,
-    "reply_frame": pl.Int64,
-}
+SCHEMA = schema(
+    "ns reply_ns i64, client server version operation direction status str, "
+    "offset_bytes size_bytes done_bytes i64, file stability committed str, xid calls i64, compound str, "
+    "stream frame reply_frame i64"
+)
 
 Pending = dict[tuple[Any, ...], list["Row"]]
 """Calls that wait for their reply: a call of version 4 may ask for several reads and writes, a row each."""

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.packets.fields import FIELDS
-from esxparse.formats.source import problem
 from esxparse.recording import Note
 from esxparse.whole import Scratch
 
@@ -74,9 +73,7 @@ def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
         copy = folder / "capture"
         with source.open() as stream, copy.open("wb") as file:
             shutil.copyfileobj(stream, file, _BLOCK)
-            cut = problem(stream) or source.problem
-        if cut:
-            notes.append(Note(f"{cut}: what came before is read", severity="warning"))
+            notes += source.ended(stream)
         yield copy
 
 

@@ -28,6 +28,9 @@ _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?")
 _INTERVAL = re.compile(r"\d+\.\d{9}")
 _AGGREGATE = re.compile(r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+")
 _THREAD = re.compile(r"\S.*-\d+")
+_TWO_DECIMALS = re.compile(r"[.,]\d\d(?!\d)")
+_RAN = re.compile(r"\d[^\S\n]*[,;\t|:!^~@# ][^\S\n]*\d{1,3}[.,]\d\d(?!\d)")
+"""How long a counter ran, and the share of the time: no line without is sure to be an event."""
 _PCT = re.compile(r"[\d.,]+%")
 _SHARE = re.compile(r"\d{1,3}[.,]\d\d")
 _NAME = re.compile(r"[^\d.+-]")
@@ -60,13 +63,13 @@ class Fields(NamedTuple):
 
 def recognise(text: str) -> bool:
     """A line with an event, how long it ran, and its share."""
-    lines = text[: _LOOKED_AT * _TOO_LONG].split("\n")[:_LOOKED_AT]
-    return separator(lines) is not None
+    begin = text[: _LOOKED_AT * _TOO_LONG]
+    return bool(_TWO_DECIMALS.search(begin)) and separator(begin.split("\n")[:_LOOKED_AT]) is not None
 
 
 def separator(lines: Sequence[str]) -> str | None:
     """The one that makes the most lines events with a share of time; None where none does."""
-    lines = [line for line in lines[:_LOOKED_AT] if 0 < len(line) < _TOO_LONG]
+    lines = [line for line in lines[:_LOOKED_AT] if len(line) < _TOO_LONG and _RAN.search(line)]
     scores = [
         (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -19,48 +20,19 @@ Schema = dict[str, type[pl.DataType] | pl.DataType]
 
 COUNTED = "counted"
 
-EVENTS: Schema = {
-    "run": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "aggregate": pl.String,
-    "cpus": pl.Int64,
-    "event": pl.String,
-    "pmu": pl.String,
-    "cgroup": pl.String,
-    "value": pl.Float64,
-    "state": pl.String,
-    "unit": pl.String,
-    "runtime_ms": pl.Float64,
-    "counted_pct": pl.Float64,
-    "stddev_pct": pl.Float64,
-    "metric_value": pl.Float64,
-    "metric_unit": pl.String,
-    "metric_name": pl.String,
-}
-METRICS: Schema = {
-    "run": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "aggregate": pl.String,
-    "event": pl.String,
-    "metric_group": pl.String,
-    "metric_name": pl.String,
-    "metric_value": pl.Float64,
-    "metric_unit": pl.String,
-    "threshold": pl.String,
-    "counted_pct": pl.Float64,
-}
-RUNS: Schema = {
-    "run": pl.Int64,
-    "command": pl.String,
-    "started_local": pl.Datetime("us"),
-    "repetitions": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "elapsed_stddev_s": pl.Float64,
-    "elapsed_stddev_pct": pl.Float64,
-    "user_s": pl.Float64,
-    "sys_s": pl.Float64,
-}
-REPETITIONS: Schema = {"run": pl.Int64, "repetition": pl.Int64, "elapsed_s": pl.Float64}
+EVENTS = schema(
+    "run i64, elapsed_s f64, aggregate str, cpus i64, event pmu cgroup str, value f64, state unit str, "
+    "runtime_ms counted_pct stddev_pct metric_value f64, metric_unit metric_name str"
+)
+METRICS = schema(
+    "run i64, elapsed_s f64, aggregate event metric_group metric_name str, metric_value f64, "
+    "metric_unit threshold str, counted_pct f64"
+)
+RUNS = schema(
+    "run i64, command str, started_local local, repetitions i64, "
+    "elapsed_s elapsed_stddev_s elapsed_stddev_pct user_s sys_s f64"
+)
+REPETITIONS = schema("run repetition i64, elapsed_s f64")
 
 _PMU = re.compile(r"([\w-]+)/")
 _STATE = re.compile(r"<\s*not[ _]?(counted|supported)\s*>", re.IGNORECASE)

@@ -38,10 +38,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.power.readings import by_time, counted, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -54,8 +52,6 @@ _Key = tuple[str, str]
 """What a line tells, and of what."""
 
 FORMAT = "ipmi"
-TITLE = "IPMI power readings (ipmitool, FreeIPMI, ipmiutil: dcmi, sdr, sensor)"
-OPTIONS: frozenset[str] = frozenset()
 
 _LABELS = {
     "watts": r"Instantaneous power reading|Current Power",
@@ -109,14 +105,6 @@ class _Line:
     unit: str = ""
     status: str = ""
     stamp: Stamp | None = None
-
-
-def recognise(head: bytes) -> bool:
-    """A DCMI reading, or a listing of sensors with one in watts."""
-    text = beginning(head)
-    if marked(head, "instantaneous power reading", "current power") and _IS_DCMI.search(text):
-        return True
-    return any(watts.search(text) for watts in _WATTS) and bool(_IS_LISTING.search(text))
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
@@ -327,7 +315,7 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
 
 def read(source: Source) -> Recording:
     """Reads readings printed once or many times over."""
-    text = without_cut_number(read_text(source))
+    text = source.text().without_cut_line()
     odd: dict[str, list[int]] = {}
     found = list(_lines(text.lines(), odd))
     strange, odd = odd, {}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from esxparse.formats.effort import GIVEN_UP, Effort
+from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BEGIN = re.compile(r"\{|\[(?=\s*[{\]])")
 _CONTENT = re.compile(r"\S")
@@ -38,15 +35,6 @@ class Stream:
 
     documents: tuple[Document, ...]
     problems: tuple[Note, ...]
-
-
-def _starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]
-
-
-def _place(starts: list[int], at: int) -> tuple[int, int]:
-    line = bisect_right(starts, at)
-    return line, at - starts[line - 1] + 1
 
 
 def _next_document(text: str, starts: list[int], broken: int) -> int:
@@ -83,15 +71,6 @@ def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
     return found
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            if isinstance(one, dict):
-                yield one
-
-
 def documents(text: str) -> Stream:
     """Reads every JSON object of a text.
 
@@ -99,7 +78,7 @@ def documents(text: str) -> Stream:
     begins a line.
     """
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    starts = _starts(text)
+    places = Places(text)
     found: list[Document] = []
     problems: list[Note] = []
     noise: list[int] = []
@@ -107,26 +86,27 @@ def documents(text: str) -> Stream:
     at = 0
     while begin := _BEGIN.search(text, at):
         if effort.spent:
-            problems.append(Note(GIVEN_UP, *_place(starts, begin.start()), severity="warning"))
+            problems.append(Note(GIVEN_UP, *places.of(begin.start()), severity="warning"))
             at = len(text)
             break
-        moment = _between(text[at : begin.start()], _place(starts, at)[0], noise)
-        line = _place(starts, begin.start())[0]
+        moment = _between(text[at : begin.start()], places.line(at), noise)
+        line = places.line(begin.start())
         try:
             value, at = decoder.raw_decode(text, begin.start())
         except RecursionError as error:
             effort.failed(error, begin.start())
             problems.append(Note(f"no valid JSON: {_TOO_DEEP}", line, severity="warning"))
-            at = _next_document(text, starts, begin.start())
+            at = _next_document(text, places.starts, begin.start())
         except ValueError as error:
             effort.failed(error, begin.start())
-            place = _place(starts, error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
+            place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
             problems.append(Note(f"no valid JSON: {why}", *place, severity="warning"))
-            at = _next_document(text, starts, begin.start())
+            at = _next_document(text, places.starts, begin.start())
         else:
-            found += [Document(one, line, moment) for one in _objects(value)]
-    _between(text[at:], _place(starts, at)[0], noise)
+            every = [value] if isinstance(value, dict) else mappings(value)
+            found += [Document(one, line, moment) for one in every]
+    _between(text[at:], places.line(at), noise)
     if noise:
         message = f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out"
         problems.append(Note(message, noise[0], severity="warning"))

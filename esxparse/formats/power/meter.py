@@ -31,21 +31,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.power.readings import facts, tables
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.power.readings import Reading
     from esxparse.formats.source import Source
 
 FORMAT = "power_csv"
-TITLE = "CSV of a power meter or PDU (a time and a watt column)"
-OPTIONS: frozenset[str] = frozenset({"time_column", "value_column", "date_order"})
 
 _TIME = re.compile(
     r"(?:.*[\s_(\[-])?(?:time|date|timestamp|datetime|date[ _/-]?time|zeit|datum|when|collected_at)\b.*", re.IGNORECASE
@@ -120,10 +117,12 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
     return _Table(header, rows, delimiter)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """A header with one column of time and one that says watts, and a reading below it."""
-    lines = beginning(head).split("\n")[:_PREAMBLE]
-    if not lines or "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
+    lines = head.text.split("\n", _PREAMBLE)[:_PREAMBLE]
+    if not any(_SURE_WATTS.search(line) for line in lines):
+        return False
+    if "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
         return False
     table = _split(lines, ())
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
@@ -296,7 +295,7 @@ def read(
     Raises:
         EsxparseError: The columns, or the dates, cannot be told without guessing.
     """
-    text = without_cut_number(read_text(source))
+    text = source.text().without_cut_line()
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])
     value = _chosen(table.header, value_column, "watts", "value_column")
     pair = _day_and_time(table.header) if time_column is None else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
 
@@ -19,31 +20,11 @@ if TYPE_CHECKING:
 Reading = dict[str, Any]
 """One row of table `power`, by column; what is not known is left out."""
 
-_ALWAYS = {
-    "source": pl.String,
-    "sensor": pl.String,
-    "kind": pl.String,
-    "watts": pl.Float64,
-    "watts_average": pl.Float64,
-    "watts_minimum": pl.Float64,
-    "watts_maximum": pl.Float64,
-    "watts_cap": pl.Float64,
-    "interval_s": pl.Float64,
-}
-_WHERE_THERE = {
-    "cpu_watts": pl.Float64,
-    "dimm_watts": pl.Float64,
-    "gpu_watts": pl.Float64,
-    "fan_watts": pl.Float64,
-    "inlet_celsius": pl.Float64,
-    "temperature_celsius": pl.Float64,
-    "cpu_util_pct": pl.Float64,
-    "cpu_mhz": pl.Float64,
-    "energy_joules": pl.Float64,
-    "elapsed_s": pl.Float64,
-    "round_trip_s": pl.Float64,
-    "bmc_time": TIME,
-}
+_ALWAYS = schema("source sensor kind str, watts watts_average watts_minimum watts_maximum watts_cap interval_s f64")
+_WHERE_THERE = schema(
+    "cpu_watts dimm_watts gpu_watts fan_watts inlet_celsius temperature_celsius cpu_util_pct cpu_mhz energy_joules "
+    "elapsed_s round_trip_s f64, bmc_time time"
+)
 _MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "kind", "interval_s", "bmc_time"}) - {
     "round_trip_s",
     "elapsed_s",

@@ -44,11 +44,11 @@ from urllib.parse import urlsplit
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.power.json_stream import Document, documents
 from esxparse.formats.power.readings import counted, facts, number, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
 from esxparse.formats.power.stamps import stamp
-from esxparse.formats.text import beginning, read_text
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "redfish"
-TITLE = "Redfish power documents of a BMC (iLO, iDRAC, XCC ...), single or polled"
-OPTIONS: frozenset[str] = frozenset()
 
 COLLECTOR = "esxparse collect power"
 
@@ -71,24 +69,9 @@ _POWER = re.compile(
 )
 _COLLECTED = re.compile(rf'"collector"\s*:\s*"{COLLECTOR}"')
 
-_CAPACITY = {
-    "source": pl.String,
-    "sensor": pl.String,
-    **dict.fromkeys(("capacity_watts", "allocated_watts", "requested_watts", "available_watts"), pl.Float64),
-}
-_SUMMARY = {
-    "source": pl.String,
-    "sensor": pl.String,
-    **dict.fromkeys(("watts_average", "watts_minimum", "watts_maximum"), pl.Float64),
-    "samples": pl.Int64,
-}
-_METRICS = dict.fromkeys(("source", "metric", "property"), pl.String) | {"value": pl.Float64, "text": pl.String}
-
-
-def recognise(head: bytes) -> bool:
-    """JSON with the marks of Redfish and of power in it."""
-    text = beginning(head)
-    return bool("{" in text and ((_REDFISH.search(text) and _POWER.search(text)) or _COLLECTED.search(text)))
+_CAPACITY = schema("source sensor str, capacity_watts allocated_watts requested_watts available_watts f64")
+_SUMMARY = schema("source sensor str, watts_average watts_minimum watts_maximum f64, samples i64")
+_METRICS = schema("source metric property str, value f64, text str")
 
 
 def _is_poll(content: dict[str, Any]) -> bool:
@@ -172,7 +155,7 @@ def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
 
 def read(source: Source) -> Recording:
     """Reads one Redfish document, several one after another, or the lines of a collector."""
-    text = read_text(source)
+    text = source.text()
     stream = documents(text.text)
     found = Found()
     gaps: list[dict[str, Any]] = []

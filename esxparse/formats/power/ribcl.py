@@ -39,7 +39,6 @@ from defusedxml.ElementTree import fromstring
 from esxparse.errors import DamagedError
 from esxparse.formats.power.readings import by_time, cap, counted, facts, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "ribcl"
-TITLE = "RIBCL answers of HP iLO (XML, raw HTTP)"
-OPTIONS: frozenset[str] = frozenset()
 
 _IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
 _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
@@ -96,11 +93,6 @@ class _Clock:
             return found
         # `date` may have been written once for several answers; the header of HTTP is of one answer.
         return _Clock() if self.of_header and _HTTP.search(between) else self
-
-
-def recognise(head: bytes) -> bool:
-    """An XML element `RIBCL`."""
-    return marked(head, "<ribcl") and bool(_IS_RIBCL.search(beginning(head)))
 
 
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
@@ -250,7 +242,7 @@ class _Asked:
 
 def read(source: Source) -> Recording:
     """Reads the answers to one or many RIBCL commands."""
-    text = read_text(source)
+    text = source.text()
     bad: dict[str, list[int]] = {}
     odd: dict[str, list[int]] = {}
     rows: list[Reading] = []

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.topology.facts import distinct, facts, known, nominal_mhz, size_bytes, whole
 from esxparse.recording import Note, Recording
 
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "cpuinfo"
-TITLE = "/proc/cpuinfo"
-OPTIONS: frozenset[str] = frozenset()
 
 _BLOCK = re.compile(r"processor\s*:\s*(\d{1,7})\s*")
 _PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
@@ -53,23 +50,7 @@ _ALSO = re.compile(
 _ALSO_S390 = re.compile(r"(?m)^processor \d+: version = ")
 _MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
 _FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
-_SCHEMA = {
-    "processor": pl.Int64,
-    "socket": pl.Int64,
-    "core": pl.Int64,
-    "apicid": pl.Int64,
-    "model": pl.String,
-    "mhz": pl.Float64,
-    "cache_bytes": pl.Int64,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """A block of a processor with keys that go with it."""
-    begin = beginning(head)
-    if not _PROCESSOR.search(begin):
-        return False
-    return bool((_RECOGNISED.search(begin) and _ALSO.search(begin)) or _ALSO_S390.search(begin))
+_SCHEMA = schema("processor socket core apicid i64, model str, mhz f64, cache_bytes i64")
 
 
 def read(source: Source) -> Recording:
@@ -78,7 +59,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is no processor in it.
     """
-    text = without_cut_number(read_text(source))
+    text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
         msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.tables import schema
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-FACTS = {"section": pl.String, "key": pl.String, "value": pl.String}
+FACTS = schema("section key value str")
 LARGEST = (1 << 63) - 1
 _MOST_CPUS = 1 << 16
 

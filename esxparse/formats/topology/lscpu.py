@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.kit.objects import mappings
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.topology import processors as tables_of
 from esxparse.formats.topology.facts import facts, known, nominal_mhz, size_bytes, whole
 from esxparse.recording import Note, Recording
@@ -45,11 +45,10 @@ from esxparse.recording import Note, Recording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "lscpu"
-TITLE = "lscpu output (text, -J, -e, -p, -C)"
-OPTIONS: frozenset[str] = frozenset()
 
 _Fact = tuple[str | None, str, str]
 
@@ -70,7 +69,7 @@ _ENGLISH = {
     "Socket(s)",
 }
 _SURE = 3
-_CACHES = {"cache": pl.String, "one_bytes": pl.Int64, "all_bytes": pl.Int64, "instances": pl.Int64}
+_CACHES = schema("cache str, one_bytes all_bytes instances i64")
 
 
 @cache
@@ -80,15 +79,15 @@ def labels() -> Mapping[str, str]:
     return {label: key for key, names in tomllib.loads(text).items() for label in names}
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Three of its labels, an architecture with its byte order, JSON of it, or its columns."""
-    begin = beginning(head)
+    begin = head.text
     if _JSON.search(begin) or tables_of.recognise(begin):
         return True
     if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
         return True
-    found = (_LABELLED.fullmatch(line) for line in begin[: 1 << 16].split("\n"))
-    return len({labels()[one[2]] for one in found if one and one[3] and one[2] in labels()}) >= _SURE
+    pairs = (line.partition(":") for line in begin[: 1 << 16].split("\n"))
+    return len({labels().get(label.strip()) for label, _, value in pairs if value.strip()} - {None}) >= _SURE
 
 
 def read(source: Source) -> Recording:
@@ -97,7 +96,7 @@ def read(source: Source) -> Recording:
     Raises:
         DamagedError: There is nothing of a processor in it.
     """
-    text = without_cut_number(read_text(source))
+    text = source.text().without_cut_line()
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
@@ -105,8 +104,8 @@ def read(source: Source) -> Recording:
     if _JSON.search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
-        caches = [_listed_cache(one) for one in _objects(content.get("caches"))]
-        rows = [tables_of.row({str(key): value for key, value in one.items()}) for one in _objects(content.get("cpus"))]
+        caches = [_listed_cache(one) for one in mappings(content.get("caches"))]
+        rows = [tables_of.row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
     elif tables_of.recognise(text.text):
         rows, caches, notes = tables_of.read_columns(text.lines())
     else:
@@ -135,21 +134,17 @@ def _loads(text: str, name: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _objects(content: object) -> list[dict[str, Any]]:
-    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-
-
 def _json_facts(content: object) -> list[_Fact]:
     """Fields in their order; those inside others have them for a section."""
     found: list[_Fact] = []
-    waiting: list[tuple[str | None, dict[str, Any]]] = [(None, one) for one in reversed(_objects(content))]
+    waiting: list[tuple[str | None, dict[str, Any]]] = [(None, one) for one in reversed(mappings(content))]
     while waiting:
         section, one = waiting.pop()
         label = str(one.get("field", "")).strip().removesuffix(":").strip()
         data = one.get("data")
         if label and data is not None:
             found.append((section, label, str(data)))
-        waiting += [(label, child) for child in reversed(_objects(one.get("children")))]
+        waiting += [(label, child) for child in reversed(mappings(one.get("children")))]
     return found
 
 

@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, marked, read_text
 from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
 
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "numactl"
-TITLE = "numactl --hardware"
-OPTIONS: frozenset[str] = frozenset()
 
 _AVAILABLE = re.compile(r"\s*available:\s*(\d{1,6}) nodes?\b.*")
 _CPUS = re.compile(r"\s*node (\d{1,6}) cpus:\s*(.*)")
@@ -69,21 +65,13 @@ class Found(NamedTuple):
     available: int | None
 
 
-def recognise(head: bytes) -> bool:
-    """The line of nodes available, or one of a node."""
-    begin = beginning(head)
-    if not marked(head, "available:", "no numa ", " cpus:", " size:", "libnuma: warning:"):
-        return False
-    return bool(_RECOGNISED.search(begin) or _NONE.search(begin))
-
-
 def read(source: Source) -> Recording:
     """Reads one file.
 
     Raises:
         DamagedError: There is no node in it.
     """
-    whole_text = without_cut_number(read_text(source))
+    whole_text = source.text().without_cut_line()
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
     if not nodes:

@@ -5,25 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.topology.facts import distinct, size_bytes, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SCHEMA = {
-    "processor": pl.Int64,
-    "core": pl.Int64,
-    "socket": pl.Int64,
-    "node": pl.Int64,
-    "caches": pl.String,
-    "online": pl.Boolean,
-    "max_mhz": pl.Float64,
-    "min_mhz": pl.Float64,
-    "mhz": pl.Float64,
-}
+SCHEMA = schema("processor core socket node i64, caches str, online bool, max_mhz min_mhz mhz f64")
 
 _PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
 _EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.source import problem
-from esxparse.formats.text import Text, beginning, decode, marked
+from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
 
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "vmx"
-TITLE = "VM configuration (.vmx)"
-OPTIONS: frozenset[str] = frozenset()
 
 _SETTING = re.compile(r'\s*([^\s="#][^="]{0,200}?)\s*=\s*"(.*)"\s*')
 _BARE = re.compile(r"\s*([^\s=\"#][^=\"]{0,200}?)\s*=\s*([^\"]*?)\s*")
@@ -45,11 +42,6 @@ _ESCAPE = re.compile(r"\|([0-9A-Fa-f]{2})")
 _ENCODING = re.compile(rb'(?m)^[ \t]*\.encoding\s*=\s*"([\w.:-]{1,40})"')
 _RECOGNISED = re.compile(r'(?mi)^[ \t]*(?:config\.version|virtualHW\.version)[ \t]*=[ \t]*"?\d+"?[ \t]*$')
 _MOST_MB = 1 << 40
-
-
-def recognise(head: bytes) -> bool:
-    """The version of the configuration or of the virtual hardware."""
-    return marked(head, "config.version", "virtualhw.version") and bool(_RECOGNISED.search(beginning(head)))
 
 
 def read(source: Source) -> Recording:
@@ -76,13 +68,8 @@ def read(source: Source) -> Recording:
 
 def _decoded(source: Source) -> Text:
     """The text, in the encoding the file names."""
-    with source.open() as stream:
-        pieces = []
-        while piece := stream.read(1 << 20):
-            pieces.append(piece)
-        cut = problem(stream) or source.problem
-    content = b"".join(pieces)
-    notes: tuple[Note, ...] = (Note(f"{cut}: what came before is read", severity="warning"),) if cut else ()
+    content, ended = source.content()
+    notes = tuple(ended)
     named = _ENCODING.search(content)
     name = named[1].decode("ascii", "replace") if named else "UTF-8"
     try:
