@@ -21,13 +21,13 @@ in the file the interval is not known, and elapsed_s is null.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
@@ -91,7 +91,7 @@ def read(source: Source) -> Recording:
         polls.append(found)
         notes += odd
     runs = enumerate(zip(blocks, polls, strict=True), start=1)
-    rows = [row for number, (block, found) in runs for row in _rows(number, block, found)]
+    rows = [row for run, (block, found) in runs for row in _rows(run, block, found)]
     if not rows:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: no line of numbers of vmkperf is whole in it{why}: poll again and keep the whole output"
@@ -108,13 +108,13 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, {"events": table.lazy()}, meta, whole.notes + tuple(notes))
 
 
-def _rows(number: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
+def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
     for poll, cells in polls:
         elapsed = None if block.interval is None or not block.rates else poll * block.interval
         for pcpu, cell in zip(block.pcpus, cells, strict=True):
-            value = _value(cell)
+            value = number(cell)
             of_kind = (value, None) if block.rates else (None, value)
-            yield number, poll, elapsed, pcpu, block.event, *of_kind
+            yield run, poll, elapsed, pcpu, block.event, *of_kind
 
 
 def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
@@ -171,14 +171,14 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
         groups, notes = _by_shape(block)
     polls = []
-    for number, group in enumerate(groups, start=1):
+    for poll, group in enumerate(groups, start=1):
         cells = [cell for line in group for cell in line.cells]
         if len(cells) != len(block.pcpus):
-            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {number} is not whole, and left out"
+            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {poll} is not whole, and left out"
             notes.append(Note(many, line=group[0].place, severity="warning"))
             continue
-        polls.append((number, cells))
-        if any(_value(cell) is None for cell in cells):
+        polls.append((poll, cells))
+        if any(number(cell) is None for cell in cells):
             notes.append(Note("not all of it are numbers", line=group[0].place, severity="warning"))
     return polls, sorted(notes, key=lambda note: note.line or 0)
 
@@ -237,11 +237,3 @@ def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float 
     named = rates or _COUNTS.fullmatch(text)
     name = (named[1] if named else "") or event or "unknown"
     return Block(name, rates is not None or kind == "poll", interval, (), (), len(text.rstrip()), [])
-
-
-def _value(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -20,10 +20,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, cells_of, errors, nothing, repetitions, tables
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, repetitions, tables
 from esxparse.formats.kit.notes import left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.text import cells_of
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ Source: the format is esxparse's own. Times without a zone are taken for UTC.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from datetime import UTC, datetime
@@ -33,7 +32,7 @@ from esxparse.formats.benchmarks.table import SCHEMA, Fields
 from esxparse.formats.kit.notes import excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import frame
-from esxparse.formats.kit.text import may_be_cut
+from esxparse.formats.kit.text import cells_of, may_be_cut
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -160,12 +159,7 @@ def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], str, d
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     said = {match["name"]: match["value"] for line in lines if (match := _COMMENT.match(line))}
     separator = separator_of([line for _, line in kept])
-    rows = []
-    for place, line in kept:
-        try:
-            rows.append((place, [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]))
-        except csv.Error:
-            rows.append((place, [line]))
+    rows = [(place, cells_of(line, separator) or [line]) for place, line in kept]
     return rows, separator, said
 
 

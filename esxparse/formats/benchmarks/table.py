@@ -16,7 +16,6 @@ benchmark_results      one row per measured figure
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections import Counter
@@ -69,14 +68,6 @@ class Run:
     configuration: str
     figures: tuple[Figure, ...]
     valid: bool | None = None
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a CSV line; none where one is longer than the csv module takes."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
-    except csv.Error:
-        return []
 
 
 def repetitions(runs: Iterable[Run]) -> list[int]:

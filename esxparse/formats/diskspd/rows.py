@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -37,42 +36,7 @@ SCHEMAS = {
     ),
 }
 
-_LARGEST = (1 << 63) - 1
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UTC)?")
-_NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?")
-
-
-def number(text: str | None) -> float | None:
-    """The number in a text; none where it is none.
-
-    >>> number(" 13.51 "), number("99.95%"), number("N/A"), number("-nan(ind)"), number(None)
-    (13.51, 99.95, None, None, None)
-    """
-    stripped = (text or "").strip().removesuffix("%")
-    value = float(stripped) if _NUMBER.fullmatch(stripped) else None
-    return value if value is not None and math.isfinite(value) else None
-
-
-def whole(text: str | None) -> int | None:
-    """The whole number in a text; none where it is none, or one too large for a count."""
-    stripped = (text or "").strip()
-    if not stripped.isascii() or not stripped.isdecimal() or len(stripped) > len(str(_LARGEST)):
-        return None
-    value = int(stripped)
-    return value if value <= _LARGEST else None
-
-
-def size(text: str | None) -> int | None:
-    """A size in bytes: the program counts in powers of two.
-
-    >>> size("64KiB"), size("65536"), size("1.5MiB"), size("10GB")
-    (65536, 65536, 1572864, 10737418240)
-    """
-    found = _SIZE.fullmatch((text or "").strip())
-    value = None if found is None else round(float(found[1]) * (1 << _UNITS[found[2].lower()]))
-    return value if value is not None and value <= _LARGEST else None
 
 
 def moment(text: str | None) -> datetime | None:

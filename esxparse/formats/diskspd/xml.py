@@ -10,7 +10,8 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, number, size, whole
+from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment
+from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -157,13 +158,13 @@ def _targets(which: Row, span: Element) -> Iterator[Row]:
             | times
             | {
                 "target": target.findtext("Path"),
-                "block_size_bytes": size(target.findtext("BlockSize")),
+                "block_size_bytes": size_bytes(target.findtext("BlockSize")),
                 # Of a pool of threads each has so many outstanding, over all targets.
                 "queue_depth": requests if pool and requests else whole(target.findtext("RequestCount")),
                 "workers": pool or whole(target.findtext("ThreadsPerFile")),
                 "read_pct": None if written is None else 100.0 - written,
                 "random_pct": 0.0 if alignment is None else 100.0 if ratio is None else ratio,
-                "stride_bytes": size(stride),
+                "stride_bytes": size_bytes(stride),
             }
         )
 

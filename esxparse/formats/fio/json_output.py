@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.fio.documents import DOCUMENT, Piece, rewritten, walk
-from esxparse.formats.fio.numbers import number, scaled
 from esxparse.formats.fio.options import asked, effective, size, sizes
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution, read_bins
+from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.objects import Effort, Places, mapping
 from esxparse.recording import Note
 
@@ -49,8 +49,8 @@ def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], fl
 
 def _measured(found: Mapping[str, Any]) -> bool:
     """Whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
-    samples = number(found.get("N"))
-    return bool(samples) if samples is not None else any(number(found.get(name)) for name in ("max", "mean"))
+    samples = exact(found.get("N"))
+    return bool(samples) if samples is not None else any(exact(found.get(name)) for name in ("max", "mean"))
 
 
 def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
@@ -62,15 +62,15 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     if not _measured(found):
         return []
-    spelt = [(number(name), value) for name, value in mapping(found.get("percentile")).items()]
+    spelt = [(exact(name), value) for name, value in mapping(found.get("percentile")).items()]
     # fio 2 fills its list of percentiles up with zeros.
     return [(float(name), scaled(value, unit)) for name, value in spelt if name]
 
 
 def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
     """Mean, deviation, minimum, maximum of samples over time, where there were any."""
-    taken = number(stats.get(samples))
-    if taken == 0 or (taken is None and not any(number(stats.get(name)) for name in names)):
+    taken = exact(stats.get(samples))
+    if taken == 0 or (taken is None and not any(exact(stats.get(name)) for name in names)):
         return {}
     return {column: scaled(stats.get(name), factor) for name, column in names.items()}
 
@@ -85,16 +85,16 @@ _BANDWIDTH = {
 
 
 def _total_bytes(stats: Mapping[str, Any]) -> Any:
-    total = number(stats.get("io_bytes"))
+    total = exact(stats.get("io_bytes"))
     if total is None or "io_kbytes" in stats:
         return total if total is not None else scaled(stats.get("io_kbytes"), KIB)
-    expected = (number(stats.get("bw")) or 0) * KIB * (number(stats.get("runtime")) or 0) / 1000
+    expected = (exact(stats.get("bw")) or 0) * KIB * (exact(stats.get("runtime")) or 0) / 1000
     # KiB in fio 2; told by what bandwidth and time make of it, should a fio between the two have written bytes.
     return total if expected and abs(total - expected) < abs(total * KIB - expected) else scaled(total, KIB)
 
 
 def _traffic(stats: Mapping[str, Any]) -> Row:
-    bandwidth = number(stats.get("bw_bytes"))
+    bandwidth = exact(stats.get("bw_bytes"))
     return {
         "ios": stats.get("total_ios"),
         "total_bytes": _total_bytes(stats),
@@ -164,7 +164,7 @@ def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, An
 
 
 def _did_io(stats: Mapping[str, Any]) -> bool:
-    return any(number(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
+    return any(exact(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
 
 
 def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
@@ -175,7 +175,7 @@ def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | 
     if not kept:
         kept = {"mixed": there.get("mixed", {})}
     block_sizes = sizes(given) if given else {}
-    steady = number(mapping(job.get("steadystate")).get("attained"))
+    steady = exact(mapping(job.get("steadystate")).get("attained"))
     common = {
         **whose,
         "error": job.get("error"),

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
-from esxparse.formats.kit.text import decode
-from esxparse.formats.source import problem
+from esxparse.formats.kit.text import decode, may_be_cut
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ class Entries:
     lines: int
     unfinished: bool
     """The last line has no line end."""
-    problem: str | None
-    """What ended the content before its time."""
+    ended: list[Note]
+    """What is to be said of content that ended before its time."""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
@@ -160,10 +159,10 @@ def read_entries(
         nonlocal last
         for piece in pieces:
             last = piece[-1:]
-            if not ends_in_number(last):
+            end = piece.rfind(b"\n") + 1
+            if not ends_in_number(piece[end:]):
                 yield piece
                 continue
-            end = piece.rfind(b"\n") + 1
             tail.append(piece[end:])
             if end:
                 yield piece[:end]
@@ -177,16 +176,16 @@ def read_entries(
             frames.append(rows)
             bad += [Bad(lines + one.line, one.text) for one in odd]
             lines += number
-        cut = problem(stream) or source.problem
+        ended = source.ended(stream)
     if tail:
         lines += 1
         bad.append(unended(lines, tail[0]))
-    return Entries(frames, bad, lines, last not in {b"\n", b""}, cut)
+    return Entries(frames, bad, lines, last not in {b"\n", b""}, ended)
 
 
-def ends_in_number(content: bytes) -> bool:
-    """Whether nothing shows that the last number of what ends so is whole: no line end, no blank follows it."""
-    return content[-1:].isalnum()
+def ends_in_number(line: bytes) -> bool:
+    """Whether nothing shows that the last number of a line is whole: no line end, no blank follows it."""
+    return bool(line) and may_be_cut(line.decode("utf-8", "replace"))
 
 
 def unended(line: int, text: bytes) -> Bad:
@@ -196,9 +195,7 @@ def unended(line: int, text: bytes) -> Bad:
 
 def damage(entries: Entries, shape: str) -> list[Note]:
     """Notes on lines left out (`shape` is what a line should have), on a last line without end, on an early end."""
-    notes = []
-    if entries.problem:
-        notes.append(Note(f"{entries.problem}: what came before is read", severity="warning"))
+    notes = [*entries.ended]
     blank = [one for one in entries.bad if not one.text.strip()]
     if blank:
         notes.append(Note(f"{len(blank):,} blank lines left out", line=blank[0].line))

@@ -15,9 +15,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
-from esxparse.formats.fio.numbers import scaled
 from esxparse.formats.fio.options import asked, size
 from esxparse.formats.fio.tables import Document, Row
+from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

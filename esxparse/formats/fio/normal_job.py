@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from esxparse.formats.fio.numbers import number, release_number, scaled
+from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
+from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _plain(text: str | None) -> float | None:
 
 
 def _times(match: re.Match[str], thousand: int) -> float | None:
-    found = number(match["number"])
+    found = exact(match["number"])
     return None if found is None else found * thousand ** _POWERS[match["prefix"].lower()]
 
 
@@ -107,7 +108,7 @@ def _sampled(match: re.Match[str]) -> Row:
 
 
 def _per_direction(text: str) -> list[float]:
-    return [number(digits) or 0 for digits in re.findall(r"\d+", text)]
+    return [exact(digits) or 0 for digits in re.findall(r"\d+", text)]
 
 
 @dataclass
@@ -314,7 +315,7 @@ def _convenient(document: Document, whose: Row, direction: str) -> Row:
         if row["job_number"] == whose["job_number"] and row["direction"] == direction and row["priority"] is None
     ]
     chosen = [row for row in mine if row["latency"] == "clat"] or [row for row in mine if row["latency"] == "lat"]
-    by_percentile = {number(row["percentile"]): row["latency_ms"] for row in chosen}
+    by_percentile = {exact(row["percentile"]): row["latency_ms"] for row in chosen}
     return {column: by_percentile.get(wanted) for column, wanted in CONVENIENT.items()}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from esxparse.formats.fio.numbers import number, scaled
+from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
 
@@ -79,7 +79,7 @@ class Document:
 
 
 def _whole(value: Any) -> int | None:
-    known = number(value)
+    known = exact(value)
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
         return None
     whole = int(known)
@@ -87,7 +87,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    known = number(value)
+    known = exact(value)
     if known is None:
         return None
     try:
@@ -218,12 +218,12 @@ def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], 
     """
     rows, begin = [], below
     for name, share in shares:
-        bound = number(name.lstrip(">= "))
+        bound = exact(name.lstrip(">= "))
         if bound is None:
             continue
         opened = name.startswith(">")
         end = None if opened else scaled(bound, unit_ms)
-        if number(share) not in (0, None):
+        if exact(share) not in (0, None):
             rows.append(
                 {
                     **whose,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import TYPE_CHECKING
 
+from esxparse.formats.kit.numbers import LARGEST
+from esxparse.formats.kit.numbers import number as plain_number
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from esxparse.formats.iometer.columns import Column
 
-_GROUPED = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+")
-_LARGEST = (1 << 63) - 1
 _DIGITS = 20
 _UNSIGNED_NEGATIVE = (1 << 64) - (1 << 16)
 """From here on, 64 bits without sign are what a small negative number was printed as."""
@@ -36,24 +34,15 @@ def notes_on(odd: Odd) -> Iterator[Note]:
 def number(text: str, separator: str) -> float | None:
     """The number in a cell; where cells are not separated by commas, a comma is a decimal one.
 
-    >>> number("1,5", ";"), number("1.234,5", ";"), number("1.5", ","), number("1,5", ","), number("1.#INF", ",")
-    (1.5, 1234.5, 1.5, None, None)
+    >>> number("1,5", ";"), number("1.5", ";"), number("1.5", ","), number("1,5", ","), number("1.#INF", ",")
+    (1.5, 1.5, 1.5, None, None)
     """
-    if separator != "," and "," in text:
-        text = (text.replace(".", "") if _GROUPED.fullmatch(text) else text).replace(",", ".")
-    # What Python reads as a number beyond what a program prints.
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    return plain_number(text, "," if separator != "," and "," in text else ".")
 
 
 def _whole(text: str, separator: str) -> int | None:
     if text.isascii() and text.isdecimal():
-        return int(text) if len(text) <= _DIGITS else _LARGEST + 1
+        return int(text) if len(text) <= _DIGITS else LARGEST + 1
     found = number(text, separator)
     return None if found is None or not found.is_integer() else int(found)
 
@@ -61,7 +50,7 @@ def _whole(text: str, separator: str) -> int | None:
 def _wrong(whole: int | None) -> str | None:
     if whole is None:
         return "is no whole number"
-    return None if -_LARGEST <= whole <= _LARGEST else "is too large for a count"
+    return None if -LARGEST <= whole <= LARGEST else "is too large for a count"
 
 
 def _count(text: str, column: Column, separator: str, place: tuple[int, int], odd: Odd) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from esxparse.formats.kit.text import cells_of as plain_cells_of
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ def separator_of(line: str) -> str:
 
 def all_cells_of(line: str, separator: str) -> list[str]:
     """The cells of a line, without blanks around them."""
-    try:
-        cells = next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:
-        cells = line.split(separator)
-    return [cell.strip() for cell in cells]
+    return plain_cells_of(line, separator) or [cell.strip() for cell in line.split(separator)]
 
 
 def cells_of(line: str, separator: str) -> list[str]:

@@ -30,20 +30,21 @@ class Counted:
     """Messages that come again and again: one note each, at the first of its lines."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[int]] = {}
+        self.lines: dict[str, list[int]] = {}
+        """The lines that each message is about."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
+        return iter(self.lines)
 
     def say(self, message: str, line: int) -> None:
         """Notes a message about a line."""
-        self._lines.setdefault(message, []).append(line)
+        self.lines.setdefault(message, []).append(line)
 
     def notes(self, severity: Severity = "info") -> list[Note]:
         """The notes, each with how often it was."""
         return [
             Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, lines[0], severity=severity)
-            for message, lines in self._lines.items()
+            for message, lines in self.lines.items()
         ]
 
 

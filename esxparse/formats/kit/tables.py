@@ -36,6 +36,17 @@ def schema(text: str) -> Schema:
     return {name: _TYPES[kind] for *names, kind in groups for name in names}
 
 
+def known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that are known."""
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def distinct(values: Iterable[Any]) -> int | None:
+    """How many different values there are; None where one of them is not known."""
+    found = set(values)
+    return None if None in found or not found else len(found)
+
+
 def frame(rows: Iterable[Mapping[str, Any]], columns: Schema) -> pl.DataFrame:
     """The rows as a frame of these columns; what they do not have is null."""
     kept = list(rows)

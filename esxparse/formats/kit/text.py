@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import re
 from dataclasses import dataclass
 
@@ -119,3 +120,11 @@ def decode(content: bytes) -> Text:
     # Copied twice as text, lines end with two carriage returns.
     text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     return Text(text, tuple(notes))
+
+
+def cells_of(line: str, delimiter: str = ",") -> list[str]:
+    """The cells of a line of CSV, without blanks around them; none where one is longer than the csv module takes."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:
+        return []

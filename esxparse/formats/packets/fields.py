@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.kit.numbers import whole
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -109,11 +111,21 @@ FIELDS = (
 
 NEEDED = ("frame.time_epoch",)
 
-_LARGEST = (1 << 63) - 1
-"""What a column of a table holds; what is beyond it is damage."""
 
 Frame = dict[str, list[str]]
 """The fields of a frame that it has, each with its values in the order of the frame."""
+
+
+def number(text: str | None) -> int | None:
+    """The number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
+
+    >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
+    (42, 42, 1, None, None)
+    """
+    if not text:
+        return None
+    found = whole(text, 16 if text[:2].lower() == "0x" else 10)
+    return {"true": 1, "false": 0}.get(text.lower()) if found is None else found
 
 
 @cache
@@ -123,21 +135,6 @@ def names() -> dict[str, Any]:
 
     with Path(__file__).with_name("names.toml").open("rb") as file:
         return tomllib.load(file)
-
-
-def number(text: str | None) -> int | None:
-    """The number in a field, as tshark prints it: decimal, `0x...`, or the bytes of a big one; else none.
-
-    >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
-    (42, 42, 1, None, None)
-    """
-    if not text:
-        return None
-    try:
-        found = int(text, 16 if text[:2].lower() == "0x" else 10)
-    except ValueError:
-        return {"true": 1, "false": 0}.get(text.lower())
-    return found if -_LARGEST <= found <= _LARGEST else None
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:

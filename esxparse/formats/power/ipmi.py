@@ -38,7 +38,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.power.readings import by_time, counted, facts, kind_of, number, tables, watts
+from esxparse.formats.kit.notes import Counted
+from esxparse.formats.power.readings import by_time, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.recording import Note, Recording
 
@@ -128,7 +129,7 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
     return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
 
 
-def _lines(lines: Sequence[str], odd: dict[str, list[int]]) -> Iterator[_Line]:
+def _lines(lines: Sequence[str], odd: Counted) -> Iterator[_Line]:
     """What the lines mean; those that mean nothing go to `odd`."""
     strange: list[int] = []
     for line, raw in enumerate(lines, 1):
@@ -150,7 +151,8 @@ def _lines(lines: Sequence[str], odd: dict[str, list[int]]) -> Iterator[_Line]:
             strange.append(line)
     if strange:
         first = lines[strange[0] - 1].strip()[:80]
-        odd[f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"] = strange[:1]
+        message = f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"
+        odd.say(message, strange[0])
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -158,7 +160,7 @@ def _follows(found: Sequence[_Line]) -> bool:
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
 
 
-def _timed(found: Sequence[_Line], odd: dict[str, list[int]]) -> list[tuple[_Line, Stamp | None]]:
+def _timed(found: Sequence[_Line], odd: Counted) -> list[tuple[_Line, Stamp | None]]:
     """Each line with the time it belongs to, in the order of the file."""
     backwards = _follows(found)
     polls: list[tuple[Stamp | None, list[_Line]]] = [(None, [])]
@@ -174,7 +176,7 @@ def _timed(found: Sequence[_Line], odd: dict[str, list[int]]) -> list[tuple[_Lin
         timed += [(one, moment if place < own else None) for place, one in enumerate(lines)]
         if moment and own < len(lines):
             lost = min(one.line for one in lines[own:])
-            odd.setdefault("the time of a reading is lost: it is not that of the reading beside it", []).append(lost)
+            odd.say("the time of a reading is lost: it is not that of the reading beside it", lost)
     return timed[::-1] if backwards else timed
 
 
@@ -217,18 +219,18 @@ def _seconds(text: str) -> float | None:
     return int(match["length"][:15]) * factor
 
 
-def _good(moment: Stamp | None, what: str, line: int, odd: dict[str, list[int]]) -> Any:
+def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
     if moment is None:
         return None
     if not moment.set:
-        odd.setdefault(f"{what} says {moment.time:%Y-%m-%d}: that clock was not set", []).append(line)
+        odd.say(f"{what} says {moment.time:%Y-%m-%d}: that clock was not set", line)
         return None
     if moment.assumed:
-        odd.setdefault(moment.assumed, []).append(line)
+        odd.say(moment.assumed, line)
     return moment.time
 
 
-def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> Iterator[Reading]:
+def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterator[Reading]:
     """The DCMI readings: each begins with its reading of now, or with a field it has already."""
     block: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -247,9 +249,7 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int
         lines[one.field] = one.line
 
 
-def _block(
-    block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: dict[str, list[int]]
-) -> Reading:
+def _block(block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: Counted) -> Reading:
     line = min(lines.values())
     own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
     time = _good(at, "a line of time", line, odd)
@@ -265,9 +265,9 @@ def _block(
         if name in block:
             row[name] = watts(block[name])
             if row[name] is None:
-                odd.setdefault(f"no power reading: {block[name][:40]!r}", []).append(lines[name])
+                odd.say(f"no power reading: {block[name][:40]!r}", lines[name])
     if _INACTIVE.search(block.get("state", "")):
-        odd.setdefault("power measurement is not active: the reading is left out", []).append(lines["state"])
+        odd.say("power measurement is not active: the reading is left out", lines["state"])
         row["watts"] = None
     limit = block.get("watts_cap", "")
     if limit and not _NO_LIMIT.search(block.get("limit_state", "") + limit):
@@ -275,7 +275,7 @@ def _block(
     return row
 
 
-def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> list[dict[str, Any]]:
+def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[dict[str, Any]]:
     rows = []
     for one, moment in timed:
         if one.field == "sensor":
@@ -316,9 +316,9 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
 def read(source: Source) -> Recording:
     """Reads readings printed once or many times over."""
     text = source.text().without_cut_line()
-    odd: dict[str, list[int]] = {}
+    odd = Counted()
     found = list(_lines(text.lines(), odd))
-    strange, odd = odd, {}
+    strange, odd = odd, Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
     readings = [*_blocks(timed, odd), *_of_listing(listing)]
@@ -333,5 +333,5 @@ def read(source: Source) -> Recording:
     sensors, more_notes = by_time("sensors", listing, columns)
     power |= sensors
     notes += more_notes
-    every = (*text.notes, *counted(strange, "warning"), *counted(odd), *notes)
+    every = (*text.notes, *strange.notes("warning"), *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

@@ -150,11 +150,3 @@ def facts(rows: Iterable[Reading]) -> dict[str, Any]:
     if steps := sorted((after - before).total_seconds() for before, after in pairwise(own)):
         known["interval"] = steps[len(steps) // 2]
     return known
-
-
-def counted(messages: Mapping[str, Sequence[int]], severity: Any = "info") -> list[Note]:
-    """One note for each message, at the first of its lines, with how often it was."""
-    return [
-        Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, line=lines[0], severity=severity)
-        for message, lines in messages.items()
-    ]

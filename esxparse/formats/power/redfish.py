@@ -46,7 +46,7 @@ import polars as pl
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.power.json_stream import Document, documents
-from esxparse.formats.power.readings import counted, facts, number, tables
+from esxparse.formats.power.readings import facts, number, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
 from esxparse.formats.power.stamps import stamp
 from esxparse.formats.window import TIME
@@ -147,7 +147,7 @@ def _others(found: Found, gaps: list[dict[str, Any]]) -> dict[str, pl.LazyFrame]
 
 
 def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
-    if problems and not found.odd and not found.bad:
+    if problems and not [*found.odd, *found.bad]:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
     return DamagedError(f"no power reading in it: {said}")
@@ -180,5 +180,5 @@ def read(source: Source) -> Recording:
     meta = facts([row for row in found.readings if row.get("watts") is not None])
     if host := _host(list(stream.documents)):
         meta["host"] = host
-    every = [*text.notes, *stream.problems, *counted(found.bad, "warning"), *counted(found.odd), *notes]
+    every = [*text.notes, *stream.problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
     return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

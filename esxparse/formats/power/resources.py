@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.objects import mapping, mappings
 from esxparse.formats.power.readings import cap, kind_of, number, watts
 from esxparse.formats.power.stamps import Stamp, stamp
@@ -50,14 +51,14 @@ class Found:
     capacity: list[dict[str, Any]] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
-    odd: dict[str, list[int]] = field(default_factory=dict)
-    """Messages, with the lines of the documents they are about: worth knowing."""
-    bad: dict[str, list[int]] = field(default_factory=dict)
-    """The same, where something could not be used."""
+    odd: Counted = field(default_factory=Counted)
+    """What is worth knowing of documents."""
+    bad: Counted = field(default_factory=Counted)
+    """What could not be used."""
 
     def say(self, message: str, line: int, *, bad: bool = False) -> None:
         """Notes a message once, with every line it is about."""
-        (self.bad if bad else self.odd).setdefault(message, []).append(line)
+        (self.bad if bad else self.odd).say(message, line)
 
 
 def _text(*values: Any) -> str:

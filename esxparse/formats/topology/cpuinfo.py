@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.tables import schema
-from esxparse.formats.topology.facts import distinct, facts, known, nominal_mhz, size_bytes, whole
+from esxparse.formats.kit.numbers import size_bytes, whole
+from esxparse.formats.kit.tables import distinct, known, schema
+from esxparse.formats.topology.facts import facts, nominal_mhz
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:

@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology import esxcli_forms as forms
-from esxparse.formats.topology.facts import distinct, facts, known, whole
+from esxparse.formats.topology.facts import facts
 from esxparse.formats.topology.managed import UNSET, flattened
 from esxparse.recording import Note, Recording
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from esxparse.formats.kit.text import cells_of
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -176,10 +176,7 @@ def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
         if _CSV.fullmatch(line):
             names = line.strip().split(",")
             continue
-        try:
-            cells = next(csv.reader([line]))
-        except (csv.Error, StopIteration):
-            cells = []
+        cells = cells_of(line)
         if names and len(cells) == len(names):
             structures.append({name: cell for name, cell in zip(names, cells, strict=True) if name})
         else:

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.topology.facts import known, whole
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import known
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.kit.tables import schema
-from esxparse.formats.topology.facts import distinct, size_bytes, whole
+from esxparse.formats.kit.numbers import size_bytes, whole
+from esxparse.formats.kit.tables import distinct, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import known
 from esxparse.formats.kit.text import Text, decode
-from esxparse.formats.topology.facts import known, whole
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
