@@ -13,7 +13,7 @@ from search import examples
 
 import esxparse as ex
 from esxparse.formats.fio import log_lines, logs
-from esxparse.formats.fio.log_names import log_name
+from esxparse.formats.fio.log_facts import log_name
 from esxparse.formats.kit.head import Head
 
 DIRECTIONS = ("read", "write", "trim", "sync")

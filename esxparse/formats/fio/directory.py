@@ -29,8 +29,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
-from esxparse.formats.fio.log_names import log_name
-from esxparse.formats.fio.log_units import Told
+from esxparse.formats.fio.log_facts import Told, log_name
 from esxparse.formats.fio.output import is_output, parse_output
 from esxparse.formats.source import resolve
 from esxparse.recording import Note, Recording

@@ -50,20 +50,32 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import histogram
-from esxparse.formats.fio.log_layout import LAYOUTS, layout, numbered, recognised, sample
+from esxparse.formats.fio.log_facts import (
+    DIRECTION,
+    LAYOUTS,
+    LogName,
+    Unit,
+    bounds,
+    layout,
+    log_name,
+    numbered,
+    recognised,
+    release_beside,
+    sample,
+    since_1970,
+    span,
+    unit_of,
+    whose,
+)
 from esxparse.formats.fio.log_lines import damage
-from esxparse.formats.fio.log_names import LogName, log_name
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_times import DIRECTION, bounds, since_1970, span, whose
-from esxparse.formats.fio.log_units import Unit, release_beside, unit_of
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from esxparse.formats.fio.log_layout import Row
-    from esxparse.formats.fio.log_units import Told
+    from esxparse.formats.fio.log_facts import Row, Told
     from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 

@@ -69,8 +69,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.iometer.cells import notes_on
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS
+from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
 from esxparse.formats.iometer.results import read_access_spec, read_results
 from esxparse.formats.iometer.sections import ignored, sections, time_of
 from esxparse.formats.kit.tables import schema
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from esxparse.formats.iometer.cells import Odd
+    from esxparse.formats.iometer.columns import Odd
     from esxparse.formats.iometer.results import Row
     from esxparse.formats.iometer.sections import Section
     from esxparse.formats.source import Source

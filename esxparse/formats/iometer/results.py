@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.iometer.cells import number, value
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, TIME_COLUMNS, Column, latency_bin, own_name
+from esxparse.formats.iometer.columns import (
+    ACCESS_SPECS,
+    RESULTS,
+    TIME_COLUMNS,
+    Column,
+    latency_bin,
+    number,
+    own_name,
+    value,
+)
 from esxparse.formats.iometer.sections import all_cells_of, cells_of, time_of
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from esxparse.formats.iometer.cells import Odd
+    from esxparse.formats.iometer.columns import Odd
     from esxparse.formats.iometer.sections import Section
 
 Row = dict[str, Any]

@@ -83,11 +83,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.packets import iscsi, nfs, tcp, tshark
-from esxparse.formats.packets.decoded import batches, decoded_elsewhere, is_ek, separator
-from esxparse.formats.packets.fields import FIELDS
-from esxparse.formats.packets.frames import prepared
-from esxparse.formats.packets.tables import block_sizes, finished, unanswered
+from esxparse.formats.packets import iscsi, nfs, tshark
+from esxparse.formats.packets.fields import FIELDS, prepared
+from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
+from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) 
         tally["packets"] += batch.height
         tally["undated"] += batch["ns"].null_count()
         tally["cut"] += int(batch["cut"].sum())
-        connections.append(tcp.part(batch))
+        connections.append(tcp_part(batch))
         done["nfs"].append(pl.DataFrame(list(nfs.pair(batch, calls, tally)), schema=nfs.SCHEMA))
         done["iscsi"].append(pl.DataFrame(list(iscsi.pair(batch, commands, tally)), schema=iscsi.SCHEMA))
     if tally["packets"] == tally["undated"]:
@@ -160,7 +159,7 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) 
     start, end = pl.concat(times).select(pl.col("start").min(), pl.col("end").max()).row(0)
     requests = {name: finished(pl.concat(parts)) for name, parts in done.items()}
     requests["iscsi"], sized = block_sizes(requests["iscsi"])
-    tables = {**requests, "tcp": tcp.table(connections), "unanswered": unanswered(requests, end)}
+    tables = {**requests, "tcp": tcp_table(connections), "unanswered": unanswered(requests, end)}
     kept = {name: table for name, table in tables.items() if table.height}
     if not kept:
         msg = f"no TCP, NFS or iSCSI in {tally['packets']:,} packets: see the interface and the filter of the capture"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, names, number
-from esxparse.formats.packets.frames import messages
+from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, messages, names, number
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -37,8 +37,8 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology import esxcli_forms as forms
+from esxparse.formats.topology.esxcli_forms import UNSET, flattened
 from esxparse.formats.topology.facts import facts
-from esxparse.formats.topology.managed import UNSET, flattened
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:

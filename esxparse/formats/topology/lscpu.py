@@ -38,8 +38,7 @@ import polars as pl
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import known, schema
-from esxparse.formats.topology import processors as tables_of
+from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology.facts import facts, nominal_mhz
 from esxparse.recording import Note, Recording
 
@@ -50,6 +49,107 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "lscpu"
+
+_PROCESSORS = schema("processor core socket node i64, caches str, online bool, max_mhz min_mhz mhz f64")
+
+_PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
+_EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")
+_EXTENDED = re.compile(rf"(?m)^[ \t]*{_EXTENDED_NAMES.pattern}.*$")
+_CACHE_NAMES = re.compile(r"(?m)^[ \t]*NAME[ \t]+ONE-SIZE[ \t]+ALL-SIZE\b.*$")
+_NAMES = {"processor": "cpu", "core": "core", "socket": "socket", "node": "node"}
+_MHZ = {"max_mhz": "maxmhz", "min_mhz": "minmhz", "mhz": "mhz"}
+_ONLINE = {"yes": True, "y": True, "true": True, "ja": True, "oui": True, "no": False, "n": False, "false": False}
+_FREQUENCY = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?")
+
+
+def _has_columns(text: str) -> bool:
+    """The names of the columns."""
+    return bool(
+        (("CPU," in text or "the parsable format" in text) and _PARSABLE.search(text))
+        or (_EXTENDED_NAMES.search(text) and _EXTENDED.search(text))
+        or ("ONE-SIZE" in text and _CACHE_NAMES.search(text))
+    )
+
+
+def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Note]]:
+    """Processors, caches and notes; names of columns may come again with other columns."""
+    rows: list[dict[str, Any]] = []
+    caches: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    names: list[str] = []
+    sep: str | None = None
+    for place, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        if _PARSABLE.match(text) and "," in text and " The" not in text:
+            names, sep = text.lstrip("# ").strip().lower().split(","), ","
+        elif _EXTENDED.match(text) or _CACHE_NAMES.match(text):
+            names, sep = text.lower().split(), None
+        elif text.startswith("#"):
+            continue
+        else:
+            cells = [cell.strip() for cell in text.split(sep)]
+            if names and len(cells) == len(names) and names[0] == "name":
+                caches.append(cache_row(dict(zip(names, cells, strict=True))))
+                continue
+            one = row(_named(names, cells)) if names and len(cells) == len(names) else None
+            if one is None or one["processor"] is None:
+                notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity="warning"))
+            else:
+                rows.append(one)
+    return rows, caches, notes
+
+
+def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    named = dict(zip(names, cells, strict=True))
+    if "" in names:
+        # -p parts the caches from the rest by a column without a name.
+        named["caches"] = ":".join(cells[names.index("") + 1 :])
+    return named
+
+
+def row(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """One processor of named cells; `-` and nothing are not known."""
+    caches = cells.get("caches") or next((str(cells[name]) for name in cells if name.startswith("l1")), None)
+    online = cells.get("online")
+    return {
+        **{column: whole(cells.get(name)) for column, name in _NAMES.items()},
+        "caches": caches or None,
+        "online": online if isinstance(online, bool) else _ONLINE.get(str(online).lower()),
+        **{column: _mhz(cells.get(name)) for column, name in _MHZ.items()},
+    }
+
+
+def _mhz(value: object) -> float | None:
+    text = str(value).strip()
+    return float(text.replace(",", ".")) if _FREQUENCY.fullmatch(text) else None
+
+
+def cache_row(cells: Mapping[str, str]) -> dict[str, Any]:
+    """One cache of `-C`."""
+    one, every = size_bytes(cells.get("one-size", "")), size_bytes(cells.get("all-size", ""))
+    return {
+        "cache": cells.get("name"),
+        "one_bytes": one,
+        "all_bytes": every,
+        "instances": every // one if one and every else None,
+    }
+
+
+def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the processors tell of the whole; those offline have no place."""
+    there = [one for one in rows if one["online"] is not False]
+    if not there:
+        return {}
+    cores = distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there)
+    return {
+        "threads": len(there),
+        "sockets": distinct(one["socket"] for one in there),
+        "cores": cores,
+        "numa_nodes": distinct(one["node"] for one in there),
+        "mhz": max((one["max_mhz"] for one in there if one["max_mhz"] is not None), default=None),
+    }
+
 
 _Fact = tuple[str | None, str, str]
 
@@ -83,7 +183,7 @@ def labels() -> Mapping[str, str]:
 def recognise(head: Head) -> bool:
     """Three of its labels, an architecture with its byte order, JSON of it, or its columns."""
     begin = head.text
-    if _JSON.search(begin) or tables_of.recognise(begin):
+    if _JSON.search(begin) or _has_columns(begin):
         return True
     if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
         return True
@@ -106,9 +206,9 @@ def read(source: Source) -> Recording:
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
         caches = [_listed_cache(one) for one in mappings(content.get("caches"))]
-        rows = [tables_of.row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
-    elif tables_of.recognise(text.text):
-        rows, caches, notes = tables_of.read_columns(text.lines())
+        rows = [row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
+    elif _has_columns(text.text):
+        rows, caches, notes = read_columns(text.lines())
     else:
         found, notes = read_labelled(text.lines())
     caches += [one for fact in found if (one := _cache(fact))]
@@ -118,7 +218,7 @@ def read(source: Source) -> Recording:
     if caches:
         tables["caches"] = pl.DataFrame(caches, schema=_CACHES).lazy()
     if rows:
-        tables["processors"] = pl.DataFrame(rows, schema=tables_of.SCHEMA).lazy()
+        tables["processors"] = pl.DataFrame(rows, schema=_PROCESSORS).lazy()
     if not tables:
         msg = f"{source.name}: lscpu says nothing of any processor in it: record lscpu again"
         raise DamagedError(msg)
@@ -200,7 +300,7 @@ def _cache(fact: _Fact) -> dict[str, Any] | None:
 
 
 def _listed_cache(one: Mapping[str, Any]) -> dict[str, Any]:
-    return tables_of.cache_row({str(key): str(value) for key, value in one.items()})
+    return cache_row({str(key): str(value) for key, value in one.items()})
 
 
 def _number(value: str | None) -> float | None:
@@ -224,4 +324,4 @@ def _meta(found: Sequence[_Fact], rows: Sequence[Mapping[str, Any]]) -> dict[str
         "mhz": next((mhz for mhz in frequencies if mhz), None),
         "model": model,
     }
-    return said_so | {key: value for key, value in tables_of.meta(rows).items() if said_so.get(key) is None}
+    return said_so | {key: value for key, value in meta(rows).items() if said_so.get(key) is None}
