@@ -249,11 +249,7 @@ def open_source(
 
 @contextmanager
 def _own_errors(name: str, title: str) -> Iterator[None]:
-    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it.
-
-    Raises:
-        EsxparseError: Always in the place of another; that stays as its cause.
-    """
+    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it."""
     try:
         yield
     except EsxparseError as error:

@@ -78,11 +78,7 @@ class Block(NamedTuple):
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of vmkperf output, of one event or many.
-
-    Raises:
-        DamagedError: There is no line of numbers in it.
-    """
+    """Reads one file of vmkperf output, of one event or many."""
     whole = source.text().without_cut_line()
     blocks, notes = read_blocks(whole.lines())
     polls = []

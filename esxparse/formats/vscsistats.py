@@ -98,11 +98,7 @@ _SUMMARIES = schema(
 
 
 def read(source: Source) -> Recording:
-    """Reads histograms.
-
-    Raises:
-        DamagedError: There is none with a bin in it.
-    """
+    """Reads histograms."""
     text = source.text()
     lines = text.lines()
     vms = _names(lines)

@@ -78,11 +78,7 @@ _TEXT = re.compile(
 
 
 def read(source: Source) -> Recording:
-    """Reads one or several outputs.
-
-    Raises:
-        DamagedError: There is no result and no profile in it, or it declares entities.
-    """
+    """Reads one or several outputs."""
     text = source.text()
     rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
     if not any(rows.values()):
@@ -91,13 +87,7 @@ def read(source: Source) -> Recording:
         raise DamagedError(msg)
     if not rows["jobs"]:
         notes.append(Note("no results: only what was asked for", severity="warning"))
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=frames(rows),
-        meta=_meta(facts),
-        notes=(*text.notes, *notes),
-    )
+    return Recording(FORMAT, source.name, frames(rows), _meta(facts), (*text.notes, *notes))
 
 
 def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:

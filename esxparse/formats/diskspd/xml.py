@@ -97,11 +97,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[
 
 
 def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes, from one `<Results>`.
-
-    Raises:
-        DamagedError: It declares entities.
-    """
+    """Rows of the tables, what is known of the run, notes, from one `<Results>`."""
     rows = empty()
     root, incomplete, notes = _parsed(text, line)
     if root is None:

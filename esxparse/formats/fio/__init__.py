@@ -82,11 +82,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads an output or a log of fio.
-
-    Raises:
-        DamagedError: It holds nothing that can be used: it was cut, or fio failed.
-    """
+    """Reads an output or a log of fio."""
     if logs.recognise(source.head):
         return logs.read(source)
     parsed = parse_output(source.text(), source.name)

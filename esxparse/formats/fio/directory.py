@@ -104,7 +104,6 @@ def recognise_directory(path: Path) -> bool:
 
 
 def _of(file: str, notes: Iterable[Note]) -> list[Note]:
-    """Notes of a file of the directory, with its name."""
     return [replace(note, message=f"{file}: {note.message}") for note in notes]
 
 
@@ -272,11 +271,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the directory of a run.
-
-    Raises:
-        DamagedError: It holds nothing of fio that can be used.
-    """
+    """Reads the directory of a run."""
     files = _files(path)
     read, unread = _read_outputs(files)
     outputs, repeated = _of_one_run(read)

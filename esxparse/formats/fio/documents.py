@@ -70,11 +70,7 @@ def _failed(error: Exception, at: int) -> json.JSONDecodeError:
 
 
 def decode(text: str, at: int) -> tuple[Any, int]:
-    """The JSON value at a place and where it ends; mended where it is only JSON when mended.
-
-    Raises:
-        json.JSONDecodeError: There is none; its `pos` is the place in `text`.
-    """
+    """The JSON value at a place and where it ends; mended where it is only JSON when mended."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError) as error:

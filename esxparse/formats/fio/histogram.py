@@ -203,11 +203,7 @@ def _wild(rows: pl.DataFrame) -> list[Note]:
 
 
 def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
-    """Reads a histogram log; `first` are the numbers of its first whole line.
-
-    Raises:
-        DamagedError: No line of it can be used.
-    """
+    """Reads a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
     bins = bins_of(number)

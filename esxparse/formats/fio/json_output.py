@@ -43,7 +43,6 @@ _ALL_CLIENTS = "All clients"
 
 
 def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float]:
-    """The object of one latency and its unit in ms."""
     return next(((mapping(stats[name + end]), unit) for end, unit in UNITS if name + end in stats), ({}, 1.0))
 
 

@@ -242,7 +242,6 @@ class Told:
     by: str
 
     def __str__(self) -> str:
-        """As evidence."""
         return f"release {self.release[0]}.{self.release[1]}, as {self.by} says"
 
 

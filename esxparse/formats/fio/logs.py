@@ -213,11 +213,7 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
 
 
 def read(source: Source, *, told: Told | None = None) -> Recording:
-    """Reads a log; `told` is the release that wrote it, where it is known, and what says so.
-
-    Raises:
-        DamagedError: No line of it can be used.
-    """
+    """Reads a log; `told` is the release that wrote it, where it is known, and what says so."""
     text = source.head.text
     cells = sample(text[:_LOOK])
     told = told or release_beside(source.path)

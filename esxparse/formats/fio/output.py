@@ -155,11 +155,7 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
 
 
 def parse_output(text: Text, name: str) -> Parsed:
-    """The tables of an output of fio; `name` is what errors call it.
-
-    Raises:
-        DamagedError: It holds nothing that can be used.
-    """
+    """The tables of an output of fio; `name` is what errors call it."""
     text = text.without_cut_number()
     whole = text.text
     documents, spans = json_output.parse(whole)

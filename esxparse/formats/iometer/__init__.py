@@ -106,11 +106,7 @@ _BIN_SCHEMA = _WHICH | _WHOSE | schema("from_ms to_ms f64, ios i64")
 
 
 def read(source: Source) -> Recording:
-    """Reads a result file.
-
-    Raises:
-        DamagedError: It holds neither results nor access specifications.
-    """
+    """Reads a result file."""
     text = source.text()
     lines = text.lines()
     unfinished = len(lines) if lines[-1].strip() else None
@@ -127,11 +123,11 @@ def read(source: Source) -> Recording:
     if facts.get("start"):
         more.append(Note("times are local ones of a zone the file does not tell: taken as if they were UTC"))
     return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables,
-        meta={key: fact for key, fact in facts.items() if fact},
-        notes=(*text.notes, *notes, *more, *notes_on(odd)),
+        FORMAT,
+        source.name,
+        tables,
+        {key: fact for key, fact in facts.items() if fact},
+        (*text.notes, *notes, *more, *notes_on(odd)),
     )
 
 

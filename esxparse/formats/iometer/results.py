@@ -97,7 +97,6 @@ def _whose(row_type: str, name: str | None, above: Row) -> Row:
 
 
 def _lengths(row_type: str, section: Section, bins: Collection[int]) -> set[int]:
-    """How many cells a whole row has."""
     return {len(section.cells), min(bins)} if bins and row_type == "PROCESSOR" else {len(section.cells)}
 
 

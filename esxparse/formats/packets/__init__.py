@@ -122,12 +122,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads a packet trace; a capture file by way of tshark.
-
-    Raises:
-        EsxparseError: It is a capture file and there is no tshark.
-        DamagedError: No packet of it can be decoded.
-    """
+    """Reads a packet trace; a capture file by way of tshark."""
     notes: list[Note] = []
     if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)

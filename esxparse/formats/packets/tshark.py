@@ -201,11 +201,7 @@ def _from_ek(lines: Iterator[str], notes: list[Note]) -> Iterator[pl.DataFrame]:
 
 
 def decoded_elsewhere(source: Source, notes: list[Note]) -> Iterator[pl.DataFrame]:
-    """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`.
-
-    Raises:
-        DamagedError: A column is missing without which nothing can be said.
-    """
+    """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
     mark = separator(header)
@@ -243,11 +239,7 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 
 
 def program() -> str:
-    """Where tshark is.
-
-    Raises:
-        EsxparseError: It is not on the PATH.
-    """
+    """Where tshark is."""
     found = shutil.which("tshark")
     if found is None:
         msg = (
@@ -297,11 +289,7 @@ def _said(stderr: str, path: Path, source: Source) -> list[str]:
 
 
 def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: list[Note]) -> Iterator[bytes]:
-    """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes.
-
-    Raises:
-        DamagedError: It could decode nothing.
-    """
+    """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes."""
     with tempfile.TemporaryFile() as errors:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
             command(str(path), fields, found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors

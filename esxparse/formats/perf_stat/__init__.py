@@ -72,11 +72,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of perf stat output, of one run or many.
-
-    Raises:
-        DamagedError: There is no event and no metric in it.
-    """
+    """Reads one file of perf stat output, of one run or many."""
     whole = source.text().without_cut_line()
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())

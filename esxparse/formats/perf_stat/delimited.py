@@ -116,7 +116,6 @@ def parse(lines: Sequence[str]) -> Parsed:
 
 
 def _looks_cut(other: Sequence[tuple[int, str]], sep: str) -> bool:
-    """Whether lines that were left out have what events have."""
     return any(text.count(sep) > 1 and ("<not" in text or re.search(r"\d{3}|\d[.,]\d\d", text)) for _, text in other)
 
 

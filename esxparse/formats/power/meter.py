@@ -283,9 +283,6 @@ def read(
         time_column: The column of the time, by name or number.
         value_column: The column of the watts, by name or number.
         date_order: Order of day, month and year, where the file does not tell.
-
-    Raises:
-        EsxparseError: The columns, or the dates, cannot be told without guessing.
     """
     text = source.text().without_cut_line()
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])

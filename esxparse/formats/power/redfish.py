@@ -229,7 +229,6 @@ def _host(found: list[Document]) -> str | None:
 
 
 def _distinct(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.LazyFrame:
-    """One row for each source and sensor, the last there is."""
     last = {(row["source"], row["sensor"]): row for row in rows}
     return pl.LazyFrame(list(last.values()), schema=schema)
 

@@ -321,7 +321,6 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 
 def _is_of(content: dict[str, Any], *types: str) -> bool:
-    """Whether the resource says that it is of one of the types."""
     named = str(content.get("@odata.type"))
     return any(named.startswith(f"#{one}.") for one in types)
 
@@ -351,7 +350,6 @@ def _subsystem(content: dict[str, Any], source: str, found: Found, _: int) -> No
 
 
 def _members(content: dict[str, Any], _: str, found: Found, line: int) -> None:
-    """A collection whose members stand in it whole."""
     for member in mappings(content["Members"]):
         resource(member, uri_of(member), found, line)
 

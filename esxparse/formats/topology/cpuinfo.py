@@ -55,11 +55,7 @@ _SCHEMA = schema("processor socket core apicid i64, model str, mhz f64, cache_by
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no processor in it.
-    """
+    """Reads one file."""
     text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:

@@ -76,11 +76,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several.
-
-    Raises:
-        DamagedError: There is nothing of a processor or of memory in it.
-    """
+    """Reads one file, of one command or several."""
     text = source.text().without_cut_line()
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text

@@ -192,11 +192,7 @@ def recognise(head: Head) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is nothing of a processor in it.
-    """
+    """Reads one file."""
     text = source.text().without_cut_line()
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []

@@ -67,11 +67,7 @@ class Found(NamedTuple):
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no node in it.
-    """
+    """Reads one file."""
     whole_text = source.text().without_cut_line()
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})

@@ -46,11 +46,7 @@ _MOST_MB = 1 << 40
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no setting in it.
-    """
+    """Reads one file."""
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
