@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
@@ -116,7 +117,7 @@ def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) ->
 def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
     """The runs of vmkperf in a file, each with its lines of numbers."""
     blocks: list[Block] = []
-    notes: list[Note] = []
+    notes = Notes()
     title: tuple[int, str] | None = None
     command: tuple[str, str | None, float | None] | None = None
     for place, text in enumerate(lines, start=1):
@@ -125,7 +126,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
                 blocks[-1] = _wider(blocks[-1], text)
                 continue
             if title is None:
-                notes.append(Note("no title names the event of these PCPUs", line=place, severity="warning"))
+                notes.warn("no title names the event of these PCPUs", place)
             blocks.append(_wider(_block(title, command), text))
             title = command = None
         elif blocks and _NUMBERS.fullmatch(text) and title is None:
@@ -162,20 +163,21 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
 
     A terminal wraps long lines, and those are put together again where the parts are told apart from damaged polls.
     """
-    notes: list[Note] = []
+    notes = Notes()
     groups = _by_length(block)
     if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
-        groups, notes = _by_shape(block)
+        groups, odd = _by_shape(block)
+        notes += odd
     polls = []
     for poll, group in enumerate(groups, start=1):
         cells = [cell for line in group for cell in line.cells]
         if len(cells) != len(block.pcpus):
             many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {poll} is not whole, and left out"
-            notes.append(Note(many, line=group[0].place, severity="warning"))
+            notes.warn(many, group[0].place)
             continue
         polls.append((poll, cells))
         if any(number(cell) is None for cell in cells):
-            notes.append(Note("not all of it are numbers", line=group[0].place, severity="warning"))
+            notes.warn("not all of it are numbers", group[0].place)
     return polls, sorted(notes, key=lambda note: note.line or 0)
 
 

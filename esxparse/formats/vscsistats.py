@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
@@ -103,7 +104,7 @@ def read(source: Source) -> Recording:
     lines = text.lines()
     vms = _names(lines)
     before, blocks = _blocks(lines)
-    notes = [*text.notes, *_strange(before)]
+    notes = Notes([*text.notes, *_strange(before)])
     read_blocks = []
     for title, rows in blocks:
         whose, odd = _whose(title[1], title[0])
@@ -112,7 +113,7 @@ def read(source: Source) -> Recording:
         if limits:
             read_blocks.append((title[0], whose, summary, limits))
         else:
-            notes.append(Note(f"no bins in {title[1].strip()[:60]!r}: left out", title[0], severity="warning"))
+            notes.warn(f"no bins in {title[1].strip()[:60]!r}: left out", title[0])
     usual = _usual((whose["histogram"], limits) for _, whose, _, limits in read_blocks)
     seen: dict[tuple[Any, ...], int] = {}
     bins: list[Row] = []
@@ -188,12 +189,12 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
         kind += window[1] if window else "last"
     direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
     world, handle = _WORLD.search(title_line), _HANDLE.search(title_line)
-    notes = []
+    notes = Notes()
     if not kind:
-        notes.append(Note(f"a histogram not known here, kept: {title[:60]!r}", line))
+        notes.say(f"a histogram not known here, kept: {title[:60]!r}", line)
         kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
-        notes.append(Note("the title does not say of which VM and disk it is", line))
+        notes.say("the title does not say of which VM and disk it is", line)
     return {
         "world_group_id": int(world[1]) if world else None,
         "handle_id": int(handle[1]) if handle else None,
@@ -209,11 +210,11 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
     summary: Row = {}
     bins: list[_Bin] = []
     strange: list[tuple[int, str]] = []
-    notes: list[Note] = []
+    notes = Notes()
     for number, line in rows:
         text = line.strip(' \t",;')
         if cut and number == rows[-1][0] and not text.endswith((")", "}")):
-            notes.append(Note(f"the file ends in this line, left out: {text[:40]!r}", number, severity="warning"))
+            notes.warn(f"the file ends in this line, left out: {text[:40]!r}", number)
             continue
         said = _SUMMARY.fullmatch(text)
         found = _TEXT_BIN.fullmatch(text) or _CSV_BIN.fullmatch(text)

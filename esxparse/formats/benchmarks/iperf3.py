@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.iperf3_json import Test
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
-from esxparse.formats.kit.notes import excerpt, left_out
+from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -256,15 +256,15 @@ def read(source: Source) -> Recording:
     found, notes, rest = iperf3_json.read(content.text)
     if not found and not notes:
         content = content.without_cut_number()
-        notes = [*content.notes]
+        notes = Notes([*content.notes])
         found, rest = read_text(content.lines())
     else:
-        notes = [*content.notes, *notes]
+        notes = Notes([*content.notes, *notes])
     for place, test in enumerate(found, 1):
         if test.error:
-            notes.append(Note(f"test {place} failed: {test.error}", line=test.line, severity="warning"))
+            notes.warn(f"test {place} failed: {test.error}", test.line)
         elif not test.run.figures:
-            notes.append(Note(f"test {place} ended before its summary", line=test.line, severity="warning"))
+            notes.warn(f"test {place} ended before its summary", test.line)
     intervals = _numbered(found, "intervals")
     schema = dict(_INTERVALS)
     if not all(row.get("time") is not None for row in intervals):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run
-from esxparse.formats.kit.notes import excerpt
+from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, listed, mapping
 from esxparse.recording import Note
@@ -70,7 +70,7 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
 def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], list[tuple[int, str]]]:
     """The documents of a text with the line each begins at, mended where it can be; notes; lines between them."""
     mended, many = NOT_A_NUMBER.subn("null", text)
-    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     found: list[tuple[int, dict[str, Any]]] = []
     between = []
     places = Places(mended)
@@ -81,7 +81,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
         begin = opening.end() - 1
         line = places.line(begin)
         if effort.spent:
-            notes.append(Note(GIVEN_UP, line, severity="warning"))
+            notes.warn(GIVEN_UP, line)
             place = len(mended)
             break
         if (whole := _decoded(mended, begin, effort)) and isinstance(whole[0], dict):
@@ -93,7 +93,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
         document = _salvaged(mended, begin, place, effort)
         if document:
             found.append((line, document))
-        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+        notes.warn("the document is cut or damaged: what is whole of it is read", line)
     between.append((place, mended[place:]))
     rest = [
         (places.line(begin) + offset, line)
@@ -107,7 +107,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
 def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, dict[str, Any]]], list[Note]]:
     """Documents with the events of `--json-stream` put together, each test as one document."""
     whole: list[tuple[int, dict[str, Any]]] = []
-    notes = []
+    notes = Notes()
     stream: dict[str, Any] | None = None
     for line, document in found:
         event, data = document.get("event"), document.get("data")
@@ -123,7 +123,7 @@ def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, d
         elif event in {"start", "end", "error"}:
             stream[event] = data
         else:
-            notes.append(Note(f"an event {excerpt(event)!r} is not read", line))
+            notes.say(f"an event {excerpt(event)!r} is not read", line)
     return whole, notes
 
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, repetitions, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
@@ -99,7 +99,7 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
     """The solves and the summary of MKL's benchmark, and what its checks say."""
     solves: list[Fields] = []
     summary: list[Fields] = []
-    notes = []
+    notes = Notes()
     facts: Fields = {}
     table: list[Fields] | None = None
     for place, line in enumerate(lines, 1):
@@ -115,12 +115,11 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
             row |= dict(zip(("time_s", "gflops", "residual", "residual_norm"), values, strict=True))
             passed = _MKL_VERDICTS.get((numbers[4] or "").lower())
             if numbers[4] and passed is None:
-                message = f"residual check {numbers[4]!r} is neither pass nor fail: taken for none"
-                notes.append(Note(message, place, severity="warning"))
+                notes.warn(f"residual check {numbers[4]!r} is neither pass nor fail: taken for none", place)
             solves.append({"benchmark": "linpack", **row, **facts, "passed": passed})
         elif verdict := _MKL_VERDICT.match(line):
             if verdict[1].upper() != "PASSED":
-                notes.append(Note(f"residual checks {verdict[1]}: its results are wrong", place, severity="warning"))
+                notes.warn(f"residual checks {verdict[1]}: its results are wrong", place)
             table = None
         else:
             facts |= {name: whole(match[1]) for name, pattern in _FACTS.items() if (match := pattern.match(line))}
@@ -130,7 +129,7 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
 def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
     """The solves of HPL, and what its summary says."""
     solves: list[Fields] = []
-    notes = []
+    notes = Notes()
     for place, line in enumerate(lines, 1):
         if match := _HPL_SOLVE.match(line):
             variant, *sizes = match.groups()[:5]
@@ -145,7 +144,7 @@ def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
         elif solves and (clock := _HPL_TIME.match(line)):
             solves[-1]["started" if clock["which"] == "start" else "ended"] = _clock(clock["time"])
         elif (count := _HPL_COUNT.match(line)) and count["count"].strip("0"):
-            notes.append(Note(f"HPL says: {' '.join(line.split())}", place, severity="warning"))
+            notes.warn(f"HPL says: {' '.join(line.split())}", place)
     return solves, notes
 
 
@@ -182,11 +181,11 @@ def run_of(solve: Fields) -> Run:
 
 def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
     """What is odd about the solves."""
-    notes = [
+    notes = Notes(
         Note(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"], severity="warning")
         for solve in solves
         if solve["passed"] is False
-    ]
+    )
     notes += [
         Note(f"size {solve['size']}: no number for time or GFlops", solve["line"], severity="warning")
         for solve in solves
@@ -194,13 +193,11 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
     ]
     unchecked = [solve for solve in solves if solve["passed"] is None]
     if unchecked:
-        many = f"{len(unchecked)} of {len(solves)} solves have no residual check beside them"
-        notes.append(Note(many, unchecked[0]["line"]))
+        notes.say(f"{len(unchecked)} of {len(solves)} solves have no residual check beside them", unchecked[0]["line"])
     if progress and not solves:
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
-        message = f"the run ended before its result{share}: only its progress is here"
-        notes.append(Note(message, len(lines), severity="warning"))
+        notes.warn(f"the run ended before its result{share}: only its progress is here", len(lines))
     said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
     notes += left_out([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
     return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
@@ -209,7 +206,7 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
     text = source.text().without_cut_number("nan")
-    lines, notes = text.lines(), [*text.notes]
+    lines, notes = text.lines(), Notes(text.notes)
     mkl, summary, said = read_mkl(lines)
     hpl, more = read_hpl(lines)
     progress = read_progress(lines)
@@ -217,7 +214,7 @@ def read(source: Source) -> Recording:
     if not (mkl or hpl or progress or summary):
         raise nothing(notes, "LINPACK")
     if summary and not mkl:
-        notes.append(Note("the summary is here, the solves are not", summary[0]["line"], severity="warning"))
+        notes.warn("the summary is here, the solves are not", summary[0]["line"])
     solves = [
         {**solve, "repetition": repetition}
         for part in (mkl, hpl)

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import NOT_A_NUMBER, mapping
 from esxparse.formats.kit.tables import schema
@@ -196,12 +196,12 @@ def read_document(document: Mapping[str, Any]) -> Fields:
 def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
     """The document, mended where memtier prints what is no JSON (`nan`), or where the file was cut."""
     mended, many = NOT_A_NUMBER.subn("null", text[text.index("{") :])
-    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     try:
         return mapping(json.JSONDecoder().raw_decode(mended)[0]), notes
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+        notes.warn("the document is cut or damaged: what is whole of it is read", line)
     document: dict[str, Any] = {}
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
         # Sections first, each kind of command by itself where a section is not whole.
@@ -227,7 +227,7 @@ def read(source: Source) -> Recording:
     else:
         text = text.without_cut_number("nan")
         found = {"percentiles": [], "series": [], "meta": {}, **read_report(text.lines())}
-        notes = [*text.notes, *errors(found["wrong"], "memtier_benchmark")]
+        notes = Notes([*text.notes, *errors(found["wrong"], "memtier_benchmark")])
     if not found["runs"]:
         raise nothing(notes, "memtier_benchmark")
     details = {

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
 from esxparse.formats.benchmarks.table import Fields, Run, errors, nothing, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ class Found:
     intervals: list[Fields] = field(default_factory=list)
     wrong: list[tuple[int, str]] = field(default_factory=list)
     rest: list[tuple[int, str]] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
     waiting: list[text.Banner] = field(default_factory=list)
     """Banners whose results are still to come."""
     used: text.Banner | None = None
@@ -84,7 +84,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
     result = text.read_classic(family, cells, found.used, found.unit)
     found.results.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
-        found.notes.append(Note("a CPU figure below zero was not measured, and is left out", at + 1))
+        found.notes.say("a CPU figure below zero was not measured, and is left out", at + 1)
     following = lines[at + 1] if at + 1 < len(lines) else ""
     if family == "rr" and (remote := text.RR_REMOTE.match(following)):
         names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
@@ -95,7 +95,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
         return 2
     if family != "stream":
         lost = "the other side's sizes" if family == "rr" else "what the other side received"
-        found.notes.append(Note(f"the second line of this result is missing: {lost}", at + 1, severity="warning"))
+        found.notes.warn(f"the second line of this result is missing: {lost}", at + 1)
     return 1
 
 
@@ -105,7 +105,7 @@ def _alone(lines: Sequence[str], at: int, found: Found) -> int:
         return 0
     found.used = found.waiting.pop(0)
     found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.used))
-    found.notes.append(Note("a result without its unit (-v 0): the default of its test is taken", at + 1))
+    found.notes.say("a result without its unit (-v 0): the default of its test is taken", at + 1)
     return 1
 
 
@@ -127,7 +127,7 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
         _next_omni(fields, found)
     found.rest += [(end, line) for line in left]
     if not results:
-        found.notes.append(Note("titles of an omni result without the result", at + 1, severity="warning"))
+        found.notes.warn("titles of an omni result without the result", at + 1)
     return end - at
 
 
@@ -176,8 +176,7 @@ def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
     if total := text.TOTAL.match(lines[at]):
         counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
         if counts and sum(counts) != whole(total["count"]):
-            message = f"the histogram has {sum(counts):,} of {total['count']}: lines of it were lost"
-            found.notes.append(Note(message, at + 1, severity="warning"))
+            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it were lost", at + 1)
         return 1
     return 0
 
@@ -198,7 +197,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
     if confidence := text.CONFIDENCE.match(line):
         if confidence["what"] == "Throughput":
             message = f"the confidence asked for was not reached: throughput is known to {confidence['pct']}"
-            found.notes.append(Note(message, at + 1, severity="warning"))
+            found.notes.warn(message, at + 1)
         return 1
     if text.TITLES.match(line):
         found.unit = omni.unit_of(line) or found.unit
@@ -206,7 +205,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
             # Each test prints its banner first: the latest one belongs to another result.
             found.used = None
             message = "titles without the banner above them: the test and the destination of the result are not known"
-            found.notes.append(Note(message, at + 1, severity="warning"))
+            found.notes.warn(message, at + 1)
         return 1
     if text.ERROR.match(line):
         found.wrong.append((at + 1, line))
@@ -244,7 +243,7 @@ def split(lines: Sequence[str]) -> Found:
         at += read or 1
     bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
     if any(result.run.test in {"STREAM", "RR"} for result in bare):
-        found.notes.append(Note("no banner (-P 0): protocol and unit are netperf's defaults"))
+        found.notes.say("no banner (-P 0): protocol and unit are netperf's defaults")
     return found
 
 
@@ -288,7 +287,7 @@ def read(source: Source) -> Recording:
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     found = split(content.lines())
-    notes = [*content.notes, *errors(found.wrong, "netperf"), *found.notes]
+    notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
     runs: list[Run] = []
     settings: list[Fields] = []
     fields: list[Fields] = []
@@ -308,5 +307,5 @@ def read(source: Source) -> Recording:
     if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
-        notes.append(Note("no result: the run ended before its time, or failed", severity="warning"))
+        notes.warn("no result: the run ended before its time, or failed")
     return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))

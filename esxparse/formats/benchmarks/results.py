@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import SCHEMA, Fields
-from esxparse.formats.kit.notes import excerpt
+from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import frame
 from esxparse.formats.kit.text import cells_of, may_be_cut
@@ -274,21 +274,20 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
     rows, uneven = _whole_rows(titles, rows)
     role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
     rows, cut = _without_cut(rows, role, text)
-    notes = [*text.notes, *uneven, *cut]
+    notes = Notes([*text.notes, *uneven, *cut])
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
         label = _labelled(cells, titles, role, said)
         time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
         if role["time"] is not None and time is None:
-            notes.append(Note("no time here: the row is left out", line, role["time"] + 1, severity="warning"))
+            notes.warn("no time here: the row is left out", line, role["time"] + 1)
             continue
         for place in role["metrics"]:
             cell = cells[place] if place < len(cells) else ""
             value = read_cell(cell, separator)
             if value is None:
-                message = f"no number: {excerpt(cell)!r} is left out"
-                notes.append(Note(message, line, place + 1, severity="warning"))
+                notes.warn(f"no number: {excerpt(cell)!r} is left out", line, place + 1)
                 continue
             row = _figure(label, titles[place], value)
             key = (row["benchmark"], row["test"], row["configuration"], row["metric"])

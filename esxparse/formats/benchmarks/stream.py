@@ -23,7 +23,7 @@ import re
 from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
@@ -113,17 +113,15 @@ def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
 
 def about(run: Fields, place: int) -> list[Note]:
     """What is odd about a run."""
-    notes = []
+    notes = Notes()
     if run["valid"] is False:
-        message = f"run {place} failed its validation: its rates are of wrong results"
-        notes.append(Note(message, line=run["checked"], severity="warning"))
+        notes.warn(f"run {place} failed its validation: its rates are of wrong results", run["checked"])
     names = {row["kernel"] for row in run["kernels"]}
     lost = [name for name in _COMMON if name not in names]
     if lost and names <= set(_COMMON):
-        message = f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost"
-        notes.append(Note(message, line=run["line"], severity="warning"))
+        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost", run["line"])
     elif run["valid"] is None:
-        notes.append(Note(f"run {place} does not say whether its results are right", line=run["line"]))
+        notes.say(f"run {place} does not say whether its results are right", run["line"])
     return notes
 
 
@@ -141,7 +139,7 @@ def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
     found, rest = split(text.lines())
-    notes = [*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))]
+    notes = Notes([*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))])
     runs, rows = [], []
     for place, run in enumerate(found, 1):
         threads = run.get("threads") or run.get("requested")

@@ -20,7 +20,7 @@ import re
 from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
@@ -266,7 +266,7 @@ def read(source: Source) -> Recording:
     """Reads one or many runs of sysbench."""
     text = source.text().without_cut_number()
     found, wrong, rest = split(text.lines())
-    notes = [*text.notes, *errors(wrong, "sysbench")]
+    notes = Notes([*text.notes, *errors(wrong, "sysbench")])
     notes += [
         Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
         for run in found
@@ -281,7 +281,7 @@ def read(source: Source) -> Recording:
         raise nothing(notes, "sysbench")
     unknown = [run for run in runs if run_of(run).test == "unknown"]
     if unknown:
-        notes.append(Note("the output does not name its test: it is called unknown", line=unknown[0]["line"]))
+        notes.say("the output does not name its test: it is called unknown", unknown[0]["line"])
     release = next((run["release"] for run in found if run["release"]), None)
     return Recording(
         format=FORMAT,

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import excerpt
+from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note
 
@@ -105,12 +105,12 @@ def tables(
 
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
     """A warning for each of the program's own error messages, up to a few, and one that counts the rest."""
-    notes = [
+    notes = Notes(
         Note(f"{program} says: {excerpt(text)}", line=place, severity="warning") for place, text in lines[:_LINES_SHOWN]
-    ]
+    )
     if len(lines) > _LINES_SHOWN:
         place = lines[_LINES_SHOWN][0]
-        notes.append(Note(f"{program} says {len(lines) - _LINES_SHOWN:,} things more", line=place, severity="warning"))
+        notes.warn(f"{program} says {len(lines) - _LINES_SHOWN:,} things more", place)
     return notes
 
 

@@ -58,7 +58,8 @@ from esxparse.errors import DamagedError
 from esxparse.formats.diskspd.rows import TABLES, empty, frames
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
-from esxparse.recording import Note, Recording
+from esxparse.formats.kit.notes import Notes
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.diskspd.rows import Row
@@ -86,17 +87,17 @@ def read(source: Source) -> Recording:
         msg = f"holds no result of DiskSpd{why}; the run may have failed, or the copy"
         raise DamagedError(msg)
     if not rows["jobs"]:
-        notes.append(Note("no results: only what was asked for", severity="warning"))
+        notes.warn("no results: only what was asked for")
     return Recording(FORMAT, source.name, frames(rows), _meta(facts), (*text.notes, *notes))
 
 
-def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     rows = empty()
     facts: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     for line, document, between in documents(text.text):
         if between:
-            notes.append(Note(f"text outside of the results, left out: {between[:60]!r}", line))
+            notes.say(f"text outside of the results, left out: {between[:60]!r}", line)
         if document:
             own, known, more = read_document(document, line, len(facts) + 1)
             facts.append(known)
@@ -106,10 +107,10 @@ def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
     return rows, facts, notes
 
 
-def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     rows = empty()
     facts: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     lines = text.lines()
     cut = len(lines) if lines[-1].strip() else None
     for run, part in enumerate(runs(lines), 1):

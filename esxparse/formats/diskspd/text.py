@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, strange
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
 
@@ -93,7 +94,7 @@ def runs(lines: list[str]) -> Iterator[Lines]:
 def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list[Row]], Row, list[Note]]:
     """Rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
     rows = empty()
-    notes: list[Note] = []
+    notes = Notes()
     before, spans = _spans(lines)
     rows["targets"], facts = _parameters(before, run)
     for place, span in spans:
@@ -184,9 +185,9 @@ def _read_span(
     which: Row, lines: Lines, settings: list[Row], rows: dict[str, list[Row]], cut: int | None
 ) -> list[Note]:
     """Adds the rows of one time span to the tables."""
-    notes: list[Note] = []
+    notes = Notes()
     if cut is not None and lines and lines[-1][0] == cut:
-        notes.append(Note("the file ends in this line: left out", cut, severity="warning"))
+        notes.warn("the file ends in this line: left out", cut)
         lines = lines[:-1]
     tables, plain = _printed(lines)
     facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _FACT.fullmatch(text))}
@@ -212,7 +213,7 @@ def _read_span(
         if "interrupted before the measurements" in text
     ]
     if any(_ETW.match(text) for _, text in plain):
-        notes.append(Note("event tracing, wait statistics and I/O distributions are not read", lines[0][0]))
+        notes.say("event tracing, wait statistics and I/O distributions are not read", lines[0][0])
     seconds = number(facts.get("actual test time", "").removesuffix("s"))
     rows["jobs"] += _jobs(which, jobs, settings, seconds, whole(facts.get("thread count")), rows["percentiles"])
     return [*notes, *strange(unread, "not understood")]

@@ -135,7 +135,7 @@ def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: floa
         document.bins.append(read)
         if len(read.ios) < len(bins):
             message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are no numbers: left out"
-            document.notes.append(Note(message, document.line, severity="warning"))
+            document.notes.warn(message, document.line)
     return percentiles
 
 
@@ -277,8 +277,7 @@ def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> 
         elif piece.kind == "damage":
             document.notes.append(_damage_note(lines, piece, place))
         elif piece.kind in ("jobs", "client_stats") and not isinstance(piece.value, dict):
-            what = f"{piece.kind} has what is no job: left out"
-            document.notes.append(Note(what, lines.line(piece.at), severity="warning"))
+            document.notes.warn(f"{piece.kind} has what is no job: left out", lines.line(piece.at))
         elif piece.kind in ("jobs", "client_stats"):
             place += 1
             rows += _job_rows(document, piece.value, place, facts.get("global options"))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import decode, may_be_cut
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polars._typing import PolarsDataType
 
     from esxparse.formats.source import Source
+    from esxparse.recording import Note
 
 PIECE = 8 << 20
 """Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""
@@ -195,25 +196,21 @@ def unended(line: int, text: bytes) -> Bad:
 
 def damage(entries: Entries, shape: str) -> list[Note]:
     """Notes on lines left out (`shape` is what a line should have), on a last line without end, on an early end."""
-    notes = [*entries.ended]
+    notes = Notes([*entries.ended])
     blank = [one for one in entries.bad if not one.text.strip()]
     if blank:
-        notes.append(Note(f"{len(blank):,} blank lines left out", line=blank[0].line))
+        notes.say(f"{len(blank):,} blank lines left out", blank[0].line)
     last = entries.lines if entries.unfinished else None
     odd = [one for one in entries.bad if one.text.strip() and one.line != last]
     if odd:
         more = f" and {len(odd) - _LISTED:,} more" if len(odd) > _LISTED else ""
         places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
         where = f" (lines {places})" if len(odd) > 1 else ""
-        notes.append(
-            Note(
-                f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
-                f"direction; the first is {odd[0].text!r}",
-                line=odd[0].line,
-                severity="warning",
-            )
+        notes.warn(
+            f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
+            f"direction; the first is {odd[0].text!r}",
+            odd[0].line,
         )
     if entries.bad and entries.bad[-1].line == last:
-        text = "the last line has no line end, so its last number may be cut: the line is left out"
-        notes.append(Note(text, line=last, severity="warning"))
+        notes.warn("the last line has no line end, so its last number may be cut: the line is left out", last)
     return notes

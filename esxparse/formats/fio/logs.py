@@ -69,6 +69,7 @@ from esxparse.formats.fio.log_facts import (
 )
 from esxparse.formats.fio.log_lines import damage
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -161,18 +162,16 @@ def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
                 "(name_bw.1.log, _iops, _lat, _clat, _slat)"
             )
         ]
-    notes = []
+    notes = Notes()
     if unit.guessed:
-        notes.append(
-            Note(
-                f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
-                "nanoseconds. Put the run's output beside the log to have it known"
-                if unit.name in {"ns", "us"}
-                else f"values are taken for {unit.name}, a guess: {unit.evidence}"
-            )
+        notes.say(
+            f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
+            "nanoseconds. Put the run's output beside the log to have it known"
+            if unit.name in {"ns", "us"}
+            else f"values are taken for {unit.name}, a guess: {unit.evidence}"
         )
     if unit.name == "I/Os":
-        notes.append(Note("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)"))
+        notes.say("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)")
     return notes
 
 

@@ -147,9 +147,9 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
     rows = read_job(document, whose, block[1:])
     if head["error"] != "0":
         why = f" ({head['why']})" if head["why"] else ""
-        document.notes.append(Note(f"job {head['job']} failed: error {head['error']}{why}", line, severity="warning"))
+        document.notes.warn(f"job {head['job']} failed: error {head['error']}{why}", line)
     if not rows:
-        document.notes.append(Note(f"job {head['job']} has no results", line, severity="warning"))
+        document.notes.warn(f"job {head['job']} has no results", line)
         rows = [{"direction": "all"}]
     return [{**whose, "output": "normal", "error": head["error"], "members": head["members"], **row} for row in rows]
 

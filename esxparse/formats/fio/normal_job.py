@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -243,7 +242,7 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
     if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
         block.foreign = True
         what = f"{match['direction']} is told a second time: the first line of a job may be lost, left out from here on"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn(what, line)
     if block.foreign or match.re not in _OF_DIRECTION:
         return block.foreign
     told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
@@ -252,7 +251,7 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
         return False
     if block.direction != _LOST:
         what = f"{told} of a direction whose first line is lost: left out, with what follows of that direction"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn(what, line)
     block.direction = _LOST
     return True
 
@@ -266,8 +265,7 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
         ]
     elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
         block.met.add("th=")
-        what = "percentiles without the line that says of what they are: left out"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn("percentiles without the line that says of what they are: left out", line)
 
 
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
 from esxparse.formats.fio.tables import Document, assemble
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact
 from esxparse.recording import Note
 
@@ -88,12 +89,12 @@ def _milliseconds(row: Mapping[str, Any]) -> int | None:
 def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[Note]]:
     """The documents that say more than another of the same run: `--output-format=json,normal,terse` prints three."""
     kept: list[Document] = []
-    notes: list[Note] = []
+    notes = Notes()
     for document in sorted(documents, key=lambda one: _BEST_FIRST.index(one.output)):
         told = _told(document)
         same = [other.output for other in kept if other.output != document.output and told and told <= _told(other)]
         if same:
-            notes.append(Note(f"{document.output} output left out: it repeats the {same[0]} output", document.line))
+            notes.say(f"{document.output} output left out: it repeats the {same[0]} output", document.line)
             notes += [note for note in document.notes if note.severity == "warning"]
         else:
             kept.append(document)
@@ -102,7 +103,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
 
 def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
     """Notes on what fio said beside its results, and its errors."""
-    notes: list[Note] = []
+    notes = Notes()
     errors: dict[str, int] = {}
     other: list[tuple[int, str]] = []
     for line, text, _ in lines:
@@ -114,10 +115,10 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_ERRORS_SHOWN]
     ]
     if len(errors) > _ERRORS_SHOWN:
-        notes.append(Note(f"{len(errors) - _ERRORS_SHOWN} more messages of fio", severity="warning"))
+        notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
     if other:
         first, text = other[0]
-        notes.append(Note(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first))
+        notes.say(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first)
     return notes, list(errors)
 
 

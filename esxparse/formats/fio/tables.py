@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
@@ -75,7 +76,7 @@ class Document:
     time: Any = None
     rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
     bins: list[Bins] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
 
 
 def _whole(value: Any) -> int | None:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -233,9 +232,7 @@ def parse(lines: Iterable[tuple[int, str, str | None]]) -> tuple[list[Document],
             try:
                 document.rows["jobs"] += _one_job(document, text.split(";"), place, hostname)
             except (_MalformedError, ValueError) as error:
-                document.notes.append(
-                    Note(f"not a whole line of terse output ({error}): left out", line, severity="warning")
-                )
+                document.notes.warn(f"not a whole line of terse output ({error}): left out", line)
         elif document and _CONTINUED.match(text):
             # In client mode disks come on a line of their own.
             disks, _ = _disks(text.split(";")[1:], release_number(document.release))

@@ -72,6 +72,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
 from esxparse.formats.iometer.results import read_access_spec, read_results
 from esxparse.formats.iometer.sections import ignored, sections, time_of
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
@@ -119,9 +120,9 @@ def read(source: Source) -> Recording:
         msg = "has neither results nor access specifications: the test was not run to its end, or the copy failed"
         raise DamagedError(msg)
     if not results:
-        more.append(Note("no results: the test was not run to its end, or the copy failed", severity="warning"))
+        more.warn("no results: the test was not run to its end, or the copy failed")
     if facts.get("start"):
-        more.append(Note("times are local ones of a zone the file does not tell: taken as if they were UTC"))
+        more.say("times are local ones of a zone the file does not tell: taken as if they were UTC")
     return Recording(
         FORMAT,
         source.name,
@@ -136,7 +137,7 @@ def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[
     run = 0
     rows: list[Row] = []
     names: set[str] = set()
-    notes: list[Note] = []
+    notes = Notes()
     for place, part in enumerate(parts):
         run += part.kind == "test type"
         if part.kind != "access specification name":
@@ -164,12 +165,12 @@ def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list
 
 def _tests(
     parts: Sequence[Section], specs: set[str], unfinished: int | None, odd: Odd
-) -> tuple[list[Row], list[Row], list[Note], dict[str, Any]]:
+) -> tuple[list[Row], list[Row], Notes, dict[str, Any]]:
     """Rows of `results` and `latency_bins`, notes, and what is known of the whole."""
     run, test = 0, 0
     results: list[Row] = []
     bins: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     times: list[datetime] = []
     facts: dict[str, Any] = {}
     for place, part in enumerate(parts):
@@ -190,15 +191,13 @@ def _tests(
             which = {"run": max(run, 1), "test": test}
             notes += more
             if rows and end is None and not any(row.get("time") for row in rows):
-                notes.append(
-                    Note("no time stamp below these results: the file may be cut", part.line, severity="warning")
-                )
+                notes.warn("no time stamp below these results: the file may be cut", part.line)
             results += [row | which | {"time": row.get("time") or end} for row in rows]
             bins += [row | which | {"time": row["time"] or end} for row in binned]
         elif part.kind not in {"access specification name", "size"}:
             notes += ignored(part)
             if part.kind.startswith("unknown"):
-                notes.append(Note(f"section not known here, left out: {', '.join(part.cells)[:60]!r}", part.line))
+                notes.say(f"section not known here, left out: {', '.join(part.cells)[:60]!r}", part.line)
     hosts = sorted({row["name"] for row in results if row["row_type"] == "MANAGER" and row.get("name")})
     facts |= {"host": ", ".join(hosts), "start": min(times, default=None), "end": max(times, default=None)}
     return results, bins, notes, facts | {"samples": test}

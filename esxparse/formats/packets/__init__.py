@@ -83,6 +83,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets import iscsi, nfs, tshark
 from esxparse.formats.packets.fields import FIELDS, prepared
 from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
@@ -123,7 +124,7 @@ def recognise(head: Head) -> bool:
 
 def read(source: Source) -> Recording:
     """Reads a packet trace; a capture file by way of tshark."""
-    notes: list[Note] = []
+    notes = Notes()
     if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)
     found = tshark.program()
@@ -132,7 +133,7 @@ def read(source: Source) -> Recording:
         return _recording(source, batches(lines), notes)
 
 
-def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) -> Recording:
+def _recording(source: Source, read: Iterable[pl.DataFrame], notes: Notes) -> Recording:
     tally: Counter[str] = Counter()
     calls: nfs.Pending = {}
     commands: iscsi.Pending = {}
@@ -185,9 +186,9 @@ _ODD: tuple[tuple[str, Severity, str], ...] = (
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
     """What was odd about the whole trace."""
-    told = [Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count]]
+    told = Notes(Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count])
     if not {"nfs", "iscsi"} & {*tables}:
-        told.append(Note("no NFS and no iSCSI in this trace: see the ports it was taken on", severity="warning"))
+        told.warn("no NFS and no iSCSI in this trace: see the ports it was taken on")
     if "unanswered" in tables:
-        told.append(Note(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered"))
+        told.say(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered")
     return told

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets.fields import TCP_EVENTS
 from esxparse.formats.window import TIME
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from esxparse.recording import Note
 
 _SYN, _ACK = 0x02, 0x10
 _SERVER_PORTS = (2049, 3260, 111)
@@ -161,7 +163,7 @@ def block_sizes(commands: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def _how_known(luns: pl.DataFrame) -> list[Note]:
-    notes = []
+    notes = Notes()
     for target, lun, said, seen, addressed, size in luns.iter_rows():
         if not addressed:
             continue
@@ -169,9 +171,9 @@ def _how_known(luns: pl.DataFrame) -> list[Note]:
         if said is not None:
             continue
         if seen is not None:
-            notes.append(Note(f"{where}: bytes / blocks of its commands (READ CAPACITY is not in the trace)"))
+            notes.say(f"{where}: bytes / blocks of its commands (READ CAPACITY is not in the trace)")
         else:
-            notes.append(Note(f"{where}: assumed, nothing in the trace tells it", severity="warning"))
+            notes.warn(f"{where}: assumed, nothing in the trace tells it")
     return notes
 
 

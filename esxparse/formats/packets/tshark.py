@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from esxparse.formats.kit.notes import Notes
     from esxparse.formats.source import Source
 
 _LINES = 50_000
@@ -82,7 +83,7 @@ def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
             yield frame(lines, columns)
 
 
-def _text(source: Source, notes: list[Note]) -> Iterator[str]:
+def _text(source: Source, notes: Notes) -> Iterator[str]:
     """The lines of a file in whatever encoding a shell gave it."""
     with source.open() as stream:
         buffered = io.BufferedReader(cast("io.RawIOBase", stream))
@@ -98,13 +99,13 @@ def _text(source: Source, notes: list[Note]) -> Iterator[str]:
             notes += source.ended(stream)
 
 
-def _left_out(notes: list[Note], lines: list[int], why: str) -> None:
+def _left_out(notes: Notes, lines: list[int], why: str) -> None:
     notes += [Note(f"{why}: left out", line=line, severity="warning") for line in lines[:_NOTED]]
     if len(lines) > _NOTED:
-        notes.append(Note(f"{len(lines) - _NOTED:,} more such lines left out", severity="warning"))
+        notes.warn(f"{len(lines) - _NOTED:,} more such lines left out")
 
 
-def _from_fields(header: str, mark: str, lines: Iterator[str], notes: list[Note]) -> Iterator[pl.DataFrame]:
+def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
     columns = [cell.strip('"') for cell in header.split(mark)]
     missing = [field for field in NEEDED if field not in columns]
     if missing:
@@ -179,7 +180,7 @@ def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
     return {field: ",".join(values) for field, values in found.items()}
 
 
-def _from_ek(lines: Iterator[str], notes: list[Note]) -> Iterator[pl.DataFrame]:
+def _from_ek(lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
     keys = _keys()
     odd: list[int] = []
     rows: list[dict[str, str]] = []
@@ -200,7 +201,7 @@ def _from_ek(lines: Iterator[str], notes: list[Note]) -> Iterator[pl.DataFrame]:
     _left_out(notes, odd, "not the JSON of a packet")
 
 
-def decoded_elsewhere(source: Source, notes: list[Note]) -> Iterator[pl.DataFrame]:
+def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
     """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
@@ -251,7 +252,7 @@ def program() -> str:
 
 
 @contextmanager
-def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
+def plain_file(source: Source, notes: Notes) -> Iterator[Path]:
     """The path of a capture that tshark can read: its own, or that of a copy, unpacked."""
     if source.path is not None:
         yield source.path.absolute()
@@ -288,7 +289,7 @@ def _said(stderr: str, path: Path, source: Source) -> list[str]:
     return [line.replace(str(path), source.name) for line in lines]
 
 
-def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: list[Note]) -> Iterator[bytes]:
+def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: Notes) -> Iterator[bytes]:
     """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes."""
     with tempfile.TemporaryFile() as errors:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
@@ -309,15 +310,13 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
     unknown = _unknown_fields("\n".join(said)) if status else []
     if unknown:
         # It stops at once on a field it does not know: nothing was printed yet.
-        notes.append(
-            Note(f"this tshark does not know {', '.join(unknown)}: what they say is missing", severity="warning")
-        )
+        notes.warn(f"this tshark does not know {', '.join(unknown)}: what they say is missing")
         yield from output(found, path, source, [field for field in fields if field not in unknown], notes)
         return
     notes += [Note(f"tshark: {line}", severity="warning") for line in said]
     if status and not said:
         how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        notes.append(Note(f"tshark {how}: what came after is missing", severity="warning"))
+        notes.warn(f"tshark {how}: what came after is missing")
 
 
 def nothing(notes: Sequence[Note]) -> DamagedError:

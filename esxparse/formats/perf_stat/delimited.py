@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat.numbers import Token, number, style
 from esxparse.formats.perf_stat.rows import Line, Parsed, Row, assemble, command, interval_meta, is_nan, left_out, state
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,12 +104,12 @@ def parse(lines: Sequence[str]) -> Parsed:
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
     told = style(token for place, fields in found for token in _tokens(place, fields))
-    notes = list(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
+    notes = Notes(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
     if told.decimal == "," and told.told_by:
-        notes.append(Note(f"numbers have a decimal comma, told by {told.told_by.text!r}", line=told.told_by.line))
+        notes.say(f"numbers have a decimal comma, told by {told.told_by.text!r}", told.told_by.line)
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
-        notes.append(Note(note, line=told.against.line, severity="warning"))
+        notes.warn(note, told.against.line)
     parsed = assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
     meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
 
@@ -42,7 +43,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
     """The tables of lines; `heads` are command lines and start times, and where they stand."""
     events: list[Row] = []
     metrics: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     firsts: list[int] = []
     group: str | None = None
     group_pct: float | None = None
@@ -61,7 +62,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
             last, group = line, None
             events.append(_event(line, run))
             if events[-1]["state"] == _NOT_READABLE:
-                notes.append(Note(f"{line.counter!r} is no count", line=place, severity="warning"))
+                notes.warn(f"{line.counter!r} is no count", place)
         elif line.group:
             group, group_pct = line.group, line.counted_pct
         last_place = place

@@ -41,7 +41,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.power.readings import by_time, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -328,7 +328,7 @@ def read(source: Source) -> Recording:
         msg = f"no power reading in it: {why}"
         raise DamagedError(msg)
     if _follows(found):
-        notes.append(Note("each time in it is taken for that of the readings before it"))
+        notes.say("each time in it is taken for that of the readings before it")
     columns = {"sensor": pl.String, "value": pl.Float64, "unit": pl.String, "status": pl.String}
     sensors, more_notes = by_time("sensors", listing, columns)
     power |= sensors

@@ -302,5 +302,5 @@ def read(
     power, notes = tables(rows)
     notes += [Note(said) for said in assumed[:_SHOWN]]
     if not _SURE_WATTS.search(table.header[value]):
-        notes.append(Note(f"column {table.header[value]!r} names no unit: its numbers are taken for watts"))
+        notes.say(f"column {table.header[value]!r} names no unit: its numbers are taken for watts")
     return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *_merged(odd), *notes))

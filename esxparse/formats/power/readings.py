@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
 
 Reading = dict[str, Any]
 """One row of table `power`, by column; what is not known is left out."""
@@ -97,7 +99,7 @@ def frame(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
     return pl.LazyFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
 
 
-def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
+def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
     kept = [row for row in rows if measured(row)]
     dated: dict[tuple[Any, ...], Reading] = {}
@@ -106,18 +108,18 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]
             dated[row["time"], *(row.get(name) for name in _SAME)] = row
     undated = [row for row in kept if row.get("time") is None]
     again = len(kept) - len(undated) - len(dated)
-    notes = [Note(f"{again:,} readings were there more than once, and are kept once")] if again else []
+    notes = Notes([Note(f"{again:,} readings were there more than once, and are kept once")] if again else [])
     found: dict[str, pl.LazyFrame] = {}
     if dated:
         ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
         found["power"] = frame(ordered, dated=True)
         if undated:
             found["power_undated"] = frame(undated, dated=False)
-            notes.append(Note(f"{len(undated):,} readings have no time: they are in table power_undated"))
+            notes.say(f"{len(undated):,} readings have no time: they are in table power_undated")
     elif undated:
         found["power"] = frame(undated, dated=False)
         if not any(row.get("elapsed_s") is not None for row in undated):
-            notes.append(Note("the file names no time for its readings: table power has no column time"))
+            notes.say("the file names no time for its readings: table power has no column time")
     return found, notes
 
 

@@ -47,6 +47,7 @@ from urllib.parse import urlsplit
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.power.readings import facts, number, tables
@@ -130,13 +131,13 @@ def documents(text: str) -> Stream:
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     places = Places(text)
     found: list[Document] = []
-    problems: list[Note] = []
+    problems = Notes()
     noise: list[int] = []
     effort = Effort(text)
     at = 0
     while begin := _BEGIN.search(text, at):
         if effort.spent:
-            problems.append(Note(GIVEN_UP, *places.of(begin.start()), severity="warning"))
+            problems.warn(GIVEN_UP, *places.of(begin.start()))
             at = len(text)
             break
         moment = _between(text[at : begin.start()], places.line(at), noise)
@@ -145,21 +146,20 @@ def documents(text: str) -> Stream:
             value, at = decoder.raw_decode(text, begin.start())
         except RecursionError as error:
             effort.failed(error, begin.start())
-            problems.append(Note(f"no valid JSON: {_TOO_DEEP}", line, severity="warning"))
+            problems.warn(f"no valid JSON: {_TOO_DEEP}", line)
             at = _next_document(text, places.starts, begin.start())
         except ValueError as error:
             effort.failed(error, begin.start())
             place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
-            problems.append(Note(f"no valid JSON: {why}", *place, severity="warning"))
+            problems.warn(f"no valid JSON: {why}", *place)
             at = _next_document(text, places.starts, begin.start())
         else:
             every = [value] if isinstance(value, dict) else mappings(value)
             found += [Document(one, line, moment) for one in every]
     _between(text[at:], places.line(at), noise)
     if noise:
-        message = f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out"
-        problems.append(Note(message, noise[0], severity="warning"))
+        problems.warn(f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out", noise[0])
     return Stream(tuple(found), tuple(problems))
 
 
@@ -276,10 +276,10 @@ def read(source: Source) -> Recording:
     if not power and not others:
         raise _nothing(stream.problems, found)
     if not power:
-        notes.append(Note("no power reading in it", severity="warning"))
+        notes.warn("no power reading in it")
     if gaps:
         times = f"{gaps[0]['time']:%Y-%m-%dT%H:%M:%S} to {gaps[-1]['time']:%Y-%m-%dT%H:%M:%S}"
-        notes.append(Note(f"{len(gaps):,} polls failed ({times} UTC): see table gaps"))
+        notes.say(f"{len(gaps):,} polls failed ({times} UTC): see table gaps")
     meta = facts([row for row in found.readings if row.get("watts") is not None])
     if host := _host(list(stream.documents)):
         meta["host"] = host

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology.facts import facts, nominal_mhz
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def read(source: Source) -> Recording:
         msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"
         raise DamagedError(msg)
     if len({block["processor"] for block in blocks}) < len(blocks):
-        notes.append(Note("processors are described more than once: the first of each is kept", severity="warning"))
+        notes.warn("processors are described more than once: the first of each is kept")
         blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
     rows = [_processor(block) for block in blocks]
     tables = {"processors": pl.DataFrame(rows, schema=_SCHEMA).lazy()}
@@ -78,11 +79,11 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, tables, known(_meta(rows, blocks)), text.notes + tuple(notes))
 
 
-def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], list[Note]]:
+def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], Notes]:
     """Keys of each processor, those of the machine, and notes."""
     blocks: list[dict[str, str]] = []
     machine: list[tuple[str, str]] = []
-    notes: list[Note] = []
+    notes = Notes()
     block: dict[str, str] | None = None
     for place, text in enumerate(lines, start=1):
         if not text.strip():
@@ -99,7 +100,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
             else:
                 block[pair[1].strip()] = pair[2].strip()
         else:
-            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity="warning"))
+            notes.warn(f"left out: {text.strip()[:60]!r}", place)
     return blocks, machine, notes
 
 

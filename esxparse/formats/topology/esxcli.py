@@ -39,12 +39,13 @@ from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
 from esxparse.formats.topology.facts import facts
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from esxparse.formats.kit.head import Head
+    from esxparse.formats.kit.notes import Notes
     from esxparse.formats.source import Source
 
 FORMAT = "esxcli"
@@ -116,14 +117,14 @@ def _processor(block: Mapping[str, str]) -> dict[str, Any]:
     return {**numbers, "vendor": block.get("brand"), "mhz": None if speed is None else speed / _HZ}
 
 
-def _of_processors(rows: Sequence[Mapping[str, Any]], notes: list[Note]) -> dict[str, Any]:
+def _of_processors(rows: Sequence[Mapping[str, Any]], notes: Notes) -> dict[str, Any]:
     if not rows:
         return {}
     numbers = [row["processor"] for row in rows]
     if len(set(numbers)) < len(numbers):
-        notes.append(Note("processors are listed more than once", severity="warning"))
+        notes.warn("processors are listed more than once")
     elif None not in numbers and max(numbers) + 1 != len(numbers):
-        notes.append(Note(f"{len(numbers)} processors are listed, the last is {max(numbers)}: some are missing"))
+        notes.say(f"{len(numbers)} processors are listed, the last is {max(numbers)}: some are missing")
     speeds = [row["mhz"] for row in rows if row["mhz"] is not None]
     return {
         "threads": len(set(numbers)),

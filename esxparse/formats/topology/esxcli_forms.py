@@ -10,12 +10,13 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import cells_of
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from xml.etree.ElementTree import Element
+
 
 _TOKEN = re.compile(
     r"""
@@ -132,9 +133,9 @@ def _is_xml(text: str) -> bool:
     return "vmware.com/Products/ESX" in text[:1000] and 'field name="' in text and bool(_FIELDS.search(text))
 
 
-def read_forms(text: str) -> tuple[list[Block], Said, list[Note]]:
+def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
     """Processors, facts of the whole, and notes, whatever the form."""
-    notes: list[Note] = []
+    notes = Notes()
     if _is_json(text):
         return *_sorted(_json(text, notes)), notes
     if _is_xml(text):
@@ -166,7 +167,7 @@ def _section(key: str) -> str | None:
     return found or ("cpu" if name.startswith(_CPU_PREFIXES) else None)
 
 
-def _text(text: str, notes: list[Note]) -> tuple[list[Block], Said]:
+def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
     blocks: list[Block] = []
     said: Said = []
     block: Block | None = None
@@ -187,28 +188,28 @@ def _text(text: str, notes: list[Note]) -> tuple[list[Block], Said]:
             block = None
         else:
             block = None
-            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place))
+            notes.say(f"left out: {line.strip()[:60]!r}", place)
     short = [one for one in blocks if "corespeed" not in one]
     if short:
-        notes.append(Note(f"{len(short)} processors have no core speed: cut there", severity="warning"))
+        notes.warn(f"{len(short)} processors have no core speed: cut there")
     return blocks, said
 
 
-def _json(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _json(text: str, notes: Notes) -> list[dict[str, str]]:
     try:
         content: Any = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
-        notes.append(Note(f"the JSON is not whole: {error}", severity="warning"))
+        notes.warn(f"the JSON is not whole: {error}")
         return []
     every = content if isinstance(content, list) else [content]
     return [{str(key): value for key, value in one.items()} for one in every if isinstance(one, dict)]
 
 
-def _xml(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _xml(text: str, notes: Notes) -> list[dict[str, str]]:
     try:
         root = fromstring(text.strip().encode(), forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError) as error:
-        notes.append(Note(f"the XML is not whole or not safe: {error or type(error).__name__}", severity="warning"))
+        notes.warn(f"the XML is not whole or not safe: {error or type(error).__name__}")
         return []
     structures = (one for one in root.iter() if one.tag.rpartition("}")[2] == "structure")
     return [{one.get("name", ""): _value(one) for one in structure if one.get("name")} for structure in structures]
@@ -230,7 +231,7 @@ def _keyvalue(text: str) -> list[dict[str, str]]:
     return structures
 
 
-def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _csv(text: str, notes: Notes) -> list[dict[str, str]]:
     structures: list[dict[str, str]] = []
     names: list[str] = []
     for place, line in enumerate(text.split("\n"), start=1):
@@ -243,5 +244,5 @@ def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
         if names and len(cells) == len(names):
             structures.append({name: cell for name, cell in zip(names, cells, strict=True) if name})
         else:
-            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place, severity="warning"))
+            notes.warn(f"left out: {line.strip()[:60]!r}", place)
     return structures

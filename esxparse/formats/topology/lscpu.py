@@ -36,11 +36,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
 from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology.facts import facts, nominal_mhz
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,11 +72,11 @@ def _has_columns(text: str) -> bool:
     )
 
 
-def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Note]]:
+def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]:
     """Processors, caches and notes; names of columns may come again with other columns."""
     rows: list[dict[str, Any]] = []
     caches: list[dict[str, Any]] = []
-    notes: list[Note] = []
+    notes = Notes()
     names: list[str] = []
     sep: str | None = None
     for place, text in enumerate(lines, start=1):
@@ -94,7 +95,7 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
                 continue
             one = row(_named(names, cells)) if names and len(cells) == len(names) else None
             if one is None or one["processor"] is None:
-                notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity="warning"))
+                notes.warn(f"left out: {text.strip()[:60]!r}", place)
             else:
                 rows.append(one)
     return rows, caches, notes
@@ -197,7 +198,7 @@ def read(source: Source) -> Recording:
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    notes: list[Note] = []
+    notes = Notes()
     if _JSON.search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
@@ -245,10 +246,10 @@ def _json_facts(content: object) -> list[_Fact]:
     return found
 
 
-def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], list[Note]]:
+def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
     """Lines of a label, a colon and a value; lines further in belong to the value or the heading above."""
     found: list[_Fact] = []
-    notes: list[Note] = []
+    notes = Notes()
     heading: tuple[int, str] | None = None
     for place, text in enumerate(lines, start=1):
         if not text.strip():
@@ -267,9 +268,9 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], list[Note]]:
             section, label, value = found.pop()
             found.append((section, label, f"{value} {text.strip()}"))
         else:
-            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place))
+            notes.say(f"left out: {text.strip()[:60]!r}", place)
     if found and not _ENGLISH & {label for _, label, _ in found}:
-        notes.append(Note("labels are in another language than English: facts not known there keep their own label"))
+        notes.say("labels are in another language than English: facts not known there keep their own label")
     return found, notes
 
 
