@@ -49,7 +49,6 @@ _RATES = re.compile(r"\s*+(.*?)(?<!\s)\s++per\s++sec(?:ond)?\b.*", re.IGNORECASE
 _COUNTS = re.compile(r"\s*+(.*?)(?<!\s)(?:\s++(?:counts?|values?|since\b.*|per\s++p?cpu))*+\s*+:?\s*+", re.IGNORECASE)
 _COMMAND = re.compile(r".*?\bvmkperf\s+(poll|read|start|stop|listevents)\b\s*(\S+)?(.*)")
 _INTERVAL = re.compile(r"-i\s*(\d+(?:\.\d+)?)|--interval[= ](\d+(?:\.\d+)?)")
-_RECOGNISED = re.compile(r"(?m)^[ \t]*-{3,}[ \t]*\n[ \t]*pcpu\s?\d{1,5}\b")
 
 
 class Line(NamedTuple):

@@ -70,10 +70,6 @@ _KINDS = (
 )
 """What a title holds, the histogram it is, its unit; the first that fits."""
 
-_KNOWN = re.compile(
-    r'^[ \t]*"?Histogram:[ \t]*(?:IO lengths of|distance \(in LBNs\)|latency of|number of outstanding)',
-    re.IGNORECASE | re.MULTILINE,
-)
 _TITLE = re.compile(
     r"""["\s]*Histogram:\s*(?P<title>.*?)\s*(?:$|\{|"?[,;:]?\s*(?:for\s+)?virtual\s+machine)""", re.IGNORECASE
 )
@@ -91,7 +87,6 @@ _LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
 """Characters of a line that are looked at: names of VMs and files are shorter."""
-_WHOSE = schema("sample world_group_id handle_id i64, disk vm histogram direction str")
 _BINS = schema("sample world_group_id handle_id i64, disk vm histogram direction str, from to i64, unit str, count i64")
 _SUMMARIES = schema(
     "sample world_group_id handle_id i64, disk vm histogram direction unit str, min max i64, mean f64, count i64"

@@ -50,8 +50,6 @@ _MKL_SOLVE = re.compile(
     rf"^\s*+(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s++({_NUMBER})\s++({_NUMBER}))?"
     r"(?:\s++([A-Za-z]++))?\s*+$"
 )
-_MKL_SIGNS = ("Timing linear equation system solver", "Optimized LINPACK Benchmark data", "LINPACK data")
-_HPL_TITLES = re.compile(r"^\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
 _HPL_SOLVE = re.compile(
     rf"^\s*+([WHP][RC]\w*+)\s++(\d++)\s++(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s*+\(.*\))?\s*+$"
 )

@@ -51,7 +51,6 @@ _ORDINARY = re.compile(
 _ERROR = re.compile(
     r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )
-_JSON_SECTION = re.compile(r'"(?:ALL STATS|RUN #\d+ RESULTS|AGGREGATED AVERAGE RESULTS[^"]*)"\s*:')
 
 _METRICS: Mapping[str, tuple[str, str, bool | None]] = {
     "ops/sec": ("throughput", "requests/s", True),

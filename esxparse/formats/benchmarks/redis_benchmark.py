@@ -41,11 +41,6 @@ _CSV_ROW = re.compile(r'^\s*"(?:[^"]|"")+"(?:,"[^"]*")+\s*$')
 _CSV_WIDTHS = frozenset({2, 2 + len(_LATENCIES)})
 """Cells of a row before Redis 6.2, and since."""
 _CSV_BEGINNING = re.compile(r'^\s*"[^"]+",')
-_CSV_TEST = re.compile(
-    r'^\s*"(?:PING_INLINE|PING_BULK|PING_MBULK|PING|SET|GET|INCR|[LR]PUSH|[LR]POP|SADD|HSET|SPOP|ZADD|ZPOPMIN|'
-    r'LRANGE_\d+|MSET|MGET|XADD|FUNCTION|LPUSH)(?: \([^"]*\))?","[\d.]+"\s*$',
-    re.MULTILINE,
-)
 _QUIET = re.compile(
     r"^\s*(?P<title>\S.*?): (?P<rps>[\d.]+|-?nan|inf) requests per second(?:, p50=(?P<p50>\S+) msec)?\s*$"
 )
@@ -73,9 +68,7 @@ _ERROR = re.compile(
     r"Cluster .*(?:fail|error))",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"^\s*Could not connect to (?:Redis|Valkey|server) at ", re.MULTILINE)
 
-_SHARED = schema("test str, repetition i64")
 _TESTS = schema("test str, repetition requests i64, duration_s f64, clients payload_bytes keep_alive threads i64")
 _PERCENTILES = schema("test str, repetition i64, percentile latency_ms f64, count i64")
 _DISTRIBUTION = schema("test str, repetition i64, to_ms cumulative_pct f64, cumulative_count i64")

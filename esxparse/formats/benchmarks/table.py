@@ -17,7 +17,6 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,10 +41,6 @@ SCHEMA = schema(
     "benchmark test configuration str, repetition i64, metric str, value f64, unit str, higher_is_better valid bool"
 )
 
-_I64 = 1 << 63
-_DIGITS = len(str(_I64))
-_LAST_NUMBER = re.compile(r"(?<![A-Za-z\d.])[-+]?(?:\d[\d.]*|\.\d*)(?:[eE][-+]?\d*)?$")
-_SHOWN = 80
 _LINES_SHOWN = 5
 
 

@@ -69,13 +69,6 @@ if TYPE_CHECKING:
 FORMAT = "diskspd"
 
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
-_TEXT = re.compile(
-    r"""^[ \t]*(?:
-        Command\ Line:[^\n]*\n\s*(?:Experiment\ Flags:[^\n]*\n\s*)?Input\ parameters:
-      | Results\ for\ timespan\ \d+:[ \t]*$
-    )""",
-    re.MULTILINE | re.VERBOSE,
-)
 
 
 def read(source: Source) -> Recording:

@@ -42,8 +42,6 @@ _SLACK = 1.03
 _SLICES = 200
 """Beyond so many refused lines a table is copied without them, and not put together from what is between them."""
 
-_SHOWN = 60
-
 
 @dataclass(frozen=True)
 class Wanted:

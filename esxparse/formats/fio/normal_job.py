@@ -50,7 +50,6 @@ _ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
 _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
-_MOMENTS = ("min", "max", "mean", "stddev")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")

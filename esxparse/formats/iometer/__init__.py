@@ -87,15 +87,6 @@ if TYPE_CHECKING:
 
 FORMAT = "iometer"
 
-_KNOWN = re.compile(
-    r"""^[ ]*"?'?(?:
-        (?<=')test\ type"?[,;\t]"?test\ description
-      | (?<=')access\ specification\ name"?[,;\t]"?default\ assignment
-      | (?:[^\n,;\t]{1,40}[,;\t]){0,9}"?target\ type"?[,;\t]"?target\ name"?[,;\t]"?access\ specification
-    )""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-_CONFIGURATION = re.compile(r"^'(?:TEST SETUP|RESULTS DISPLAY|ACCESS SPECIFICATIONS|MANAGER LIST) =", re.MULTILINE)
 
 _TYPES = schema("text str, number f64, count setting i64")  # by kind of column
 _WHICH = schema("run test i64, time time")

@@ -81,17 +81,6 @@ _UNITS = re.compile(
     r"(?P<value>-?[\d.]+|0x[0-9a-f]+)\s+(?P<unit>Watts?|W|degrees C|Volts|Amps|RPM|percent|unspecified)"
 )
 _STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
-_IS_DCMI = re.compile(r"^.*(?:Instantaneous power reading|Current Power)\s*:\s*[\d,]+\s*[Ww]", re.MULTILINE)
-_IS_LISTING = re.compile(
-    r"^[^|,\n]{1,60}\|\s*[\d.]+\s*\|\s*Watts\s*\|"
-    r"|^[^|,\n]{1,60}\|\s*[\d.]+ Watts\s*\|\s*\w+\s*$"
-    r"|^[^|,\n]{1,60}\|\s*[0-9A-F]{2}h\s*\|\s*\w+\s*\|\s*[\d.]+\s*\|\s*[\d.]+ Watts\s*$"
-    r"|^[^|,\n]{1,60},[\d.]+,Watts,\w+\s*$"
-    r"|^\d+\s*\|[^|\n]{1,60}\|[^|\n]{1,60}\|\s*[\d.]+\s*\|\s{0,40}W\s{0,40}\|",
-    re.MULTILINE,
-)
-_WATTS = (re.compile(r"Watts\s*(?:[|,]|$)", re.MULTILINE), re.compile(r"\|\s{0,40}W\s{0,40}\|"))
-"""What a listing has in its lines: looked for before the lines are."""
 _INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
 

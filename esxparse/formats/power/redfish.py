@@ -165,13 +165,6 @@ def documents(text: str) -> Stream:
 
 COLLECTOR = "esxparse collect power"
 
-_REDFISH = re.compile(r'"@odata\.(?:id|type|context)"\s*:|"href"\s*:\s*"/(?:rest|redfish)/v1|"@Message\.ExtendedInfo"')
-_POWER = re.compile(
-    r'"(?:PowerControl|PowerConsumedWatts|PowerDetail|PowerWatts|InputPowerWatts|OutputPowerWatts|MetricValues|'
-    r'PowerSupplies|@Message\.ExtendedInfo)"|#PowerSubsystem\.|#EnvironmentMetrics\.|#PowerSupplyMetrics\.|'
-    r'"ReadingUnits"\s*:\s*"(?:W|Watts)"'
-)
-_COLLECTED = re.compile(rf'"collector"\s*:\s*"{COLLECTOR}"')
 
 _CAPACITY = schema("source sensor str, capacity_watts allocated_watts requested_watts available_watts f64")
 _SUMMARY = schema("source sensor str, watts_average watts_minimum watts_maximum f64, samples i64")

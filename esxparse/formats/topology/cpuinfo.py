@@ -44,12 +44,6 @@ FORMAT = "cpuinfo"
 _BLOCK = re.compile(r"processor\s*:\s*(\d{1,7})\s*")
 _PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
 _S390 = re.compile(r"processor (\d{1,7}): (.*)")
-_PROCESSOR = re.compile(r"processor(?:[ \t]*| \d+):")
-_RECOGNISED = re.compile(r"(?m)^processor[ \t]*:[ \t]*\d+[ \t]*$")
-_ALSO = re.compile(
-    r"(?mi)^(?:vendor_id|cpu family|model name|bogomips|cpu implementer|cpu MHz|clock|hart|mmu|revision|timebase)\s*:"
-)
-_ALSO_S390 = re.compile(r"(?m)^processor \d+: version = ")
 _MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
 _FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
 _SCHEMA = schema("processor socket core apicid i64, model str, mhz f64, cache_bytes i64")

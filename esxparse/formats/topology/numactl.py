@@ -45,7 +45,6 @@ _HEADER = re.compile(r"\s*node((?:\s+\d{1,6})+)\s*")
 _ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
 _NO_DISTANCES = re.compile(r"\s*No distance information available.*")
-_RECOGNISED = re.compile(r"(?m)^[ \t]*(?:available:[ \t]*\d+ nodes?\b|node \d+ (?:cpus:|size:[ \t]*\d+ [MKG]B))")
 _NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
 _MB = re.compile(r"(\d+) ([MKG])B")
 _NODES: dict[str, type[pl.DataType] | pl.DataType] = {

@@ -42,7 +42,6 @@ _SETTING = re.compile(r'\s*([^\s="#][^="]{0,200}?)\s*=\s*"(.*)"\s*')
 _BARE = re.compile(r"\s*([^\s=\"#][^=\"]{0,200}?)\s*=\s*([^\"]*?)\s*")
 _ESCAPE = re.compile(r"\|([0-9A-Fa-f]{2})")
 _ENCODING = re.compile(rb'(?m)^[ \t]*\.encoding\s*=\s*"([\w.:-]{1,40})"')
-_RECOGNISED = re.compile(r'(?mi)^[ \t]*(?:config\.version|virtualHW\.version)[ \t]*=[ \t]*"?\d+"?[ \t]*$')
 _MOST_MB = 1 << 40
 
 
