@@ -61,7 +61,6 @@ in its workers: no other layout of its exports could be found, and none is read.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any

@@ -7,7 +7,9 @@ a name made from their own.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from esxparse.formats.kit.numbers import LARGEST
@@ -83,9 +85,6 @@ def value(text: str, column: Column, separator: str, place: tuple[int, int], odd
 
 Kind = Literal["text", "number", "count", "setting"]
 
-MIB = float(1 << 20)
-MB = 1e6
-
 
 @dataclass(frozen=True)
 class Column:
@@ -93,89 +92,16 @@ class Column:
 
     name: str
     kind: Kind = "number"
-    """A `setting` is a count that is null where the program says "ambiguous": targets below differ in it."""
     factor: float = 1.0
 
 
-RESULTS = {
-    "target type": Column("row_type", "text"),
-    "target name": Column("name", "text"),
-    "access specification name": Column("access_spec", "text"),
-    "# managers": Column("managers", "count"),
-    "# workers": Column("workers", "count"),
-    "# disks": Column("disks", "count"),
-    "iops": Column("iops"),
-    "read iops": Column("read_iops"),
-    "write iops": Column("write_iops"),
-    # Decimal after binary: where a file has both, the later one is kept, and 10**6 rounds to finer steps than 2**20.
-    "mbps": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mbps": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mbps": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mbps (binary)": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mbps (binary)": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mbps (binary)": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mibps (binary)": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mibps (binary)": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mibps (binary)": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mbps (decimal)": Column("bandwidth_bytes_per_s", factor=MB),
-    "read mbps (decimal)": Column("read_bandwidth_bytes_per_s", factor=MB),
-    "write mbps (decimal)": Column("write_bandwidth_bytes_per_s", factor=MB),
-    "transactions per second": Column("transactions_per_s"),
-    "connections per second": Column("connections_per_s"),
-    "average response time": Column("latency_mean_ms"),
-    "average read response time": Column("read_latency_mean_ms"),
-    "average write response time": Column("write_latency_mean_ms"),
-    "average transaction time": Column("transaction_time_mean_ms"),
-    "average connection time": Column("connection_time_mean_ms"),
-    "maximum response time": Column("latency_max_ms"),
-    "maximum read response time": Column("read_latency_max_ms"),
-    "maximum write response time": Column("write_latency_max_ms"),
-    "maximum transaction time": Column("transaction_time_max_ms"),
-    "maximum connection time": Column("connection_time_max_ms"),
-    "errors": Column("errors", "count"),
-    "read errors": Column("read_errors", "count"),
-    "write errors": Column("write_errors", "count"),
-    "bytes read": Column("read_bytes", "count"),
-    "bytes written": Column("write_bytes", "count"),
-    "read i/os": Column("read_ios", "count"),
-    "write i/os": Column("write_ios", "count"),
-    "connections": Column("connections", "count"),
-    "transactions per connection": Column("transactions_per_connection", "setting"),
-    "total raw read response time": Column("read_latency_total_ticks", "count"),
-    "total raw write response time": Column("write_latency_total_ticks", "count"),
-    "total raw transaction time": Column("transaction_time_total_ticks", "count"),
-    "total raw connection time": Column("connection_time_total_ticks", "count"),
-    "maximum raw read response time": Column("read_latency_max_ticks", "count"),
-    "maximum raw write response time": Column("write_latency_max_ticks", "count"),
-    "maximum raw transaction time": Column("transaction_time_max_ticks", "count"),
-    "maximum raw connection time": Column("connection_time_max_ticks", "count"),
-    "total raw run time": Column("run_time_ticks", "count"),
-    "starting sector": Column("starting_sector", "setting"),
-    "maximum size": Column("maximum_size_sectors", "setting"),
-    "queue depth": Column("queue_depth", "setting"),
-    "% cpu utilization": Column("cpu_pct"),
-    "% user time": Column("cpu_user_pct"),
-    "% privileged time": Column("cpu_privileged_pct"),
-    "% dpc time": Column("cpu_dpc_pct"),
-    "% interrupt time": Column("cpu_interrupt_pct"),
-    "processor speed": Column("ticks_per_s"),
-    "interrupts per second": Column("interrupts_per_s"),
-    "cpu effectiveness": Column("cpu_effectiveness"),
-    "packets/second": Column("packets_per_s"),
-    "packet errors": Column("packet_errors"),
-    "segments retransmitted/second": Column("segments_retransmitted_per_s"),
-}
+def _columns(table: str) -> dict[str, Column]:
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {title: Column(**told) for title, told in data[table].items()}
 
-ACCESS_SPECS = {
-    "size": Column("size_bytes", "count"),
-    "% of size": Column("share_pct"),
-    "% reads": Column("read_pct"),
-    "% random": Column("random_pct"),
-    "delay": Column("delay_ms"),
-    "burst": Column("burst", "count"),
-    "align": Column("align_bytes", "count"),
-    "reply": Column("reply_bytes", "count"),
-}
+
+RESULTS = _columns("results")
+ACCESS_SPECS = _columns("access_specs")
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
 """What a column of times may be called in front of the others, in a log of updates."""
