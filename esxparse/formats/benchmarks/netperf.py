@@ -254,16 +254,9 @@ _SETTINGS = schema(
 )
 _FIELDS = schema("run i64, field text str, value f64")
 _MARKS = (
-    " TEST from ",
-    " TEST to",
-    "Recv",
-    "Elapsed",
-    "NETPERF_",
-    "THROUGHPUT_UNITS=",
-    "_LATENCY=",
-    "LOCAL_CPU_UTIL=",
+    " TEST from ", " TEST to", "Recv", "Elapsed", "NETPERF_", "THROUGHPUT_UNITS=", "_LATENCY=", "LOCAL_CPU_UTIL=",
     "ELAPSED_TIME=",
-)
+)  # fmt: skip
 """Words of which one stands in every output but CSV and bare numbers."""
 _INTERVALS = schema("time time, seconds throughput f64, unit str")
 _HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")

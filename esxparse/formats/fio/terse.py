@@ -45,23 +45,11 @@ _DIRECTIONS = {
     4: ("read", "write", "trim", "all"),
 }
 _DISK = (
-    "read_ios",
-    "write_ios",
-    "read_merges",
-    "write_merges",
-    "read_ticks_ms",
-    "write_ticks_ms",
-    "in_queue_ms",
-)
+    "read_ios", "write_ios", "read_merges", "write_merges", "read_ticks_ms", "write_ticks_ms", "in_queue_ms",
+)  # fmt: skip
 _DISK_WITH_SECTORS = (
-    "read_ios",
-    "write_ios",
-    "read_sectors",
-    "write_sectors",
-    "read_merges",
-    "write_merges",
-    "read_ticks_ms",
-)
+    "read_ios", "write_ios", "read_sectors", "write_sectors", "read_merges", "write_merges", "read_ticks_ms",
+)  # fmt: skip
 """fio 3.36 put sectors among seven numbers that had no room for them, so that the last two are lost.
 
 A later release put them right; which, nobody says: see `_has_sectors`."""

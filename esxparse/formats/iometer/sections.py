@@ -14,17 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 KINDS = (
-    "test type",
-    "version",
-    "time stamp",
-    "access specifications",
-    "access specification name",
-    "end access specifications",
-    "size",
-    "results",
-    "target type",
-    "end test",
-)
+    "test type", "version", "time stamp", "access specifications", "access specification name",
+    "end access specifications", "size", "results", "target type", "end test",
+)  # fmt: skip
 """What a section begins with; the apostrophe left away, in lower case."""
 
 _SEPARATORS = (",", ";", "\t")

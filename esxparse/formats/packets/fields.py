@@ -84,92 +84,34 @@ TCP_EVENTS = {
 """Column of the table `tcp` to the field that stands in each frame it counts."""
 
 NFS_FIELDS = (
-    "rpc.xid",
-    "rpc.msgtyp",
-    "rpc.program",
-    "rpc.programversion",
-    "rpc.procedure",
-    "rpc.replystat",
-    "rpc.state_accept",
-    "nfs.procedure_v2",
-    "nfs.procedure_v3",
-    "nfs.procedure_v4",
-    "nfs.minorversion",
-    "nfs.status3",
-    "nfs.offset3",
-    "nfs.count3",
-    "nfs.write.stable",
-    "nfs.write.committed",
-    "nfs.fh.hash",
-    "nfs.ops.count",
-    "nfs.opcode",
-    "nfs.nfsstat4",
-    "nfs.offset4",
-    "nfs.count4",
-    "nfs.stable_how4",
-    "nfs.write.data_length",
-    "nfs.read.data_length",
-)
+    "rpc.xid", "rpc.msgtyp", "rpc.program", "rpc.programversion", "rpc.procedure", "rpc.replystat", "rpc.state_accept",
+    "nfs.procedure_v2", "nfs.procedure_v3", "nfs.procedure_v4", "nfs.minorversion", "nfs.status3", "nfs.offset3",
+    "nfs.count3", "nfs.write.stable", "nfs.write.committed", "nfs.fh.hash", "nfs.ops.count", "nfs.opcode",
+    "nfs.nfsstat4", "nfs.offset4", "nfs.count4", "nfs.stable_how4", "nfs.write.data_length", "nfs.read.data_length",
+)  # fmt: skip
 """Those of RPC and NFS messages."""
 
 LBA_FIELDS = (
-    "scsi_sbc.rdwr6.lba",
-    "scsi_sbc.rdwr6.xferlen",
-    "scsi_sbc.rdwr10.lba",
-    "scsi_sbc.rdwr10.xferlen",
-    "scsi_sbc.rdwr12.xferlen",
-    "scsi_sbc.rdwr16.lba",
-    "scsi_sbc.verify.lba",
-    "scsi_sbc.verify.lba64",
-    "scsi_sbc.verify.vlen",
-    "scsi_sbc.verify.vlen32",
-    "scsi_sbc.wrverify.lba",
-    "scsi_sbc.wrverify.lba64",
-    "scsi_sbc.wrverify.xferlen",
-    "scsi_sbc.wrverify.xferlen32",
-)
+    "scsi_sbc.rdwr6.lba", "scsi_sbc.rdwr6.xferlen", "scsi_sbc.rdwr10.lba", "scsi_sbc.rdwr10.xferlen",
+    "scsi_sbc.rdwr12.xferlen", "scsi_sbc.rdwr16.lba", "scsi_sbc.verify.lba", "scsi_sbc.verify.lba64",
+    "scsi_sbc.verify.vlen", "scsi_sbc.verify.vlen32", "scsi_sbc.wrverify.lba", "scsi_sbc.wrverify.lba64",
+    "scsi_sbc.wrverify.xferlen", "scsi_sbc.wrverify.xferlen32",
+)  # fmt: skip
 """Where a SCSI command begins and how long it is, by kind of command."""
 
 ISCSI_FIELDS = (
-    "iscsi.opcode",
-    "iscsi.initiatortasktag",
-    "iscsi.datasegmentlength",
-    "iscsi.scsicommand.expecteddatatransferlength",
-    "iscsi.scsiresponse.status",
-    "iscsi.scsidata.S",
-    "scsi",
-    "scsi.lun",
-    "scsi_sbc.opcode",
-    "scsi_sbc.blocksize",
-    *LBA_FIELDS,
-)
+    "iscsi.opcode", "iscsi.initiatortasktag", "iscsi.datasegmentlength",
+    "iscsi.scsicommand.expecteddatatransferlength", "iscsi.scsiresponse.status", "iscsi.scsidata.S", "scsi",
+    "scsi.lun", "scsi_sbc.opcode", "scsi_sbc.blocksize", *LBA_FIELDS,
+)  # fmt: skip
 """Those of iSCSI and SCSI messages."""
 
 FIELDS = (
-    "frame.number",
-    "frame.time_epoch",
-    "frame.len",
-    "frame.cap_len",
-    "_ws.malformed",
-    "ip.src",
-    "ip.dst",
-    "ipv6.src",
-    "ipv6.dst",
-    "icmp.type",
-    "icmpv6.type",
-    "udp.srcport",
-    "udp.dstport",
-    "tcp.srcport",
-    "tcp.dstport",
-    "tcp.stream",
-    "tcp.len",
-    "tcp.flags",
-    "tcp.analysis.initial_rtt",
-    "tcp.analysis.ack_rtt",
-    *TCP_EVENTS.values(),
-    *NFS_FIELDS,
+    "frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "_ws.malformed", "ip.src", "ip.dst", "ipv6.src",
+    "ipv6.dst", "icmp.type", "icmpv6.type", "udp.srcport", "udp.dstport", "tcp.srcport", "tcp.dstport", "tcp.stream",
+    "tcp.len", "tcp.flags", "tcp.analysis.initial_rtt", "tcp.analysis.ack_rtt", *TCP_EVENTS.values(), *NFS_FIELDS,
     *ISCSI_FIELDS,
-)
+)  # fmt: skip
 """All, of frames and of the messages in them."""
 
 NEEDED = ("frame.time_epoch",)

@@ -217,12 +217,9 @@ _BLOCK = 4 << 20
 # Whatever the user's own settings: messages longer than a segment are put together, connections are analysed, and what
 # was sent again is not taken for a second request.
 _SETTINGS = (
-    "tcp.desegment_tcp_streams:TRUE",
-    "tcp.analyze_sequence_numbers:TRUE",
-    "rpc.desegment_rpc_over_tcp:TRUE",
-    "rpc.defragment_rpc_over_tcp:TRUE",
-    "iscsi.desegment_iscsi_messages:TRUE",
-)
+    "tcp.desegment_tcp_streams:TRUE", "tcp.analyze_sequence_numbers:TRUE", "rpc.desegment_rpc_over_tcp:TRUE",
+    "rpc.defragment_rpc_over_tcp:TRUE", "iscsi.desegment_iscsi_messages:TRUE",
+)  # fmt: skip
 _SAYS_NOTHING = re.compile(r"Running as user|could be dangerous|^\s*$|packets? captured|^\*\*|Couldn't load")
 _INVALID = re.compile(r"aren't valid", re.IGNORECASE)
 _ELSEWHERE = 'tshark -n -r trace.pcap -T ek -J "frame ip ipv6 tcp udp rpc nfs iscsi scsi" > trace.json'

@@ -163,13 +163,8 @@ _ARCHITECTURE = re.compile(
 _ENDIAN = re.compile(r"(?m)^[^:\n]{4,40}:\s+(?:Little|Big) Endian\s*$")
 _JSON = re.compile(r'\{\s*"(?:lscpu"\s*:|cpus"\s*:\s*\[\s*\{\s*"cpu"\s*:|caches"\s*:\s*\[\s*\{\s*"name"\s*:\s*"L\d)')
 _ENGLISH = {
-    "Architecture",
-    "Model name",
-    "Thread(s) per core",
-    "Core(s) per socket",
-    "On-line CPU(s) list",
-    "Socket(s)",
-}
+    "Architecture", "Model name", "Thread(s) per core", "Core(s) per socket", "On-line CPU(s) list", "Socket(s)",
+}  # fmt: skip
 _SURE = 3
 _CACHES = schema("cache str, one_bytes all_bytes instances i64")
 
