@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UnreadableError,
     )
-    from esxparse.formats.esxtop.slicing import Sliced
-    from esxparse.formats.esxtop.slicing import slice_capture as slice  # noqa: A004  the command's name
+    from esxparse.formats.esxtop.slice import Sliced
+    from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
     from esxparse.lake import Converted, convert
     from esxparse.metrics.power_join import PowerJoin, join_power
     from esxparse.recording import Note, Recording
@@ -52,7 +52,7 @@ _WHERE = {
     "Note": "esxparse.recording",
     "PowerJoin": "esxparse.metrics.power_join",
     "Recording": "esxparse.recording",
-    "Sliced": "esxparse.formats.esxtop.slicing",
+    "Sliced": "esxparse.formats.esxtop.slice",
     "Study": "esxparse.studies",
     "Template": "esxparse.reports",
     "TooLargeError": "esxparse.errors",
@@ -63,7 +63,7 @@ _WHERE = {
     "datasets_dir": "esxparse.shipped",
     "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
-    "slice": "esxparse.formats.esxtop.slicing:slice_capture",
+    "slice": "esxparse.formats.esxtop.slice:slice_capture",
     "study": "esxparse.studies",
     "templates": "esxparse.reports",
     "templates_dir": "esxparse.shipped",

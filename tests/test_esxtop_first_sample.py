@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import esxparse as ex
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.metrics import storage
 
 DISK = "Physical Disk SCSI Device(naa.1)"

@@ -183,7 +183,7 @@ def test_forty_thousand_empty_members_are_passed_once(tmp_path, monkeypatch):
         for number in range(500):
             bundle.addfile(tarfile.TarInfo(f"{number}.csv"))
     asked = []
-    monkeypatch.setattr(registry, "_recognising", asked.append)
+    monkeypatch.setattr(registry, "recognising", asked.append)
     with pytest.raises(ex.UnreadableError, match="no capture"):
         ex.open(put(tmp_path, "x.tar", file.getvalue()))
     assert not asked

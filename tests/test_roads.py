@@ -14,7 +14,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import build_parser, main, opening
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.formats.opening import NAMES, Opening, Options
 
 COLUMNS = [("Memory", "Free MBytes")]

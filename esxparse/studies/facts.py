@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.topology.facts import whole
+from esxparse.formats.kit.numbers import whole
 from esxparse.metrics import host, numa
 from esxparse.studies.columns import FACTS
 
