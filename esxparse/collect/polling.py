@@ -287,9 +287,8 @@ def power(
     Returns:
         How many documents were written, and how many requests failed.
 
-    Raises:
-        EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the account,
-            it has no power readings, or the file cannot be written. What was collected before stays.
+    Raises EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the
+    account, it has no power readings, or the file cannot be written. What was collected before stays.
     """
     step = _seconds(interval, "interval")
     length = None if duration is None else _seconds(duration, "duration")

@@ -167,8 +167,8 @@ def convert(
         progress: Called before each table is written with (tables done, tables in all, name of the table).
         opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
-    Raises:
-        EsxparseError: The capture cannot be read, the directory not written, or there is another recording of its name.
+    Raises EsxparseError: The capture cannot be read, the directory not written, or there is another recording of its
+    name.
     """
     lake = Path(into)
     asked = Opening.of(opening)
