@@ -89,11 +89,7 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
 
 
 def refuse_long_line(length: int, memory_limit: int) -> None:
-    """Refuses a line that is longer than the limit allows.
-
-    Raises:
-        TooLargeError: It is.
-    """
+    """Refuses a line that is longer than the limit allows."""
     if length > memory_limit // memory.PER_BYTE:
         what = f"a line of it is longer than {memory.shown(length)}"
         raise memory.refusal(what, memory_limit)

@@ -37,32 +37,28 @@ class Gaps:
 
 def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
-    lanes: list[dict[int, Integers]] = [{} for _ in layout.tables]
-    counts = np.bincount(layout.table, minlength=len(layout.tables))
-    for place, shape in enumerate(layout.tables):
-        if int(counts[place]) == len(shape.columns) * len(shape.instances):
-            continue
-        there = layout.cells(place) >= 0
-        lanes[place] = {
-            column: np.flatnonzero(~there[column]) for column in np.flatnonzero(~there.all(axis=1)).tolist()
-        }
-    texts: list[dict[int, Texts]] = [{} for _ in layout.tables]
-    of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
-    for place, column in sorted(set(zip(of_table.tolist(), of_column.tolist(), strict=True))):
-        mine = odd.texts.where((of_table == place) & (of_column == column))
-        texts[place][column] = replace(mine, cell=layout.lane[mine.cell])
     unmeasured = samples.unmeasured
-    return [
-        Gaps(
-            lanes[place],
-            frozenset(layout.column[odd.blank & (layout.table == place)].tolist()),
-            texts[place],
-            odd.voids,
-            unmeasured,
-            unmeasured_columns(shape) if len(unmeasured) else frozenset(),
+    of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
+    found = []
+    for place, shape in enumerate(layout.tables):
+        there = layout.cells(place) >= 0
+        texts = {}
+        for column in np.unique(of_column[of_table == place]).tolist():
+            mine = odd.texts.where((of_table == place) & (of_column == column))
+            texts[column] = replace(mine, cell=layout.lane[mine.cell])
+        found.append(
+            Gaps(
+                lanes={
+                    column: np.flatnonzero(~there[column]) for column in np.flatnonzero(~there.all(axis=1)).tolist()
+                },
+                blank=frozenset(layout.column[odd.blank & (layout.table == place)].tolist()),
+                texts=texts,
+                voids=odd.voids,
+                unmeasured=unmeasured,
+                rates=unmeasured_columns(shape) if len(unmeasured) else frozenset(),
+            )
         )
-        for place, shape in enumerate(layout.tables)
-    ]
+    return found
 
 
 @dataclass(frozen=True)
