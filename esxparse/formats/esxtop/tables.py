@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns
+from esxparse.formats.esxtop.grammar import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,15 +144,10 @@ class Table:
             columns.append(pl.Series(name, numbers[number].ravel(order="K")))
             if column in self.holes.lanes or column in self.holes.blank or column in self.holes.rates:
                 with_holes.append(name)
-            if column in wanted.texts:
-                columns.append(self._texts(column, wanted, samples, by_instance=by_instance))
-        columns += [
-            self._texts(column, wanted, samples, by_instance=by_instance)
-            for column in wanted.texts
-            if column not in wanted.counters
-        ]
+        columns += [self._texts(column, wanted, samples, by_instance=by_instance) for column in wanted.texts]
         table = keys.hstack(columns)
-        return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
+        table = table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
+        return table.select(name for name in self.schema() if name in table.columns) if wanted.texts else table
 
     def _void(self, wanted: Wanted, samples: Integers, numbers: Numbers) -> None:
         """Takes the numbers of cells that are not to be used out."""
@@ -172,7 +168,7 @@ class Table:
         lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
         mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
         row, lane = row_of[mine.sample], lane_of[mine.cell]
-        words = [word.decode("utf-8", errors="replace").strip() for word in texts.words]
+        words = [text_of(word) for word in texts.words]
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
         word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
         return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])

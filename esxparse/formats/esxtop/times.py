@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES
+from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
 from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
@@ -77,8 +77,7 @@ def stamp_text(line: bytes) -> str:
     line = line[:STAMP_BYTES]
     quoted = line.startswith(b'"')
     cell = line[1:].partition(b'",')[0] if quoted else line.partition(b",")[0]
-    cell = cell.removesuffix(b'"') if quoted else cell
-    return cell.decode("utf-8", errors="replace").strip()
+    return text_of(cell.removesuffix(b'"') if quoted else cell)
 
 
 def month_first(line: bytes, order: DateOrder | None) -> bytes:
