@@ -128,11 +128,10 @@ class Table:
         that memory; what is not to be used is taken out of it.
         """
         order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
-        keys = (
-            self.times.to_frame("time")[samples]
-            .join(self.parts[wanted.lanes], how="cross", maintain_order=order)
-            .select(wanted.keys or ["time"])
-        )
+        keys = _rows(self.times.to_frame("time"), samples)
+        keys = keys.join(_rows(self.parts, wanted.lanes), how="cross", maintain_order=order)
+        # No `select`: a query of its own for each table is what small captures take their time with.
+        keys = pl.DataFrame([keys[name] for name in wanted.keys or ["time"]])
         if len(wanted.counters):
             self._void(wanted, samples, numbers)
         unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
@@ -172,6 +171,10 @@ class Table:
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
         word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
         return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])
+
+
+def _rows(frame: pl.DataFrame, places: Integers) -> pl.DataFrame:
+    return frame if np.array_equal(places, np.arange(frame.height)) else frame[places]
 
 
 def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Numbers:
