@@ -30,9 +30,9 @@ setup: $(SYNCED) ## Make the locked environment in .venv (every other command do
 	.tools/bin/python -m pip install --quiet uv
 
 # Byte code is compiled at once: the first report should not pay for it.
-$(SYNCED): pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
+$(SYNCED): pyproject.toml simulator/pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --locked --compile-bytecode
-	@$(RUN) python -m compileall -q esxparse
+	@$(RUN) python -m compileall -q esxparse simulator
 	@touch $@
 
 report: $(SYNCED) ## Bundled capture to HTML report (CAPTURE=file OUTPUT=file for another)

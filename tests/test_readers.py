@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse import cli
+from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import readers
 
 RECORDINGS = [
@@ -20,17 +22,18 @@ RECORDINGS = [
 """Those of the studies have tests of their own."""
 
 
-@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 def test_a_reader_says_what_it_reads_and_which_tables_come_out(reader):
-    assert reader.TITLE
-    assert "Tables\n------" in reader.__doc__
-    assert not reader.recognise(b"")
-    assert not reader.recognise(b"time,value\n1,2\n")
+    assert reader.title
+    assert reader.name == reader.reading.FORMAT
+    assert "Tables\n------" in reader.reading.__doc__
+    assert not reader.recognise(Head(b""))
+    assert not reader.recognise(Head(b"time,value\n1,2\n"))
 
 
-@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 def test_a_reader_has_a_recording_to_show(reader):
-    assert any(reader.recognise(path.read_bytes()[:4096]) for path in RECORDINGS)
+    assert any(reader.recognise(Head(path.read_bytes()[:4096])) for path in RECORDINGS)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +44,10 @@ def test_a_reader_has_a_recording_to_show(reader):
     ],
 )
 def test_a_bundled_recording_is_read_by_one_reader_into_sound_tables(path):
-    head = path.read_bytes()[: 1 << 20]
+    head = Head(path.read_bytes()[: 1 << 20])
     (reader,) = [reader for reader in readers() if reader.recognise(head)]
     rec = ex.open(path)
-    assert rec.format == reader.FORMAT
+    assert rec.format == reader.name
     assert len(rec) == len(rec.tables) > 0
     for name in rec:
         frame = rec[name].collect()
@@ -92,9 +95,21 @@ def test_a_recording_cannot_be_changed(busy_host):
         busy_host.notes = ()
 
 
+def test_what_the_command_line_can_do_python_can(busy_host_file, tmp_path):
+    sliced = ex.slice(busy_host_file, tmp_path / "small.csv", counters=["%RDY"])
+    assert isinstance(sliced, ex.Sliced)
+    assert ex.open(tmp_path / "small.csv").meta["samples"] == sliced.samples
+    assert isinstance(ex.templates()[0], ex.Template)
+    assert callable(ex.collect.power)
+    commands = {"info": "open", "collect": "collect", "report": "report", "slice": "slice", "convert": "convert"}
+    commands |= {"study": "study", "templates": "templates", "simulate": "simulate"}
+    assert set(cli._COMMANDS) == set(commands)
+    assert all(hasattr(ex, function) for function in commands.values())
+
+
 def test_the_public_names_are_all_there():
     assert all(getattr(ex, name) is not None for name in ex.__all__)
-    assert {*ex._WHERE, *ex._MODULES, "open"} == set(ex.__all__)
+    assert {*ex._WHERE, *ex._MODULES, "open", "simulate"} == set(ex.__all__)
     assert set(ex.__all__) <= set(dir(ex))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ex.nonsense  # noqa: B018

@@ -63,12 +63,11 @@ if TYPE_CHECKING:
     from datetime import date
 
     from esxparse.formats.esxtop.segments import Keep
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.opening import DateOrder
     from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
-TITLE = "esxtop batch capture (PDH-CSV)"
-OPTIONS = frozenset({"window", "lazy", "segment", "date_order", "date", "numbers"})
 
 LAZY_FROM = 256_000_000
 """Bytes of a file above which its numbers are left in it."""
@@ -77,10 +76,11 @@ UNPACK_FROM = LAZY_FROM // 8
 """Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
 
 
-def recognise(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a capture."""
+def recognise(head: Head) -> bool:
+    """Whether a file that begins so is a capture."""
     mark = grammar.MARK
-    return mark in head or any(mark.decode().encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
+    encoded = (mark.decode().encode(encoding) for encoding in ("utf-16-le", "utf-16-be"))
+    return any(found in head.content for found in (mark, *encoded))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,130 @@
+"""The text of a file that is read whole: what tools print, and what people saved it as."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from dataclasses import dataclass
+
+from esxparse.recording import Note
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SHOWS = 256
+"""Bytes in which text of UTF-16 that tools print has a zero."""
+
+_HALF = re.compile(
+    r"(?<!\\)\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+"""Half of a character in JSON: no text may hold it."""
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d.]*(?:[eE][-+]?\d*)?|\.\d*|0[xX][0-9a-fA-F]*)\Z")
+"""A number at the end of a text that has no end: the digits that are there are a number too, and another one."""
+_LONGEST = 100
+"""Characters at the end that are looked at: a number is shorter."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a file, and what was odd about its bytes."""
+
+    text: str
+    """With line ends as one newline each."""
+    notes: tuple[Note, ...] = ()
+
+    def lines(self) -> list[str]:
+        """The lines, without their ends; line 1 is the first."""
+        return self.text.split("\n")
+
+    @property
+    def unfinished(self) -> int | None:
+        """The line that the file ends in, where it has no end."""
+        before, _, last = self.text.rpartition("\n")
+        return before.count("\n") + ("\n" in self.text) + 1 if last.strip() else None
+
+    def without_cut_line(self) -> Text:
+        r"""The text without its last line, where that has no end and a number at its end.
+
+        >>> Text("MHz: 2394.375\nMHz: 23").without_cut_line().text
+        'MHz: 2394.375\n'
+        """
+        before, newline, last = self.text.rpartition("\n")
+        return Text(before + newline, (*self.notes, self.cut_note())) if may_be_cut(last) else self
+
+    def without_cut_number(self, instead: str = "") -> Text:
+        """The text with `instead` in the place of a number at its very end."""
+        begin = self.text.rfind("\n") + 1
+        found = _NUMBER.search(self.text, begin)
+        if found is None:
+            return self
+        return Text(self.text[: found.start()] + instead, (*self.notes, self.cut_note("that number is left out")))
+
+    def cut_note(self, what: str = "left out") -> Note:
+        """The warning about a number at the very end."""
+        return cut_note(self.text.count("\n") + 1, what)
+
+
+def cut_note(line: int, what: str = "left out") -> Note:
+    """The warning about a number at the very end of a file, in its last line."""
+    return Note(f"the last line has no end, and its last number may be cut: {what}", line, severity="warning")
+
+
+def may_be_cut(line: str) -> bool:
+    """Whether a line without an end has a number at its end, of which digits may be missing.
+
+    >>> may_be_cut("3.00 48112"), may_be_cut("Watts | 25."), may_be_cut("214 Watts"), may_be_cut("flags: sse2")
+    (True, True, False, False)
+    """
+    return bool(_NUMBER.search(line[-_LONGEST:].removesuffix(",")))
+
+
+def decode(content: bytes) -> Text:
+    r"""The text of `content`: UTF-8, UTF-16 with its mark, or else Windows-1252.
+
+    >>> decode("caf\u00e9\r\n".encode("utf-16")).text
+    'café\n'
+    """
+    notes = []
+    mark, encoding = next(((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", "utf-8"))
+    if encoding != "utf-8" and b"\0" not in content[:_SHOWS]:
+        notes.append(Note("begins with the mark of UTF-16, and is not: the mark is left out", 1, severity="warning"))
+        content, mark, encoding = content[len(mark) :], b"", "utf-8"
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if encoding == "utf-8":
+            text = content.decode("cp1252", errors="replace")
+            notes.append(Note("not UTF-8: read as Windows-1252", line=line))
+        else:
+            text = content[len(mark) :].decode(encoding, errors="replace")
+            notes.append(Note(f"not whole {encoding}: what is none is shown as \ufffd", severity="warning"))
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        notes.append(
+            Note(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line, severity="warning")
+        )
+        text = text.replace("\0", "")
+    if "\\ud" in text or "\\uD" in text:
+        halves = list(_HALF.finditer(text))
+        if halves:
+            line = text.count("\n", 0, halves[0].start()) + 1
+            message = f"{len(halves):,} halves of characters ({halves[0][0]}) are no text: shown as \ufffd"
+            notes.append(Note(message, line, severity="warning"))
+            text = _HALF.sub(r"\\ufffd", text)
+    # Copied twice as text, lines end with two carriage returns.
+    text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
+    return Text(text, tuple(notes))
+
+
+def cells_of(line: str, delimiter: str = ",") -> list[str]:
+    """The cells of a line of CSV, without blanks around them; none where one is longer than the csv module takes."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:
+        return []
