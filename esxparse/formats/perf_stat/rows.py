@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
         if line.event is not None:
             first_key = first_key or _key(line)
             last, group = line, None
-            events.append(_event(line, run))
-            if events[-1]["state"] == _NOT_READABLE:
+            events.append(event_row(line, run))
+            if events[-1]["state"] == NOT_READABLE:
                 notes.warn(f"{line.counter!r} is no count", place)
         elif line.group:
             group, group_pct = line.group, line.counted_pct
@@ -76,7 +76,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
     return Parsed(events, metrics, _runs(firsts, heads, events), (), tuple(notes))
 
 
-_NOT_READABLE = "not readable"
+NOT_READABLE = "not readable"
 
 
 def _key(line: Line) -> _Key:
@@ -95,23 +95,11 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
     return _key(line) == first and _key(line) != _key(last)
 
 
-def _event(line: Line, run: int) -> Row:
+def event_row(line: Line, run: int) -> Row:
+    """The row of an event."""
     not_counted = state(line.counter or "")
-    return {
-        "run": run,
-        "elapsed_s": line.elapsed_s,
-        "aggregate": line.aggregate,
-        "cpus": line.cpus,
-        "event": line.event,
-        "pmu": pmu(line.event or ""),
-        "cgroup": line.cgroup,
-        "value": line.value,
-        "state": not_counted or (_NOT_READABLE if line.value is None else COUNTED),
-        "unit": line.unit,
-        "runtime_ms": line.runtime_ms,
-        "counted_pct": line.counted_pct,
-        "stddev_pct": line.stddev_pct,
-    }
+    told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
+    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told}
 
 
 def _metric(
@@ -259,12 +247,7 @@ def interval_meta(events: Sequence[Row]) -> Row:
     return {"samples": len(ends), "interval": round(interval, 1 if interval > 1 else 3)}
 
 
-def frames(parsed: Parsed) -> dict[str, pl.LazyFrame]:
+def lazy(parsed: Parsed) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
-    tables = (
-        ("events", parsed.events, EVENTS),
-        ("metrics", parsed.metrics, METRICS),
-        ("runs", parsed.runs, RUNS),
-        ("repetitions", parsed.repetitions, REPETITIONS),
-    )
-    return {name: pl.DataFrame(list(rows), schema=schema).lazy() for name, rows, schema in tables if rows}
+    tables = {"events": (parsed.events, EVENTS), "metrics": (parsed.metrics, METRICS), "runs": (parsed.runs, RUNS)}
+    return frames({**tables, "repetitions": (parsed.repetitions, REPETITIONS)})

@@ -8,15 +8,16 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import schema
-from esxparse.formats.window import TIME
+from esxparse.formats.kit.tables import frame, frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+    from esxparse.formats.kit.tables import Row, Schema
 
 
 Reading = dict[str, Any]
@@ -90,13 +91,11 @@ def measured(reading: Reading) -> bool:
     return any(reading.get(name) is not None for name in _MEASURED)
 
 
-def frame(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
+def _table(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
     """The rows as a table: columns every power table has, and the others that hold anything."""
     there = {name for name in _WHERE_THERE if any(row.get(name) is not None for row in rows)}
-    schema: dict[str, Any] = {"time": TIME} if dated else {}
-    schema |= _ALWAYS
-    schema |= {name: dtype for name, dtype in _WHERE_THERE.items() if name in there}
-    return pl.LazyFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
+    others = {name: dtype for name, dtype in _WHERE_THERE.items() if name in there}
+    return frame(rows, (schema("time time") if dated else {}) | _ALWAYS | others).lazy()
 
 
 def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
@@ -112,32 +111,26 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     found: dict[str, pl.LazyFrame] = {}
     if dated:
         ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
-        found["power"] = frame(ordered, dated=True)
+        found["power"] = _table(ordered, dated=True)
         if undated:
-            found["power_undated"] = frame(undated, dated=False)
+            found["power_undated"] = _table(undated, dated=False)
             notes.say(f"{len(undated):,} readings have no time: they are in table power_undated")
     elif undated:
-        found["power"] = frame(undated, dated=False)
+        found["power"] = _table(undated, dated=False)
         if not any(row.get("elapsed_s") is not None for row in undated):
             notes.say("the file names no time for its readings: table power has no column time")
     return found, notes
 
 
-def by_time(
-    name: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]
-) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
+def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
     """Table `name` with a column of time, or without where no row has one; the others of some in `name_undated`."""
     dated = [row for row in rows if row["time"] is not None]
     undated = [row for row in rows if row["time"] is None]
-    found = {}
-    if dated:
-        found[name] = pl.LazyFrame(dated, schema={"time": TIME, **columns})
-    if undated:
-        apart = f"{name}_undated" if dated else name
-        found[apart] = pl.LazyFrame([{column: row[column] for column in columns} for row in undated], schema=columns)
-    if dated and undated:
-        return found, [Note(f"{len(undated):,} lines of {name} have no time: they are in table {name}_undated")]
-    return found, []
+    if not dated:
+        return frames({name: (undated, columns)}), []
+    found = frames({name: (dated, schema("time time") | columns), f"{name}_undated": (undated, columns)})
+    many = f"{len(undated):,} lines of {name} have no time: they are in table {name}_undated"
+    return found, [Note(many)] if undated else []
 
 
 def facts(rows: Iterable[Reading]) -> dict[str, Any]:

@@ -32,12 +32,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, ParseError
 
-import polars as pl
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.power.readings import by_time, cap, facts, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.recording import Recording
@@ -271,9 +271,7 @@ def read(source: Source) -> Recording:
         rows += more
         settings += said
     power, notes = tables(rows)
-    said_of_settings, more_notes = by_time(
-        "settings", settings, dict.fromkeys(("source", "setting", "value"), pl.String)
-    )
+    said_of_settings, more_notes = by_time("settings", settings, schema("source setting value str"))
     power |= said_of_settings
     notes += more_notes
     if not power:

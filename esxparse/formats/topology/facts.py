@@ -7,16 +7,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-import polars as pl
 
 from esxparse.formats.kit.tables import schema
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_FACTS = schema("section key value str")
+FACTS = schema("section key value str")
 _MOST_CPUS = 1 << 16
 
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,5}))?)?")
@@ -53,8 +47,3 @@ def nominal_mhz(model: str | None) -> float | None:
         return round(float(found[1]) * (1000 if found[2] in "Gg" else 1), 3)
     except ValueError:
         return None
-
-
-def facts(rows: Sequence[tuple[str | None, str, str]]) -> pl.LazyFrame:
-    """A table of facts, as printed."""
-    return pl.DataFrame(list(rows), schema=_FACTS, orient="row").lazy()
