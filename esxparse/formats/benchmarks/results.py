@@ -48,19 +48,14 @@ MARK = "# esxparse benchmark results"
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATORS = "\t;,|"
 _NAMES = {
-    "benchmark": "benchmark",
-    "test": "test",
+    **{
+        name: name
+        for name in ("benchmark", "test", "configuration", "repetition", "metric", "unit", "higher_is_better")
+    },
     "name": "test",
-    "configuration": "configuration",
     "config": "configuration",
-    "repetition": "repetition",
-    "run": "repetition",
-    "iteration": "repetition",
-    "rep": "repetition",
-    "metric": "metric",
-    "unit": "unit",
     "units": "unit",
-    "higher_is_better": "higher_is_better",
+    **dict.fromkeys(("run", "iteration", "rep"), "repetition"),
 }
 _COMMENT = re.compile(
     r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"

@@ -18,21 +18,13 @@ _MONTHS = {
     for name in names.split()
 }
 _ZONES = {
-    **dict.fromkeys(("utc", "gmt", "z", "wet"), 0.0),
-    **dict.fromkeys(("cet", "west"), 1.0),
-    **dict.fromkeys(("cest", "eet"), 2.0),
-    **dict.fromkeys(("eest", "msk"), 3.0),
-    "jst": 9.0,
-    "kst": 9.0,
-    **dict.fromkeys(("aest",), 10.0),
-    "aedt": 11.0,
-    **dict.fromkeys(("edt",), -4.0),
-    **dict.fromkeys(("est", "cdt"), -5.0),
-    "mdt": -6.0,
-    **dict.fromkeys(("mst", "pdt"), -7.0),
-    **dict.fromkeys(("pst", "akdt"), -8.0),
-    "hst": -10.0,
-}
+    name: float(hours)
+    for hours, names in {
+        0: "utc gmt z wet", 1: "cet west", 2: "cest eet", 3: "eest msk", 9: "jst kst", 10: "aest", 11: "aedt",
+        -4: "edt", -5: "est cdt", -6: "mdt", -7: "mst pdt", -8: "pst akdt", -10: "hst",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
 """Hours east of UTC. CST, IST, BST and others that mean several zones are left out on purpose."""
 
 _CLOCK = (
