@@ -67,8 +67,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
-from esxparse.formats.iometer.results import read_access_spec, read_results
-from esxparse.formats.iometer.sections import ignored, sections, time_of
+from esxparse.formats.iometer.results import ignored, read_access_spec, read_results, sections, time_of
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note, Recording
@@ -80,8 +79,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from esxparse.formats.iometer.columns import Odd
-    from esxparse.formats.iometer.results import Row
-    from esxparse.formats.iometer.sections import Section
+    from esxparse.formats.iometer.results import Row, Section
     from esxparse.formats.source import Source
 
 FORMAT = "iometer"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat.line import Counted, Metric, Seconds, Title
-from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, number, style
 from esxparse.formats.perf_stat.rows import (
     METRICS,
     NOT_READABLE,
@@ -16,12 +15,17 @@ from esxparse.formats.perf_stat.rows import (
     Line,
     Parsed,
     Row,
+    Style,
+    Token,
+    ambiguous,
     command,
     event_row,
     interval_meta,
     is_nan,
     left_out,
+    number,
     state,
+    style,
     unit_and_name,
 )
 from esxparse.recording import Note

@@ -38,8 +38,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.power.readings import by_time, facts, kind_of, number, tables, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, by_time, facts, kind_of, number, stamp, tables, watts
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:

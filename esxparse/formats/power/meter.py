@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.text import cells_of
-from esxparse.formats.power.readings import facts, tables
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, facts, stamp, tables
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:

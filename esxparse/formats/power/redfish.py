@@ -48,9 +48,8 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
 from esxparse.formats.kit.tables import frames, schema
-from esxparse.formats.power.readings import facts, number, tables
+from esxparse.formats.power.readings import Stamp, facts, number, stamp, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
-from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
 
 
 def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
-    if problems and not [*found.odd, *found.bad]:
+    if problems and not found.odd and not found.bad:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
     return DamagedError(f"no power reading in it: {said}")

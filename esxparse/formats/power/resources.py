@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.objects import mapping, mappings
-from esxparse.formats.power.readings import cap, kind_of, number, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, cap, kind_of, number, stamp, watts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -38,8 +38,7 @@ from defusedxml.ElementTree import fromstring
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.power.readings import by_time, cap, facts, number, tables, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, by_time, cap, facts, number, stamp, tables, watts
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
