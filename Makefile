@@ -30,9 +30,9 @@ setup: $(SYNCED) ## Make the locked environment in .venv (every other command do
 	.tools/bin/python -m pip install --quiet uv
 
 # Byte code is compiled at once: the first report should not pay for it.
-$(SYNCED): pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
+$(SYNCED): pyproject.toml simulator/pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --locked --compile-bytecode
-	@$(RUN) python -m compileall -q esxparse
+	@$(RUN) python -m compileall -q esxparse simulator
 	@touch $@
 
 report: $(SYNCED) ## Bundled capture to HTML report (CAPTURE=file OUTPUT=file for another)
@@ -84,7 +84,7 @@ mutants: $(SYNCED) ## Small changes of the code: do tests notice? MUTANT_MINUTES
 	$(RUN) python benchmarks/mutation.py --minutes $(MUTANT_MINUTES)
 	$(RUN) python benchmarks/mutation_constants.py --minutes $(MUTANT_MINUTES)
 	@if command -v cargo-mutants >/dev/null; then cargo mutants --dir native --output mutants \
-	-f src/number.rs -f src/columns.rs -f src/scan.rs -f src/integers.rs -- --lib; \
+	-f src/number.rs -f src/columns.rs -f src/cells.rs -f src/learnt.rs -f src/scan.rs -f src/integers.rs -- --lib; \
 	else echo "skipped: mutants of the native crate (cargo install --locked cargo-mutants)"; fi
 
 datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit

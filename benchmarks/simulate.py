@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sections
 
-from esxparse import simulate
-from esxparse.simulate.esxtop.cells import lines
-from esxparse.simulate.esxtop.columns import blocks
-from esxparse.simulate.esxtop.groups import groups_of
-from esxparse.simulate.esxtop.releases import release_of
-from esxparse.simulate.esxtop.rows import numbers, places_of
+import esxparse_simulator as simulate
+from esxparse_simulator.esxtop.cells import lines
+from esxparse_simulator.esxtop.columns import blocks
+from esxparse_simulator.esxtop.groups import groups_of
+from esxparse_simulator.esxtop.releases import release_of
+from esxparse_simulator.esxtop.rows import numbers, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.resources import datasets_dir
+from esxparse.shipped import datasets_dir
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from esxparse import simulate
-from esxparse.simulate.esxtop import cpu_rows, memory_rows
-from esxparse.simulate.host import Adapter, Device, Host, Load, Nic, Phase, Scenario, Switch, VirtualDisk, Vm
+import esxparse_simulator as simulate
+from esxparse_simulator.esxtop import cpu_rows, memory_rows
+from esxparse_simulator.host import Adapter, Device, Host, Load, Nic, Phase, Scenario, Switch, VirtualDisk, Vm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse.simulate.model.layout import Layout
-    from esxparse.simulate.model.sample import Snapshot
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
 
     Numbers = NDArray[np.float64]
 

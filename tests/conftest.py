@@ -13,13 +13,16 @@ from search import examples
 from sheet import Sheet
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
+
+LARGE = {"protocols", "vaio", "vsan"}
+"""Datasets whose study takes as long as all the others together: `make search` computes them."""
 
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
@@ -44,6 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "busy_host_report" in getattr(item, "fixturenames", ()):
             name = "busy-host-report"
         item.add_marker(pytest.mark.xdist_group(name))
+        if name in LARGE:
+            item.add_marker(pytest.mark.search)
 
 
 @pytest.hookimpl(tryfirst=True)

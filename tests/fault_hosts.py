@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.counters.naming import column_name, table_name
 from esxparse.diagnosis.thresholds import load
 from esxparse.metrics import inventory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from esxparse.diagnosis.thresholds import Threshold
-    from esxparse.simulate.experiment import Experiment
+    from esxparse_simulator.experiment import Experiment
 
 SAMPLES, INTERVAL = 25, 25.0
 STANDARD = load("standard")
@@ -44,7 +44,7 @@ class Seen:
 def said(name: str) -> Mapping[str, Any]:
     """What the file of a scenario says itself, without its base."""
     for folder in ("faults", "scenarios"):
-        file = files("esxparse.simulate") / folder / f"{name}.toml"
+        file = files("esxparse_simulator") / folder / f"{name}.toml"
         if file.is_file():
             return tomllib.loads(file.read_text(encoding="utf-8"))
     raise LookupError(name)

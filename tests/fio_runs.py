@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from esxparse.simulate.distribution import SHAPES, Distribution
-from esxparse.simulate.results import Access, Measured, Side, Worker
-from esxparse.simulate.writers.fio_run import FioRun
+from esxparse_simulator.measured import SHAPES, Access, Distribution, Measured, Side, Worker
+from esxparse_simulator.writers.fio import VERSIONS, FioRun
 
-VERSIONS = ("fio-2.1.3", "fio-3.7", "fio-3.28", "fio-3.33", "fio-3.36")
 START = datetime(2026, 3, 7, 8, tzinfo=UTC)
 
 
@@ -28,7 +26,7 @@ def run(
     read_pct = 70.0 if read and write else 100.0 if read else 0.0
     block = (read or write).block_bytes
     measured = Measured(Access("oltp", block, read_pct, 100.0, depth), START, ramp, seconds, workers)
-    return FioRun(measured, **{"version": "fio-3.28"} | more)
+    return FioRun(measured, **more)
 
 
 def _sides():

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from esxparse.simulate import busy_host
-from esxparse.simulate.esxtop import disk_rows, port_rows, vsan_rows
-from esxparse.simulate.host import Adapter, Device, Load, NfsVolume, Nic, Scenario, Switch, VirtualDisk, Vm
-from esxparse.simulate.model.demand import at, wanted
-from esxparse.simulate.model.layout import Layout, layout_of
-from esxparse.simulate.model.network import carry
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.model.sample import MemorySample
-from esxparse.simulate.model.storage import serve
-from esxparse.simulate.model.traffic import summed
+from esxparse_simulator import busy_host
+from esxparse_simulator.esxtop import disk_rows, port_rows, vsan_rows
+from esxparse_simulator.host import Adapter, Device, Load, NfsVolume, Nic, Scenario, Switch, VirtualDisk, Vm
+from esxparse_simulator.model.demand import at, wanted
+from esxparse_simulator.model.layout import Layout, layout_of
+from esxparse_simulator.model.network import carry
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.sample import MemorySample
+from esxparse_simulator.model.storage import serve
+from esxparse_simulator.model.traffic import summed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse.simulate.model.sample import PortTraffic, Snapshot, StorageSample
-    from esxparse.simulate.model.traffic import Traffic
+    from esxparse_simulator.model.sample import PortTraffic, Snapshot, StorageSample
+    from esxparse_simulator.model.traffic import Traffic
 
     Numbers = NDArray[np.float64]
 

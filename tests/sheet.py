@@ -6,7 +6,7 @@ import csv
 import io
 from collections import defaultdict
 
-from esxparse import simulate
+import esxparse_simulator as simulate
 
 CELL = 0.005  # the most that two decimals can be off
 VCPUS = {

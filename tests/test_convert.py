@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.formats.esxtop import by_instance
-from esxparse.lake import write
+from esxparse.lake import conversion
 
 
 def same(converted, capture):
@@ -50,7 +50,7 @@ def test_a_capture_comes_back_as_it_was(busy_host, busy_host_file, tmp_path):
 
 @pytest.mark.parametrize("budget", [1, 200_000, 10_000_000])
 def test_it_makes_no_difference_how_often_the_file_is_read(busy_host, busy_host_file, tmp_path, monkeypatch, budget):
-    monkeypatch.setattr(write, "BUDGET", budget)
+    monkeypatch.setattr(conversion, "BUDGET", budget)
     assert same(ex.open(ex.convert(busy_host_file, tmp_path).folder), busy_host)
 
 
@@ -264,6 +264,7 @@ def test_the_output_cannot_be_a_file(busy_host_file, tmp_path):
         ex.convert(busy_host_file, tmp_path / "lake")
 
 
+@pytest.mark.search
 def test_a_report_on_what_was_converted_says_the_same(busy_host_file, busy_host_report, tmp_path):
     made = ex.convert(busy_host_file, tmp_path / "lake")
     again = ex.report(made.folder, output=tmp_path / "again.html")
@@ -273,6 +274,13 @@ def test_a_report_on_what_was_converted_says_the_same(busy_host_file, busy_host_
     ]
     assert len(pages[0]) > 20
     assert pages[0] == pages[1]
+
+
+def test_the_memory_limit_holds_for_conversions(tmp_path):
+    file = compose.write(tmp_path, compose.text([(f"Group Cpu({n}:a)", "% Used") for n in range(200)], [["1"] * 200]))
+    ex.convert(file, tmp_path / "lake", memory_limit="1MiB")
+    with pytest.raises(ex.TooLargeError, match="memory_limit"):
+        ex.convert(file, tmp_path / "other", memory_limit=8000)
 
 
 def test_frames_are_of_about_the_size_asked_for(busy_host_file):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import esxparse as ex
-from esxparse.simulate.experiment import load_experiment
-from esxparse.simulate.recorder import record
+from esxparse_simulator.experiment import load_experiment
+from esxparse_simulator.recorder import record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -149,6 +149,7 @@ def peak(path):
     return int(said.stdout)
 
 
+@pytest.mark.search
 def test_members_of_a_bundle_are_not_held_while_it_is_looked_through(tmp_path):
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as bundle:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import nbclient
 import nbformat
+import pytest
 
 from esxparse.reports import blocks, find, templates
 
@@ -24,6 +27,14 @@ def test_templates_say_what_they_are_for():
     assert all(parameter.help for parameter in health.parameters)
 
 
+def test_each_template_has_a_room_of_its_name_and_names_itself():
+    for one in templates():
+        import_module(f"esxparse.reports.{one.name}")
+        last = nbformat.read(one.path, as_version=4).cells[-1].source
+        assert last.startswith("page.provenance(")
+        assert f'"{one.name}"' in last
+
+
 def test_templates_hold_no_output_and_say_where_each_cell_is():
     for one in templates():
         notebook = nbformat.read(one.path, as_version=4)
@@ -31,6 +42,7 @@ def test_templates_hold_no_output_and_say_where_each_cell_is():
         assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
 
 
+@pytest.mark.search
 def test_the_template_runs_in_a_plain_notebook_and_shows_live_charts():
     client = nbclient.NotebookClient(
         nbformat.read(find("host_health").path, as_version=4), kernel_name="python3", timeout=120

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
-from esxparse.simulate.host import Adapter, Nic, Switch
-from esxparse.simulate.model.noise import Noise
-from esxparse.simulate.model.schedule import Wants, run_nodes
+from esxparse_simulator.host import Adapter, Nic, Switch
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.schedule import Wants, run_nodes
 
 if TYPE_CHECKING:
-    from esxparse.simulate.host import Scenario
+    from esxparse_simulator.host import Scenario
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -9,8 +9,8 @@ from importlib.resources import files
 import pytest
 
 from esxparse.errors import EsxparseError
-from esxparse.simulate.experiment import load_experiment, load_scenario, parse_experiment
-from esxparse.simulate.variables import ScenarioError, filled, placed
+from esxparse_simulator.experiment import filled, load_experiment, load_scenario, parse_experiment, placed
+from esxparse_simulator.limits import ScenarioError
 
 HEAD = """
 name = "many"
@@ -186,7 +186,7 @@ def test_a_scenario_that_is_its_own_base_is_refused(tmp_path):
     ],
 )
 def test_a_value_of_the_wrong_kind_names_its_place(tmp_path, was, becomes, message):
-    text = (files("esxparse.simulate") / "scenarios" / "busy-host.toml").read_text(encoding="utf-8")
+    text = (files("esxparse_simulator") / "scenarios" / "busy-host.toml").read_text(encoding="utf-8")
     assert was in text
     (tmp_path / "s.toml").write_text(text.replace(was, becomes, 1))
     with pytest.raises(ScenarioError, match=message):

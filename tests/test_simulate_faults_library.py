@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from fault_hosts import FAULTS, HEALTHY, STANDARD, judged, said, seen, shown, truths
 
-from esxparse import metrics, simulate
-from esxparse.simulate.experiment import load_experiment
-from esxparse.simulate.host import Phase
+import esxparse_simulator as simulate
+from esxparse import metrics
+from esxparse_simulator.experiment import load_experiment
+from esxparse_simulator.host import Phase
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "faults.md").read_text(encoding="utf-8")
 
@@ -20,6 +21,7 @@ def release_of(name: str) -> str:
     return str(said(name)["file"][0]["release"])
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_host_is_busy_and_passes_every_threshold_of_the_standard_profile(name: str) -> None:
     found = judged(name, 1.0, release_of(name), whole=True)
@@ -42,6 +44,7 @@ def ready_is_near(found: pl.DataFrame) -> bool:
     return bool(found.filter(id="cpu.ready")["value"].max() >= STANDARD["cpu.ready"].warn / 2)  # type: ignore[operator]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_host_is_well_by_what_the_profile_does_not_judge(name: str) -> None:
     recording = seen(name, 1.0, release_of(name), whole=True).recording

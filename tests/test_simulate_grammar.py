@@ -16,7 +16,7 @@ from sheet import VCPUS, Sheet, written
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from esxparse import simulate
+    import esxparse_simulator as simulate
 
 
 def test_every_line_is_quoted_cells_and_line_feeds(busy_host_file: Path) -> None:

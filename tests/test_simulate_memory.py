@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from compute_host import Sample, guest, last, machine, samples, scenario
 
-from esxparse.simulate.host import Phase, Vm
+from esxparse_simulator.host import Phase, Vm
 
 
 def _crowd(used: float, **fields: Any) -> list[Vm]:

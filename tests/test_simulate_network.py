@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from io_host import guest, host, sample, volume
 from search import examples
 
-from esxparse.simulate.host import Nic, Switch
-from esxparse.simulate.model.links import links_of, on_the_wire
+from esxparse_simulator.host import Nic, Switch
+from esxparse_simulator.model.links import links_of, on_the_wire
 
 if TYPE_CHECKING:
     from io_host import Sample
 
-    from esxparse.simulate.host import Scenario, Vm
+    from esxparse_simulator.host import Scenario, Vm
 
 _packets = st.sampled_from([0.0, 1.0, 5e3, 4e5, 3e6])
 _load = {

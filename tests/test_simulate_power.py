@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compute_host import Sample, guest, last, machine, samples, scenario
 
-from esxparse.simulate.host import Phase
+from esxparse_simulator.host import Phase
 
 
 def _at(busy: float, **host: Any) -> Sample:

@@ -13,11 +13,11 @@ import pytest
 from sheet import CELL, VCPUS, Sheet, written
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.errors import EsxparseError
-from esxparse.simulate.esxtop.counters import counters_of
-from esxparse.simulate.esxtop.releases import release_of
-from esxparse.simulate.host import VirtualDisk, VsanDatastore
+from esxparse_simulator.esxtop.counters import counters_of
+from esxparse_simulator.esxtop.releases import release_of
+from esxparse_simulator.host import VirtualDisk, VsanDatastore
 
 if TYPE_CHECKING:
     from pathlib import Path

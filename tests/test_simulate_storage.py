@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from io_host import device, guest, host, response, sample, volume
 from search import examples
 
-from esxparse.simulate.host import Adapter, Nic, Phase, Switch, VsanDatastore
-from esxparse.simulate.model.noise import Noise
+from esxparse_simulator.host import Adapter, Nic, Phase, Switch, VsanDatastore
+from esxparse_simulator.model.noise import Noise
 
 if TYPE_CHECKING:
     from io_host import Sample
 
-    from esxparse.simulate.host import Device, NfsVolume, Scenario, Vm
+    from esxparse_simulator.host import Device, NfsVolume, Scenario, Vm
 
 IO = ("Commands/sec", "Reads/sec", "Writes/sec", "MBytes Read/sec", "MBytes Written/sec")
 ERRORS = ("Failed Commands/sec", "Failed Bytes Read/sec", "Aborts/sec", "Resets/sec", "Reserves/sec", "Conflicts/sec")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import esxparse as ex
-from esxparse.simulate.experiment import parse_experiment
-from esxparse.simulate.recorder import record
+from esxparse_simulator.experiment import parse_experiment
+from esxparse_simulator.recorder import record
 
 SWEEP = """
 name = "sweep"

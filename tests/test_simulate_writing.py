@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from search import examples
 from sheet import Sheet, written
 
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
-from esxparse.simulate.esxtop.cells import lines
-from esxparse.simulate.esxtop.counters import Counter
-from esxparse.simulate.host import Phase
+from esxparse_simulator.esxtop.cells import lines
+from esxparse_simulator.esxtop.counters import Counter
+from esxparse_simulator.host import Phase
 
 
 def test_the_bundled_capture_is_what_the_command_writes(tmp_path: Path, busy_host_file: Path) -> None:

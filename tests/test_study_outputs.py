@@ -20,7 +20,7 @@ from esxparse.metrics import consolidation, ratio, scaling
 from esxparse.recording import Note
 from esxparse.studies import export, runs, study
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
+from esxparse.studies.study_file import load
 
 TWO = """title = "Two"
 baseline = { kind = "a" }

@@ -10,7 +10,7 @@ import pytest
 import studies
 
 import esxparse as ex
-from esxparse import simulate
+import esxparse_simulator as simulate
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, workload
 

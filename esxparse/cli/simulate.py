@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
-
-    from esxparse.simulate.experiment import Experiment
+from esxparse.shipped import simulator
 
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
 power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
@@ -57,52 +54,42 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the files of a scenario."""
-    from esxparse.simulate.experiment import scenario_titles  # noqa: PLC0415  numpy is not for --help
+    """Writes the files of a scenario.
 
+    Raises:
+        EsxparseError: The simulator is not installed.
+    """
+    simulate = simulator()
     if options.list:
-        for name, title in scenario_titles().items():
+        for name, title in simulate.scenario_titles().items():
             print(f"{name:28} {title}")
         return 0
-    progress = Progress(str(options.scenario or "large-host"), quiet=options.quiet)
-    try:
+    with Progress(str(options.scenario or "large-host"), quiet=options.quiet) as progress:
         _check(options)
-        experiment = _experiment(options)
-        from esxparse.simulate.recorder import record  # noqa: PLC0415
-
-        inputs = [options.scenario] if options.scenario else []
-        written = record(
+        experiment = _experiment(simulate, options)
+        written = simulate.record(
             experiment,
             options.output,
             capture=_capture(options),
             replace=options.force,
-            inputs=inputs,
+            inputs=[options.scenario] if options.scenario else [],
             progress=progress,
         )
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     if not options.quiet:
         for file in written:
             print(printable(f"{file.path}: {file.tool}, {file.bytes / 1e6:,.2f} MB"))
     return 0
 
 
-def _experiment(options: argparse.Namespace) -> Experiment:
-    from esxparse.simulate.experiment import load_experiment  # noqa: PLC0415
-    from esxparse.simulate.large import large_experiment  # noqa: PLC0415
-
+def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
     said = {name: getattr(options, name) for name in ("seed", "samples", "interval")}
     said = {name: value for name, value in said.items() if value is not None}
     if options.columns is not None:
-        return large_experiment(options.columns, **said)
-    return load_experiment(options.scenario, severity=options.severity, **said)
+        return simulate.large_experiment(options.columns, **said)
+    return simulate.load_experiment(options.scenario, severity=options.severity, **said)
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of the capture, as options of its file."""
     said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
     if options.default_fields:
         said["all_counters"] = False
@@ -110,20 +97,13 @@ def _capture(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses what makes no sense before anything is read.
-
-    Raises:
-        EsxparseError: No scenario, or one beside --columns; no directory; a number that is none of samples or seconds.
-    """
+    """Refuses what makes no sense before anything is read."""
     if not options.output or not (options.scenario or options.columns is not None):
         msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
         raise EsxparseError(msg)
     if options.scenario and options.columns is not None:
-        msg = f"--columns makes a host of its own: leave out {options.scenario}, or --columns"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--columns makes a host of its own: leave out {options.scenario}, or --columns")
     if options.samples is not None and options.samples < 1:
-        msg = f"--samples {options.samples}: a capture has 1 or more"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--samples {options.samples}: a capture has 1 or more")
     if options.interval is not None and options.interval <= 0:
-        msg = f"--interval {options.interval:g}: it is a number of seconds above 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--interval {options.interval:g}: it is a number of seconds above 0")

@@ -300,17 +300,22 @@ def resolve(
     known: Callable[[Head], bool] | None = None,
     *,
     timeout: float | None = None,
+    memory_limit: int | None = None,
 ) -> Source:
     """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
     A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
-    of its members is an esxtop capture, those count that are `known` by their beginning.
-    `timeout` is the number of seconds that a server is waited for.
+    of its members is an esxtop capture, those count that are `known` by their beginning. `timeout` is the number of
+    seconds that a server is waited for, `memory_limit` the bytes of memory that reading the source may take.
 
     Raises:
         EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
     """
-    text = os.fspath(where)
+    source = _resolved(os.fspath(where), member, known, timeout)
+    return replace(source, memory_limit=memory.DEFAULT if memory_limit is None else memory_limit)
+
+
+def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | None, timeout: float | None) -> Source:
     if text == STANDARD_INPUT:
         return _from_standard_input(member)
     text, member = _split(text, member, timeout)

@@ -75,8 +75,7 @@ def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
     The way to leave idle and helper worlds out of a ranking: `only_kinds(vcpu, "vcpu")`.
     Needs columns `group_id`, `group`, `world`; returns all columns and `kind`.
 
-    Raises:
-        EsxparseError: A kind is none of `KINDS`, or none is given.
+    Raises EsxparseError: A kind is none of `KINDS`, or none is given.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7], "group": ["system", "db"], "world": ["idle0", "vmx-vcpu-0:db"], "pct_used": [99.0, 2.0],
@@ -87,8 +86,7 @@ def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
         what = f"unknown kind of world {unknown[0]!r}" if unknown else "no kind of world given"
-        msg = f"{what}: choose from {', '.join(repr(kind) for kind in KINDS)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what}: choose from {', '.join(repr(kind) for kind in KINDS)}")
     return vcpu.with_columns(world_kind()).filter(pl.col("kind").is_in(kinds))
 
 

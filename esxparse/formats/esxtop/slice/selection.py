@@ -1,0 +1,228 @@
+"""Which columns of a capture a slice keeps: by table, VM, instance or counter."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from esxparse.counters.catalogue import UnknownCounterError, counter
+from esxparse.counters.model import FAMILY_MARK
+from esxparse.counters.naming import column_name, table_name
+from esxparse.errors import EsxparseError
+from esxparse.recording import Note
+from esxparse.worlds import VCPU_WORLD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from esxparse.formats.esxtop.layout import Layout, TableShape
+    from esxparse.formats.esxtop.scan import Flags, Integers
+
+_SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
+"""World of a VM that names another one of the same VM, as captures of ESXi 6.5 have them."""
+
+HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
+"""The tables about the host as a whole, which `keep_host` keeps."""
+
+_SHOWN, _LENGTH = 5, 80  # names or lines in a message, and characters of a text
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to keep: any of the values of a kind, and something of each kind that has values."""
+
+    tables: tuple[str, ...] = ()
+    vms: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
+    keep_host: bool = False
+
+
+def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
+    """The error that says what there is, the nearest to what was asked for first."""
+    names = sorted({name for name in there if name is not None})
+    nearest = difflib.get_close_matches(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
+    more = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
+    return EsxparseError(f"{what}; there are {', '.join(nearest)}{more}" if names else f"{what}; there are none at all")
+
+
+def _of_lanes(laid_out: Layout, flags: Sequence[Flags]) -> Flags:
+    """Cells from flags of the instances of each table."""
+    first = np.cumsum([0, *map(len, flags[:-1])])
+    return np.asarray(np.concatenate(flags)[first[laid_out.table] + laid_out.lane])
+
+
+def _of_columns(laid_out: Layout, flags: Sequence[Flags]) -> Flags:
+    """Cells from flags of the columns of each table."""
+    first = np.cumsum([0, *map(len, flags[:-1])])
+    return np.asarray(np.concatenate(flags)[first[laid_out.table] + laid_out.column])
+
+
+def _of_table(laid_out: Layout, asked: str) -> Flags:
+    places = [place for place, shape in enumerate(laid_out.tables) if table_name(asked) == shape.name]
+    if not places:
+        what = f'no table or object of the capture is called "{asked}"'
+        raise none_such(what, (shape.name for shape in laid_out.tables), table_name(asked))
+    return np.asarray(laid_out.table == places[0])
+
+
+def _of_instance(laid_out: Layout, asked: str) -> Flags:
+    try:
+        pattern = re.compile(asked)
+    except re.error as error:
+        msg = f'instance "{asked}" is no regular expression: {error}'
+        raise EsxparseError(msg) from None
+    lanes = [
+        np.array([text is not None and pattern.search(text) is not None for text in shape.instances])
+        for shape in laid_out.tables
+    ]
+    if not any(flags.any() for flags in lanes):
+        there = (text for shape in laid_out.tables for text in shape.instances)
+        what = f'no instance of the capture matches "{asked}"'
+        raise none_such(what, there, asked)
+    return _of_lanes(laid_out, lanes)
+
+
+def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
+    """VMs by name, each with its groups: two VMs may have one name. A VM may be known by its disks alone."""
+    groups: dict[str, set[int]] = {}
+    if "vcpu" in parts:
+        found = [parts["vcpu"].filter(pl.col("world").str.contains(VCPU_WORLD))]
+    else:
+        # Without worlds nothing tells a VM from another group.
+        found = [parts[table] for table in ("group_cpu", "group_memory") if table in parts]
+    for frame in found:
+        for group_id, name in frame.select("group_id", "group").unique(maintain_order=True).drop_nulls().rows():
+            groups.setdefault(name, set()).add(group_id)
+    if "virtual_disk" in parts:
+        for name in parts["virtual_disk"]["vm"].drop_nulls():
+            groups.setdefault(name, set())
+    return groups
+
+
+def _worlds(parts: Mapping[str, pl.DataFrame], asked: str, groups: set[int]) -> set[int]:
+    """Worlds of a VM: those of its groups, those their names speak of, and those of ports that have its name.
+
+    Ports and devices count for a world that Vcpu does not list (473729, where it has `PVSCSI-473729:0`).
+    """
+    mine: set[int] = set()
+    others: set[int] = set()
+    if "vcpu" in parts:
+        spoken_of = pl.col("world").str.extract(_SPEAKS_OF, 1).cast(pl.Int64, strict=False)
+        frame = parts["vcpu"].select("group_id", "world_id", spoken_of=spoken_of)
+        for group_id, *worlds in frame.rows():
+            (mine if group_id in groups else others).update(world for world in worlds if world is not None)
+    if "network_port" in parts:
+        # Since ESXi 6.7 the adapter stands after the VM's name (general knowledge).
+        client = pl.col("client")
+        named = (client == asked) | (client.str.replace(r"\.eth\d+$", "") == asked)
+        ports = parts["network_port"].filter(named)["world_id"].drop_nulls()
+        mine.update(set(ports) - others)
+    return mine
+
+
+def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> Flags:
+    """Cells of a VM: its groups, worlds, virtual disks, ports, and what its worlds do on each device."""
+    groups = _groups_of_vms(parts)
+    if asked not in groups:
+        what = f'no VM of the capture is called "{asked}"'
+        raise none_such(what, groups, asked)
+    worlds = _worlds(parts, asked, groups[asked])
+    lanes = []
+    for shape in laid_out.tables:
+        frame = parts[shape.name]
+        if "group_id" in frame:
+            mine = frame["group_id"].is_in(list(groups[asked]))
+        elif "vm" in frame:
+            mine = frame["vm"] == asked
+        elif "world_id" in frame:
+            mine = frame["world_id"].is_in(list(worlds))
+        else:
+            mine = pl.repeat(value=False, n=frame.height, eager=True)
+        lanes.append(mine.fill_null(value=False).to_numpy().astype(np.bool_))
+    return _of_lanes(laid_out, lanes)
+
+
+def _key(name: str) -> str:
+    """Case and blanks of a counter's name do not matter, as in the catalogue."""
+    return "".join(name.split()).casefold()
+
+
+def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
+    """Columns of the table that hold the counter which the catalogue has for it under that name."""
+    try:
+        found = counter(asked, shape.name)
+    except UnknownCounterError:
+        return np.zeros(len(shape.columns), dtype=np.bool_)
+    if on_screen and _key(found.screen) != _key(asked):
+        return np.zeros(len(shape.columns), dtype=np.bool_)
+    pattern = re.escape(found.column).replace(re.escape(FAMILY_MARK), "[0-9]+")
+    return np.array([re.fullmatch(pattern, name) is not None for name in shape.columns])
+
+
+def _by_name(shape: TableShape, asked: str) -> Flags:
+    names = zip(shape.counters, shape.columns, strict=True)
+    return np.array([_key(asked) in {_key(batch), column} for batch, column in names])
+
+
+def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
+    """The second of two columns of one name is told from the first by its place: where it is kept, so is the first."""
+    plain = [column_name(name) for name in shape.counters]
+    last = {name: place for place, name in enumerate(plain) if flags[place]}
+    return np.array([place <= last.get(name, -1) for place, name in enumerate(plain)])
+
+
+def _of_counter(laid_out: Layout, asked: str) -> Flags:
+    """Cells of a counter: `% Used` and `pct_used` wherever they stand, `%USED` where the screen calls it that."""
+    shapes = laid_out.tables
+    try:
+        meant = counter(asked)
+    except UnknownCounterError as error:
+        meant, unknown = None, error
+    if meant is None or any(asked in {*shape.counters, *shape.columns} for shape in shapes):
+        flags = [_by_name(shape, asked) for shape in shapes]
+    else:
+        on_screen = _key(meant.screen) == _key(asked)
+        flags = [_by_catalogue(shape, asked, on_screen=on_screen) for shape in shapes]
+    if any(each.any() for each in flags):
+        kept = [_with_those_before(shape, each) for shape, each in zip(shapes, flags, strict=True)]
+        return _of_columns(laid_out, kept)
+    if meant is None:
+        raise unknown
+    what = f'no column of the capture holds "{asked}" ("{meant.batch}" of {meant.table}): its field was not captured'
+    there = [name for shape in shapes if shape.name == meant.table for name in shape.counters]
+    raise none_such(what, there or [shape.name for shape in shapes], meant.batch)
+
+
+def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selection) -> tuple[Integers, list[Note]]:
+    """Cells to keep, the time stamp not counted, and notes on what was asked for and is not among them."""
+    kinds: dict[str, dict[str, Flags]] = {
+        "table": {asked: _of_table(laid_out, asked) for asked in chosen.tables},
+        "VM": {asked: _of_vm(laid_out, parts, asked) for asked in chosen.vms},
+        "instance": {asked: _of_instance(laid_out, asked) for asked in chosen.instances},
+        "counter": {asked: _of_counter(laid_out, asked) for asked in chosen.counters},
+    }
+    kept = np.ones(len(laid_out.table), dtype=np.bool_)
+    for found in kinds.values():
+        if found:
+            kept &= np.logical_or.reduce(list(found.values()))
+    if not kept.any():
+        asked_for = "; ".join(f"{kind} {' or '.join(found)}" for kind, found in kinds.items() if found)
+        msg = f"no column of the capture is all that was asked for ({asked_for}): each is there, but not together"
+        raise EsxparseError(msg)
+    notes = [
+        Note(f'nothing of {kind} "{asked}" is among what else was asked for', severity="warning")
+        for kind, found in kinds.items()
+        for asked, flags in found.items()
+        if not (flags & kept).any()
+    ]
+    if chosen.keep_host:
+        kept |= np.isin(
+            laid_out.table, [place for place, shape in enumerate(laid_out.tables) if shape.name in HOST_TABLES]
+        )
+    return np.flatnonzero(kept), notes

@@ -1,0 +1,265 @@
+"""What the report on hardware events gathers from recordings of perf stat and vmkperf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Unpack
+
+import polars as pl
+
+from esxparse.metrics import hardware_events
+from esxparse.reports import recordings as files
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+    from esxparse.recording import Recording
+
+FORMATS: Final = ("perf_stat", "vmkperf")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One thing that was measured: a recording, or one run of it where its runs are of different things."""
+
+    name: str
+    recording: Recording
+    rows: pl.DataFrame
+    """Table `events`, without the summary that ends an interval recording."""
+    runs: pl.LazyFrame | None
+    whole: pl.DataFrame
+    """event, pmu, unit, value, seconds, per_s, per_1k (per 1,000 instructions), counted_pct, stddev_pct, metric: one
+    row per event."""
+
+    @property
+    def polled(self) -> bool:
+        """Whether it is of vmkperf."""
+        return self.recording.format == "vmkperf"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The recordings of a report on hardware events."""
+
+    recordings: tuple[Recording, ...]
+    subjects: tuple[Subject, ...]
+    compared: pl.LazyFrame | None
+    """`hardware_events.compare` of the two subjects, where there are two."""
+
+
+def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
+    """Open recordings of perf stat and vmkperf and take the whole of each event."""
+    recordings = files.opened_all(paths, FORMATS, options)
+    names = files.names(recordings)
+    subjects = tuple(
+        subject
+        for rec, name in zip(recordings, names, strict=True)
+        for subject in _subjects(rec, name, alone=len(recordings) == 1)
+    )
+    compared = hardware_events.compare(*(one.whole.lazy() for one in subjects)) if len(subjects) == 2 else None  # noqa: PLR2004
+    return Gathered(recordings, subjects, compared)
+
+
+def _subjects(rec: Recording, name: str, *, alone: bool) -> list[Subject]:
+    rows = rec.tables["events"].collect() if "events" in rec else None
+    if rows is None:
+        return []
+    if rec.format == "vmkperf":
+        return [Subject(name, rec, rows, None, _polled(rows))]
+    rows = _without_summary(rows)
+    runs = rec.tables.get("runs")
+    commands = dict(runs.select("run", "command").collect().rows()) if runs is not None else {}
+    numbers = rows["run"].unique().sort().to_list()
+    split = len(numbers) > 1 and (alone or len({commands.get(run) for run in numbers}) > 1)
+    if not split:
+        return [Subject(name, rec, rows, runs, _counted(rows, runs))]
+    parts = [rows.filter(pl.col("run") == run) for run in numbers]
+    return [
+        Subject(f"{name}, run {run}", rec, part, runs, _counted(part, runs))
+        for run, part in zip(numbers, parts, strict=True)
+    ]
+
+
+def _without_summary(rows: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the summary that ends an interval recording: it counts all of it again."""
+    events: dict[int, set[str]] = {}
+    interval: set[int] = set()
+    summaries = []
+    for run, part in sorted(rows.group_by("run"), key=lambda pair: pair[0]):
+        number = int(run[0])
+        events[number] = set(part["event"])
+        if part["elapsed_s"].null_count() < part.height:
+            interval.add(number)
+        elif number - 1 in interval and events[number] <= events[number - 1]:
+            summaries.append(number)
+    return rows.filter(~pl.col("run").is_in(summaries))
+
+
+def _counted(rows: pl.DataFrame, runs: pl.LazyFrame | None) -> pl.DataFrame:
+    whole = hardware_events.totals(rows.lazy(), runs)
+    counted = pl.col("value").is_not_null()
+    share = pl.col("counted_pct").fill_null(100.0).filter(counted)
+    one_row = pl.len() == 1
+    # perf leaves the % sign out of its CSV and JSON, and so does the reader.
+    percent = pl.col("metric_unit").str.contains(r"^of all |cycles idle$|^%$")
+    sign = pl.when(percent).then(pl.lit(" %")).otherwise(pl.lit(""))
+    words = pl.col("metric_unit").replace("%", "")
+    metric = pl.format("{}{} {}", pl.col("metric_value").round(3), sign, words).str.strip_chars().first()
+    about = rows.group_by("event", maintain_order=True).agg(
+        pl.col("pmu").first(),
+        pl.col("unit").first(),
+        counted_pct=share.mean(),
+        stddev_pct=pl.col("stddev_pct").max(),
+        metric=pl.when(one_row).then(metric),
+    )
+    joined = about.lazy().join(whole, on="event", how="inner", maintain_order="left").with_columns(run=pl.lit(1))
+    per = hardware_events.per_instruction(joined).with_columns(per_1k=pl.col("per_instruction") * 1000)
+    return per.drop("run", "instructions", "per_instruction").collect()
+
+
+def _polled(rows: pl.DataFrame) -> pl.DataFrame:
+    """The whole of each event of vmkperf: rates, or counts of `read`."""
+    counts = rows.group_by("event").agg(value=pl.when(pl.col("count").count() > 0).then(pl.col("count").sum()))
+    rates = hardware_events.vmkperf_totals(rows.lazy()).select("event", "seconds", "per_s").collect()
+    words, numbers = pl.lit(None, dtype=pl.String), pl.lit(None, dtype=pl.Float64)
+    return (
+        rows.select("event")
+        .unique(maintain_order=True)
+        .join(counts, on="event", how="left", maintain_order="left")
+        .join(rates, on="event", how="left", maintain_order="left")
+        .with_columns(pmu=words, unit=words, per_1k=numbers, counted_pct=numbers, stddev_pct=numbers, metric=words)
+    )
+
+
+def command(subject: Subject) -> str:
+    """What was measured, where perf says it."""
+    if subject.polled or subject.runs is None:
+        return ""
+    runs = subject.runs.filter(pl.col("run").is_in(subject.rows["run"].unique().implode())).collect()
+    first = runs["command"].drop_nulls()
+    return str(first[0]) if len(first) else ""
+
+
+def per_cycle(subject: Subject) -> float | None:
+    """Instructions per cycle; of a hybrid processor on the cores that did most."""
+    named = subject.whole.filter(pl.col("value") > 0).select(
+        "pmu", "value", kind=pl.col("event").map_elements(hardware_events.event_class, return_dtype=pl.String)
+    )
+    of = [
+        named.filter(pl.col("kind") == kind).group_by("pmu").agg(pl.col("value").first().alias(kind))
+        for kind in ("instructions", "cycles")
+    ]
+    both = of[0].join(of[1], on="pmu", nulls_equal=True).sort("instructions", descending=True)
+    return None if both.is_empty() else float(both["instructions"][0] / both["cycles"][0])
+
+
+def measured_s(subject: Subject) -> float | None:
+    """How long was measured, seconds: to the end of the last interval, or what the run took."""
+    ends = None if subject.polled else subject.rows.select(pl.col("elapsed_s").max()).item()
+    found = subject.whole.select(pl.col("seconds").max()).item() if ends is None else ends
+    return None if found is None else float(found)
+
+
+def tlb(found: Gathered) -> pl.DataFrame:
+    """TLB misses per 1,000 instructions: event, subject, per_1k."""
+    frames = [
+        hardware_events.tlb_misses(one.whole.lazy().with_columns(run=pl.lit(1)))
+        .select("event", subject=pl.lit(one.name), per_1k="per_1k_instructions")
+        .collect()
+        for one in found.subjects
+        if not one.polled
+    ]
+    return (
+        pl.concat(frames)
+        if frames
+        else pl.DataFrame(schema={"event": pl.String, "subject": pl.String, "per_1k": pl.Float64})
+    )
+
+
+def rates(subject: Subject) -> pl.LazyFrame:
+    """Rates of each event over intervals or polls, all CPUs together: x, by_poll, event, unit, per_s.
+
+    An interval in which an event was not counted has no rate; it is not 0.
+    """
+    if subject.polled:
+        rows = subject.rows.lazy()
+        by_poll = subject.rows["elapsed_s"].null_count() > 0
+        x = pl.col("poll").cast(pl.Float64) if by_poll else pl.col("elapsed_s")
+        every = rows.group_by("event", "block", x.alias("x"), maintain_order=True).agg(
+            _sum("rate_per_s").alias("per_s")
+        )
+        found = (
+            every.group_by("event", "x", maintain_order=True)
+            .agg(pl.col("per_s").mean())
+            .with_columns(unit=pl.lit(None, dtype=pl.String))
+        )
+        return found.with_columns(by_poll=pl.lit(by_poll))
+    known = hardware_events.per_second(subject.rows.lazy(), subject.runs)
+    return (
+        known.filter(pl.col("elapsed_s").is_not_null())
+        .group_by("run", "event", pl.col("elapsed_s").alias("x"), maintain_order=True)
+        .agg(pl.col("unit").first(), _sum("per_s"))
+        .group_by("event", "x", maintain_order=True)
+        .agg(pl.col("unit").first(), pl.col("per_s").mean())
+        .with_columns(by_poll=pl.lit(value=False))
+    )
+
+
+def _sum(name: str) -> pl.Expr:
+    """The sum of what there is; null where there is nothing."""
+    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
+
+
+def by_aggregate(subject: Subject) -> pl.DataFrame:
+    """Each event on each CPU, core, socket, thread or cgroup: event, aggregate, value, unit."""
+    if subject.polled:
+        rated = subject.rows["rate_per_s"].null_count() < subject.rows.height
+        value = pl.col("rate_per_s" if rated else "count").mean()
+        named = subject.rows.group_by("event", maintain_order=True, aggregate=pl.format("PCPU {}", "pcpu")).agg(
+            value=value
+        )
+        return named.with_columns(unit=pl.lit("events per second" if rated else "events"))
+    name = pl.concat_str(["aggregate", "cgroup"], separator=" ", ignore_nulls=True)
+    rows = (
+        hardware_events.per_second(subject.rows.lazy(), subject.runs)
+        .filter(pl.any_horizontal(pl.col("aggregate", "cgroup").is_not_null()), pl.col("value").is_not_null())
+        .group_by("event", name.alias("aggregate"), maintain_order=True)
+        .agg(
+            pl.col("unit").first().fill_null("events"),
+            count=pl.col("value").sum(),
+            seconds=pl.col("seconds").sum(),
+            known=pl.col("seconds").null_count() == 0,
+        )
+    )
+    rate = pl.all_horizontal(pl.col("known").all(), pl.col("seconds") > 0)
+    return rows.select(
+        "event",
+        "aggregate",
+        value=pl.when(rate).then(pl.col("count") / pl.col("seconds")).otherwise("count"),
+        unit=pl.when(rate).then(pl.col("unit") + " per second").otherwise("unit"),
+    ).collect()
+
+
+def differences(subject: Subject) -> pl.DataFrame:
+    """How unevenly each event is spread, the most uneven first: who has most, and how many times the median."""
+    value = pl.col("value")
+    return (
+        by_aggregate(subject)
+        .filter(value.is_not_null())
+        .sort("aggregate")
+        .group_by("event")
+        .agg(
+            pl.col("unit").first(),
+            places=pl.len().cast(pl.Int64),
+            median=value.median(),
+            low=value.min(),
+            high=value.max(),
+            lowest=pl.col("aggregate").sort_by("value").first(),
+            highest=pl.col("aggregate").sort_by("value").last(),
+            share=100 * value.max() / value.sum(),
+        )
+        .filter(pl.col("places") > 1, pl.col("high") > 0)
+        .with_columns(times=pl.when(pl.col("median") > 0).then(pl.col("high") / pl.col("median")))
+        .sort([pl.col("times").fill_null(float("inf")), "event"], descending=[True, False])
+    )

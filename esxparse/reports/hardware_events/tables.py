@@ -1,0 +1,267 @@
+"""The tables, tiles and charts of the report on hardware events: what its cells show of `gather`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.charts import events
+from esxparse.reports import page
+from esxparse.reports.blocks import ABSENT, NOTHING, Block, Column, Header, note, number, spoken_span, table, tiles
+from esxparse.reports.hardware_events.gather import (
+    by_aggregate,
+    command,
+    differences,
+    measured_s,
+    per_cycle,
+    rates,
+    tlb,
+)
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from esxparse.reports.hardware_events.gather import Gathered, Subject
+
+_MOST_ROWS: Final = 60
+_MOST_SPREAD: Final = 3
+_SPOKEN_FROM_S: Final = 120
+_LONGEST: Final = 70
+"""Characters of a command line in the header."""
+_MOST_ALIKE: Final = 1.1
+"""An event whose highest CPU is below this many medians is alike on all of them."""
+
+
+def header(found: Gathered, title: str) -> Header:
+    """The title, and what was measured."""
+    named = [(one.name, _brief(command(one))) for one in found.subjects[:3]]
+    said = "; ".join(f"{name} ({measured})" if measured else name for name, measured in named)
+    more = f" and {len(found.subjects) - 3} more" if len(found.subjects) > 3 else ""  # noqa: PLR2004
+    return page.header(title, found.recordings, said + more)
+
+
+def summary(found: Gathered) -> Block:
+    """Tiles: how much was counted, for how long, and the figures people look for first."""
+    if not found.subjects:
+        return note("These recordings hold no events.", "warning")
+    counted = sum(
+        int(one.whole.filter(pl.any_horizontal(pl.col("value", "per_s").is_not_null())).height)
+        for one in found.subjects
+    )
+    missing = sum(len(set(one.rows["event"])) - one.whole.height for one in found.subjects)
+    items = [
+        (
+            "Events counted",
+            f"{counted:,}",
+            f"{missing} more were not" if missing else "all that were asked for",
+        )
+    ]
+    for one in found.subjects[:2]:
+        seconds, ratio = measured_s(one), per_cycle(one)
+        if one.polled:
+            items.append(("Physical CPUs", str(one.rows["pcpu"].n_unique()), f"{one.name}, {_polls(one)}"))
+        elif seconds is not None:
+            said = spoken_span(seconds) if seconds >= _SPOKEN_FROM_S else f"{number(seconds, 2)} s"
+            items.append(("Measured", said, one.name))
+        if ratio is not None:
+            items.append(("Instructions per cycle", number(ratio, 2), one.name))
+    misses = tlb(found).drop_nulls().sort("per_1k", descending=True)
+    if misses.height:
+        top = misses.row(0, named=True)
+        items.append(
+            ("TLB misses per 1,000 instructions", number(top["per_1k"], 2), f"{top['event']}, {top['subject']}")
+        )
+    shares = [float(value) for one in found.subjects for value in one.whole["counted_pct"].drop_nulls()]
+    if shares and min(shares) < 100:  # noqa: PLR2004
+        items.append(("Lowest share counted", f"{number(min(shares), 1)} %", "of the time; counts are estimates"))
+    return tiles(items)
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\u2026"
+
+
+def _digits(values: pl.Series, fine: int) -> int:
+    """Decimals for a column: none where all its numbers are large or whole."""
+    there = values.drop_nulls()
+    return 0 if bool(((there.abs() >= 100) | (there == there.round())).all()) else fine  # noqa: PLR2004
+
+
+def _polls(subject: Subject) -> str:
+    count = subject.rows["poll"].n_unique()
+    return f"{count} polls" if count > 1 else "1 poll"
+
+
+def _several(found: Gathered) -> list[Column]:
+    return [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
+
+
+def listed(found: Gathered) -> Block:
+    """Every event of every subject with its numbers."""
+    frames = [one.whole.with_columns(subject=pl.lit(one.name)) for one in found.subjects]
+    if not frames:
+        return NOTHING
+    frame = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("counted_pct").fill_nan(None))
+    columns = [
+        *_several(found),
+        Column("event", "Event", fit="name", mono=True),
+        Column("value", "Count", digits=_digits(frame["value"], 2)),
+        Column("unit", "Unit", fit="short"),
+        Column("per_s", "Per second", digits=_digits(frame["per_s"], 1)),
+        Column("per_1k", "Per 1,000 instructions", digits=3),
+        Column("counted_pct", "Counted", "% of the time", digits=1),
+        Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
+        Column("metric", "As perf puts it"),
+    ]
+    return table(frame, columns, "Events", "No event was counted.", most=_MOST_ROWS)
+
+
+def compared(found: Gathered) -> Block:
+    """Two recordings beside each other."""
+    if found.compared is None:
+        return NOTHING
+    first, second = (one.name for one in found.subjects)
+    every = found.compared.collect()
+    ratios = pl.coalesce("value_ratio", "rate_ratio")
+    frame = every.filter(ratios.is_not_null()).sort(ratios.log().abs(), "event", descending=[True, False])
+    if frame.is_empty():
+        return NOTHING
+    columns = [
+        Column("event", "Event", fit="name", mono=True),
+        Column("first_value", f"Count, {first}", digits=_digits(frame["first_value"], 1)),
+        Column("second_value", f"Count, {second}", digits=_digits(frame["second_value"], 1)),
+        Column("value_ratio", "Ratio of counts", digits=3),
+        Column("first_per_s", f"Per second, {first}", digits=_digits(frame["first_per_s"], 1)),
+        Column("second_per_s", f"Per second, {second}", digits=_digits(frame["second_per_s"], 1)),
+        Column("rate_ratio", "Ratio of rates", digits=3),
+    ]
+    left_out = every.height - frame.height
+    alone = f"; {left_out} more events were in one alone, or 0" if left_out else ""
+    return table(frame, columns, f"{first} / {second}: how many times as many{alone}", most=_MOST_ROWS)
+
+
+def estimates(found: Gathered) -> Block:
+    """Events that shared a counter, and those that were not counted at all."""
+    rows: list[dict[str, Any]] = []
+    for one in found.subjects:
+        if one.polled:
+            continue
+        states = one.rows.filter(pl.col("state") != "counted").group_by("event", "state", maintain_order=True).len()
+        of = dict(one.rows.group_by("event").len().rows())
+        rows += [
+            {
+                "subject": one.name,
+                "event": row["event"],
+                "level": "warning",
+                "what": row["state"]
+                if row["len"] == of[row["event"]]
+                else f"{row['state']} in {row['len']} of {of[row['event']]} lines",
+            }
+            for row in states.rows(named=True)
+        ]
+        shared = one.whole.filter(pl.col("counted_pct") < 100).sort("counted_pct")  # noqa: PLR2004
+        rows += [
+            {
+                "subject": one.name,
+                "event": row["event"],
+                "level": "info",
+                "what": f"counted {row['counted_pct']:.1f} % of the time: an estimate",
+            }
+            for row in shared.rows(named=True)
+        ]
+    columns = [
+        *_several(found),
+        Column("event", "Event", fit="name", mono=True),
+        Column("level", "", level=True),
+        Column("what", "What to know"),
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
+    empty = "Every event had a counter for the whole time, as far as the recordings tell."
+    return table(frame, columns, "Estimated, or not counted", empty, most=_MOST_ROWS)
+
+
+def spread(found: Gathered) -> Block:
+    """Which CPU differs from the others."""
+    frames = [differences(one).with_columns(subject=pl.lit(one.name)) for one in found.subjects]
+    there = [frame for frame in frames if frame.height]
+    if not there:
+        return NOTHING
+    frame = pl.concat(there)
+    columns = [
+        *_several(found),
+        Column("event", "Event", fit="name", mono=True),
+        Column("unit", "Unit", fit="short"),
+        Column("places", "CPUs or other units", digits=None),
+        Column("lowest", "Lowest on", fit="short"),
+        Column("low", "Lowest", digits=_digits(frame["low"], 1)),
+        Column("median", "Median", digits=_digits(frame["median"], 1)),
+        Column("high", "Highest", digits=_digits(frame["high"], 1)),
+        Column("highest", "Highest on", fit="short"),
+        Column("times", "Highest / median", digits=2),
+        Column("share", "Highest of all", "%", digits=1),
+    ]
+    return table(frame, columns, "How evenly events are spread, the most uneven first", most=_MOST_ROWS)
+
+
+def rate_charts(found: Gathered) -> list[alt.LayerChart]:
+    """Rates over the intervals of each recording."""
+    several = len(found.subjects) > 1
+    return [chart for one in found.subjects for chart in events.over_time(rates(one), one.name if several else "")]
+
+
+def spread_charts(found: Gathered) -> list[alt.LayerChart | None]:
+    """The most uneven events on every CPU."""
+    charts = []
+    for one in found.subjects:
+        counts = by_aggregate(one).lazy()
+        uneven = differences(one).filter(pl.col("times").fill_null(float("inf")) >= _MOST_ALIKE)
+        charts += [events.spread(counts, event) for event in uneven["event"].head(_MOST_SPREAD)]
+    return charts
+
+
+def comparison_chart(found: Gathered) -> alt.LayerChart | None:
+    """The ratios of two recordings."""
+    if found.compared is None:
+        return None
+    return events.ratios(found.compared, *(one.name for one in found.subjects))
+
+
+def metrics(found: Gathered) -> Block:
+    """Groups of metrics that perf computed itself, such as those of topdown."""
+    frames = [
+        rec.tables["metrics"]
+        .filter(pl.col("metric_group").is_not_null(), pl.col("metric_value").is_not_null())
+        .group_by("metric_group", "metric_name", "metric_unit", maintain_order=True)
+        .agg(
+            value=pl.col("metric_value").mean(),
+            low=pl.col("metric_value").min(),
+            high=pl.col("metric_value").max(),
+            threshold=pl.col("threshold").last(),
+        )
+        .with_columns(file=pl.lit(Path(rec.source).name))
+        .collect()
+        for rec in found.recordings
+        if "metrics" in rec
+    ]
+    there = [frame for frame in frames if frame.height]
+    if not there:
+        return NOTHING
+    columns = [
+        Column("file", "File", mono=True),
+        Column("metric_group", "Group"),
+        Column("metric_name", "Metric", fit="name"),
+        Column("value", "Mean", digits=2),
+        Column("low", "Lowest", digits=2),
+        Column("high", "Highest", digits=2),
+        Column("metric_unit", "Unit"),
+        Column("threshold", "perf says"),
+    ]
+    caption = "Metrics that perf computed, mean over intervals and CPUs"
+    return table(pl.concat(there), columns, caption, most=_MOST_ROWS)
+
+
+def commands(found: Gathered) -> list[tuple[str, str]]:
+    """What was measured, for the end of the report."""
+    return [(f"Measured in {one.name}", command(one) or ABSENT) for one in found.subjects if not one.polled]

@@ -1,0 +1,253 @@
+"""Header, tiles, and lists of every VM, device and port, worst first; each takes a frame of `esxparse.metrics`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.metrics.network import link_speeds
+from esxparse.reports import page
+from esxparse.reports.blocks import (
+    ABSENT,
+    NOTHING,
+    Block,
+    Column,
+    Header,
+    moment,
+    note,
+    number,
+    spoken_span,
+    stack,
+    table,
+    tiles,
+)
+
+if TYPE_CHECKING:
+    from esxparse.recording import Recording
+
+MOST_ROWS: Final = 40
+"""Rows of a list; what is left out is said in its caption."""
+
+
+def header(rec: Recording, title: str) -> Header:
+    """The title with the host's name, and when the capture was taken."""
+    start, end = rec.meta["start"], rec.meta["end"]
+    said = f"{moment(start)} to {moment(end)} ({spoken_span((end - start).total_seconds())})"
+    return page.header(title, [rec], said)
+
+
+def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
+    """Tiles on what was recorded: how long, how fine, on what, and how much was promised of it.
+
+    `rec`: a recording of esxtop. `vms`: `inventory.vms`: `group_id, vm, vcpus`.
+    """
+    meta = rec.meta
+    vcpus = None if vms is None else int(vms.select(pl.col("vcpus").sum()).collect().item())
+    count = None if vms is None else int(vms.select(pl.len()).collect().item())
+    pcpus = meta.get("pcpus")
+    span = (meta["end"] - meta["start"]).total_seconds()
+    interval = meta.get("interval")
+    items = [
+        ("Release", str(meta.get("release") or "unknown"), str(meta.get("release_evidence") or "")),
+        ("Time covered", spoken_span(span), f"{meta['samples']:,} samples"),
+        ("Interval", ABSENT if interval is None else f"{interval:g} s", "median between samples"),
+        ("VMs", number(count, None), "" if vcpus is None else f"{vcpus} vCPUs"),
+        ("Physical CPUs", number(pcpus, None), "hardware threads, as esxtop counts them"),
+    ]
+    if vcpus and pcpus:
+        items.append(("vCPUs per PCPU", number(vcpus / pcpus, 2), f"{vcpus} : {pcpus}"))
+    items.append(("Counters", f"{meta.get('columns', 0):,}", f"columns, {len(rec.tables)} objects"))
+    return tiles(items)
+
+
+def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
+    """Each VM's waits and use, per vCPU.
+
+    `per_vcpu`: `scheduling.per_vcpu`.
+    """
+    if per_vcpu is None:
+        return NOTHING
+    column = pl.col
+    frame = (
+        per_vcpu.group_by("group_id", "vm", "vcpus")
+        .agg(
+            used=column("used_pct").mean(),
+            run=column("run_pct").mean(),
+            ready=column("contention_pct").quantile(0.95, "linear"),
+            ready_max=column("contention_pct").max(),
+            ready_with_limits=column("ready_pct").quantile(0.95, "linear"),
+            costop=column("costop_pct").quantile(0.95, "linear"),
+            limited=column("max_limited_pct").quantile(0.95, "linear"),
+            swap_wait=column("swap_wait_pct").quantile(0.95, "linear"),
+            waits_of=column("ready_from").unique().sort(descending=True).str.join(" and "),
+        )
+        .sort(["ready", "ready_with_limits", "vm", "group_id"], descending=[True, True, False, False], nulls_last=True)
+        .collect()
+    )
+    if frame["ready"].null_count() < frame.height:
+        frame = frame.drop("ready_with_limits")
+    columns = [
+        Column("vm", "VM", fit="name"),
+        Column("vcpus", "vCPUs", digits=None),
+        Column("used", "Used, mean", "%"),
+        Column("run", "Run, mean", "%"),
+        Column("ready", "Ready, p95", "%"),
+        Column("ready_max", "Ready, highest", "%"),
+        Column("ready_with_limits", "Ready and limited, p95", "%"),
+        Column("costop", "Co-stop, p95", "%"),
+        Column("limited", "Limited, p95", "%"),
+        Column("swap_wait", "Swap wait, p95", "%"),
+        Column("waits_of", "Waits of", fit="short"),
+    ]
+    return table(
+        frame,
+        columns,
+        "VMs, per vCPU, most ready time first; used and run are those of the whole VM / vCPUs",
+        most=MOST_ROWS,
+    )
+
+
+def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
+    """One sentence on the waits that no VM had at any time: a chart of nothing would only ask for attention.
+
+    `per_vcpu`: `scheduling.per_vcpu`.
+    """
+    if per_vcpu is None:
+        return NOTHING
+    names = {"costop_pct": "co-stop", "max_limited_pct": "time held back by a limit", "swap_wait_pct": "swap wait"}
+    highest = per_vcpu.select(pl.col(list(names)).max()).collect().row(0, named=True)
+    quiet = [word for column, word in names.items() if highest[column] == 0]
+    if not quiet:
+        return NOTHING
+    words = " or ".join([", ".join(quiet[:-1]), quiet[-1]]) if len(quiet) > 1 else quiet[0]
+    return note(f"No VM had any {words} at any time.", "ok")
+
+
+def vm_memory(memory: pl.LazyFrame | None) -> Block:
+    """Each VM's memory: what it was given, what it touches, what was taken back.
+
+    `memory`: `memory.vms`.
+    """
+    if memory is None:
+        return NOTHING
+    column = pl.col
+    frame = (
+        memory.group_by("group_id", "vm")
+        .agg(
+            column("size_mib").max(),
+            column("granted_mib", "consumed_mib", "active_mib", "overhead_mib").mean(),
+            column("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s").max(),
+            column("numa_local_pct").min(),
+        )
+        .sort(["consumed_mib", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
+        .collect()
+    )
+    columns = [
+        Column("vm", "VM", fit="name"),
+        Column("size_mib", "Size", "MiB", 0),
+        Column("granted_mib", "Granted, mean", "MiB", 0),
+        Column("consumed_mib", "Consumed, mean", "MiB", 0),
+        Column("active_mib", "Touched, mean", "MiB", 0),
+        Column("overhead_mib", "Overhead, mean", "MiB", 0),
+        Column("balloon_mib", "Balloon, highest", "MiB", 0),
+        Column("swapped_mib", "Swapped, highest", "MiB", 0),
+        Column("compressed_mib", "Compressed, highest", "MiB", 0),
+        Column("swap_in_mib_per_s", "Swap in, highest", "MiB/s", 2),
+        Column("swap_out_mib_per_s", "Swap out, highest", "MiB/s", 2),
+        Column("numa_local_pct", "NUMA local, lowest", "%", 0),
+    ]
+    return table(frame, columns, "VMs by consumed memory", most=MOST_ROWS)
+
+
+def reclaimed(memory: pl.LazyFrame | None) -> Block:
+    """One sentence where the host never had to take memory back; nothing where charts show that it did.
+
+    `memory`: `memory.host`.
+    """
+    columns = ["balloon_mib", "swap_used_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s"]
+    if memory is None:
+        return NOTHING
+    highest = memory.select(pl.col(columns).max()).collect().row(0)
+    if all(value is None for value in highest):
+        return note("This capture does not say whether memory was ballooned, swapped or compressed.")
+    if any(highest):
+        return NOTHING
+    return note("No memory was ballooned, swapped or compressed at any time.", "ok")
+
+
+def devices(summary: pl.LazyFrame | None) -> Block:
+    """Each disk device and NFS volume with its load and latency.
+
+    `summary`: `storage.summary`.
+    """
+    if summary is None:
+        return NOTHING
+    every = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
+    frame, apart = every.filter(pl.col("left_out").is_null()), every.filter(pl.col("left_out").is_not_null())
+    columns = [
+        Column("device", "Device", mono=True),
+        Column("mean_iops", "Commands, mean", "1/s"),
+        Column("max_iops", "Commands, highest", "1/s"),
+        Column("mean_mib_per_s", "Throughput, mean", "MiB/s", 2),
+        Column("gavg_ms", "GAVG", "ms", 2),
+        Column("davg_ms", "DAVG", "ms", 2),
+        Column("kavg_ms", "KAVG", "ms", 2),
+        Column("qavg_ms", "QAVG", "ms", 2),
+        Column("p95_gavg_ms", "GAVG, p95", "ms", 2),
+        Column("max_gavg_ms", "GAVG, highest", "ms", 2),
+        Column("failed_per_s", "Failed, mean", "1/s", 2),
+        Column("max_queued", "Queued, highest", digits=0),
+    ]
+    frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
+    caption = "Devices and NFS volumes, slowest first, latencies weighted by reads and writes that did not fail"
+    if apart.is_empty():
+        return table(frame, columns, caption, most=MOST_ROWS)
+    others = [
+        Column("device", "Device", mono=True),
+        Column("left_out", "Why it is left out"),
+        Column("mean_iops", "Commands, mean", "1/s", 2),
+        Column("failed_per_s", "Failed, mean", "1/s", 2),
+        Column("gavg_all_ms", "GAVG of all commands", "ms", 2),
+        Column("max_queued", "Queued, highest", digits=0),
+    ]
+    left = "Left out above, in latency's charts and thresholds, and in totals of the host: nobody waits for these"
+    return stack(table(frame, columns, caption, most=MOST_ROWS), table(apart, others, left, most=MOST_ROWS))
+
+
+def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
+    """Each port that carried or dropped packets.
+
+    `summary`: `network.summary`. `network_port`: the table as read, for the speed of the links.
+    """
+    if summary is None:
+        return NOTHING
+    speeds = link_speeds(network_port)
+    if speeds is not None:
+        summary = summary.join(speeds, on=["switch", "port_id", "client"], how="left", maintain_order="left")
+    alive = pl.sum_horizontal("tx_packets", "rx_packets", "max_tx_mbits", "max_rx_mbits") > 0
+    silenced = pl.sum_horizontal("all_dropped_tx_samples", "all_dropped_rx_samples")
+    frame = summary.with_columns(silenced=silenced).filter(alive | (silenced > 0)).collect()
+    idle = summary.select(pl.len()).collect().item() - frame.height
+    frame = frame.with_columns(
+        worst=pl.max_horizontal("drop_tx_pct", "drop_rx_pct"),
+        load=pl.sum_horizontal("mean_tx_mbits", "mean_rx_mbits"),
+        silenced=pl.when(pl.col("silenced") > 0).then("silenced"),
+    ).sort(["worst", "load", "client"], descending=[True, True, False], nulls_last=True)
+    columns = [
+        Column("client", "Port of", fit="name"),
+        Column("kind", "Kind", fit="short"),
+        Column("switch", "Switch", fit="name"),
+        Column("link_mbits", "Link", "Mbit/s", digits=0),
+        Column("mean_tx_mbits", "Sent, mean", "Mbit/s", 2),
+        Column("max_tx_mbits", "Sent, highest", "Mbit/s", 2),
+        Column("mean_rx_mbits", "Received, mean", "Mbit/s", 2),
+        Column("max_rx_mbits", "Received, highest", "Mbit/s", 2),
+        Column("drop_tx_pct", "Sent, dropped", "%", 2),
+        Column("max_drop_tx_pct", "highest sample", "%", 2),
+        Column("drop_rx_pct", "Received, dropped", "%", 2),
+        Column("max_drop_rx_pct", "highest sample", "%", 2),
+        Column("silenced", "Samples with all dropped", digits=None),
+    ]
+    unused = f"; {number(idle, None)} without traffic left out" if idle else ""
+    return table(frame, columns, f"Ports, most dropped packets first{unused}", most=MOST_ROWS)

@@ -1,0 +1,333 @@
+"""What the report on power gathers: readings of every meter, the capture beside them, energy, and power per work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Unpack
+
+import polars as pl
+
+from esxparse.charts.reduce import with_labels
+from esxparse.errors import EsxparseError
+from esxparse.metrics import energy, host, power, power_join
+from esxparse.metrics.frames import weighted_mean
+from esxparse.reports import recordings as files
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+    from esxparse.recording import Note, Recording
+
+FORMATS: Final = ("esxtop", "redfish", "ribcl", "ipmi", "power_csv")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME: Final = pl.Datetime("us", "UTC")
+_LABEL_WIDTH: Final = 22
+_NUMBERS: Final = (
+    *("watts", "watts_average", "watts_minimum", "watts_maximum", "watts_cap", "interval_s", "cpu_watts"),
+    *("dimm_watts", "gpu_watts", "fan_watts", "inlet_celsius", "temperature_celsius", "cpu_util_pct", "cpu_mhz"),
+    *("energy_joules", "elapsed_s"),
+)
+_WORDS: Final = ("recording", "source", "sensor", "kind")
+ESXTOP: Final = "esxtop"
+
+UNITS: Final = (
+    ("util_pct", "% of host util", "%"),
+    ("used_ghz", "GHz of CPU work", "GHz"),
+    ("kiops", "1,000 I/Os per second", "1,000 IOPS"),
+    ("mb_per_s", "MB per second of storage", "MB/s"),  # 10**6 bytes
+)
+"""Column of `beside` -> what the work is, its unit."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """The readings of one recording beside the capture."""
+
+    recording: str
+    join: power_join.PowerJoin | None
+    """None where they cannot be laid beside it."""
+    refused: str
+    """Why not."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The recordings of a report on power, and what is made of them; None where none has such."""
+
+    recordings: tuple[Recording, ...]
+    capture: Recording | None
+    readings: pl.DataFrame
+    """Every reading: `time` (null where the file names none), `since_start`, `recording`, `name`, `label`, and the
+    columns of table `power`."""
+    meters: tuple[Meter, ...]
+    beside: pl.DataFrame | None
+    """time, interval_s, util_pct, used_pct, watts, watts_esxtop, used_ghz, kiops, mb_per_s: power and load over the
+    same intervals; without a capture the readings of a meter that tells CPU utilisation."""
+    measured_by: str
+    """What measured `watts` of `beside`."""
+    load: str
+    """What `util_pct` of `beside` is."""
+    price_per_kwh: float
+
+
+def gather(
+    paths: Sequence[str | Path],
+    *,
+    offset: str = "",
+    price_per_kwh: float | str = 0.0,
+    **options: Unpack[Options],
+) -> Gathered:
+    """Open power readings, and the esxtop capture among them, and lay them beside each other.
+
+    Args:
+        paths: The recordings; at most one of them is a capture of esxtop.
+        offset: What to add to the times of the meters, such as `-2h`.
+        price_per_kwh: Of energy, in any currency; 0 for none.
+        options: Options of `esxparse.open`; each counts for the files that have a use for it.
+    """
+    recordings = files.opened_all(paths, FORMATS, options)
+    captures = [rec for rec in recordings if rec.format == ESXTOP]
+    if len(captures) > 1:
+        msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"
+        raise EsxparseError(msg)
+    capture = captures[0] if captures else None
+    names = files.names(recordings)
+    meters = tuple(
+        _meter(capture, rec, name, offset)
+        for rec, name in zip(recordings, names, strict=True)
+        if capture is not None and rec is not capture
+    )
+    shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
+    readings = _readings(recordings, names, shifts)
+    if readings.is_empty():
+        raise EsxparseError(f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
+    beside, measured_by, load = _beside(capture, meters, readings)
+    return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
+
+
+def _price(given: float | str) -> float:
+    try:
+        price = float(given or 0)
+    except ValueError:
+        price = -1.0
+    if not 0 <= price < float("inf"):
+        raise EsxparseError(f"price_per_kwh is a number of 0 or more, not {given!r}")
+    return price
+
+
+def _meter(capture: Recording, rec: Recording, name: str, offset: str) -> Meter:
+    if "power" not in rec:
+        return Meter(name, None, f"{rec.source} has no table of power")
+    try:
+        return Meter(name, power_join.join_power(capture, rec, offset=offset or None), "")
+    except EsxparseError as error:
+        return Meter(name, None, str(error))
+
+
+def _host_readings(capture: Recording) -> pl.LazyFrame:
+    """What the host's own sensor says, as the readings of a meter."""
+    return power.host(capture["power"]).select(
+        "time",
+        "watts",
+        source=pl.lit(ESXTOP),
+        sensor=pl.lit(ESXTOP),
+        kind=pl.lit("system"),
+        watts_cap=pl.col("cap_watts"),
+    )
+
+
+def _readings(recordings: Sequence[Recording], names: Sequence[str], shifts: dict[str, timedelta]) -> pl.DataFrame:
+    frames = []
+    for rec, name in zip(recordings, names, strict=True):
+        tables = [rec.tables[table] for table in ("power", "power_undated") if table in rec]
+        if rec.format == ESXTOP:
+            tables = [_host_readings(rec)] if "power" in rec else []
+        for table in tables:
+            there = table.collect_schema().names()
+            undated = pl.lit(None, dtype=_TIME)
+            time = pl.col("time").cast(_TIME) + shifts.get(name, timedelta(0)) if "time" in there else undated
+            since = pl.lit("time" not in there and "elapsed_s" in there)
+            if "time" not in there and "elapsed_s" in there:
+                time = pl.lit(_EPOCH).cast(_TIME) + pl.duration(microseconds=pl.col("elapsed_s") * 1e6)
+            known = table.with_columns(time.alias("time"), since.alias("since_start"), pl.lit(name).alias("recording"))
+            words = [pl.col(one) for one in _WORDS if one in known.collect_schema().names()]
+            numbers = [(pl.col(one) if one in there else pl.lit(None)).cast(pl.Float64).alias(one) for one in _NUMBERS]
+            frames.append(known.select("time", "since_start", *words, *numbers))
+    if not frames:
+        return pl.DataFrame()
+    rows = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("kind").fill_null("system"))
+    named = _named(rows.collect(), len(recordings) > 1)
+    # A legend has room for the sensor alone; the recording is said where two have a sensor of that name.
+    brief = named.select("name", "brief").unique(maintain_order=True).drop_nulls()
+    brief = brief.with_columns(pl.when(pl.col("brief").is_unique()).then("brief").otherwise("name").alias("brief"))
+    labels = with_labels(brief.lazy(), "brief", width=_LABEL_WIDTH).select("name", "label").collect()
+    return named.drop("brief").join(labels, on="name", how="left", maintain_order="left")
+
+
+def _named(rows: pl.DataFrame, several: bool) -> pl.DataFrame:
+    """Add `name`: the sensor, with its source where two have it, and its recording; and `brief`, without that."""
+    keys = rows.group_by("recording", "source", "sensor", maintain_order=True).agg(measures=pl.col("watts").count() > 0)
+    same = pl.col("measures") & (pl.col("measures").sum().over("recording", "sensor") > 1)
+    source = pl.col("source").fill_null("").str.split("/").list.last()
+    sensor = pl.col("sensor").fill_null(pl.col("source"))
+    named = (
+        pl.when(same & (source != sensor))
+        .then(pl.concat_str(sensor, pl.lit(" ("), source, pl.lit(")")))
+        .otherwise(sensor)
+    )
+    whole = (
+        pl.when(several & (sensor != ESXTOP)).then(pl.concat_str("recording", named, separator=": ")).otherwise(named)
+    )
+    return rows.join(
+        keys.select("recording", "source", "sensor", name=whole, brief=named),
+        on=["recording", "source", "sensor"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+
+
+def _own(capture: Recording) -> pl.DataFrame | None:
+    """The capture's load with the host's own power, which is of the same samples, where no meter is laid beside it."""
+    if "power" not in capture or "physical_cpu" not in capture:
+        return None
+    rows = power_join.load_of(capture).filter(pl.col("util_pct").is_not_null() | pl.col("used_pct").is_not_null())
+    return rows.with_columns(watts="watts_esxtop", interval_s=pl.lit(None, dtype=pl.Float64))
+
+
+def _beside(
+    capture: Recording | None, meters: Sequence[Meter], readings: pl.DataFrame
+) -> tuple[pl.DataFrame | None, str, str]:
+    if capture is None:
+        told = readings.filter(
+            pl.col("time").is_not_null(), pl.col("cpu_util_pct").is_not_null(), pl.col("watts").is_not_null()
+        )
+        if told.is_empty():
+            return None, "", ""
+        label = told["label"].value_counts(sort=True)["label"][0]
+        rows = told.filter(pl.col("label") == label).unique("time", maintain_order=True).sort("time")
+        empty = pl.lit(None, dtype=pl.Float64)
+        chosen = rows.select("time", "watts", util_pct="cpu_util_pct", used_pct=empty, watts_esxtop=empty)
+        return chosen, label, "CPU utilisation, as the BMC has it"
+    joined = [(meter, meter.join) for meter in meters if meter.join is not None]
+    covered = [join.intervals.select(pl.col("interval_s").sum()).collect().item() for _, join in joined]
+    if any(covered):
+        meter, join = joined[covered.index(max(covered))]
+        table, name = join.intervals.collect(), f"{meter.recording}: {join.sensor or join.source}"
+    else:
+        own, name = _own(capture), ESXTOP
+        if own is None:
+            return None, "", ""
+        table = own
+    table = table.with_columns(kiops=pl.col("iops") / 1000)
+    mhz, pcpus = host.nominal_mhz(capture.tables), capture.meta.get("pcpus")
+    if mhz and pcpus:
+        table = table.with_columns(used_ghz=pl.col("used_pct") / 100 * pcpus * mhz / 1000)
+    return table, name, "Host util"
+
+
+def energies(found: Gathered) -> pl.DataFrame:
+    """Energy of each sensor with its gaps, the host's first, then supplies and parts; see `energy.energy`.
+
+    Adds name, kind, lowest and highest reading, by_counter_kwh (of a meter that counts energy itself).
+    """
+    dated = found.readings.filter(pl.col("time").is_not_null())
+    if dated.is_empty():
+        return pl.DataFrame()
+    used = energy.energy(dated.select("time", "watts", sensor="name").lazy()).collect().rename({"sensor": "name"})
+    counter = pl.col("energy_joules")
+    facts = (
+        dated.sort("time")
+        .group_by("name", maintain_order=True)
+        .agg(
+            pl.col("kind").first(),
+            pl.col("label").first(),
+            since_start=pl.col("since_start").first(),
+            lowest=pl.col("watts").min(),
+            highest=pl.col("watts").max(),
+            by_counter_kwh=(counter.drop_nulls().last() - counter.drop_nulls().first()) / 3_600_000,
+        )
+    )
+    order = pl.col("kind").replace_strict({"system": 0, "supply": 1}, default=2, return_dtype=pl.Int64)
+    return used.join(facts, on="name").sort(order, -pl.col("readings"), "name")
+
+
+def per_unit(found: Gathered) -> pl.DataFrame:
+    """Power per unit of work: work, watts and work in the mean, what one costs, and its 5th and 95th percentile.
+
+    Means over intervals are weighted by their length; an interval without work of the kind does not count.
+    """
+    rows = []
+    for column, work, unit in UNITS:
+        if found.beside is None or column not in found.beside.columns:
+            continue
+        cost = energy.watts_per_unit(found.beside.lazy(), column).drop_nulls("watts_per_unit").collect()
+        if cost.is_empty():
+            continue
+        each = pl.col("watts_per_unit")
+        length = pl.col("interval_s").fill_null(1.0) if "interval_s" in cost.columns else pl.lit(1.0)
+        rows.append(
+            {"work": work, "unit": unit}
+            | cost.with_columns(length.alias("_length"))
+            .select(
+                intervals=pl.len().cast(pl.Int64),
+                watts=weighted_mean(pl.col("watts"), pl.col("_length")),
+                work_mean=weighted_mean(pl.col(column), pl.col("_length")),
+                cost=(pl.col("watts") * pl.col("_length")).sum() / (pl.col(column) * pl.col("_length")).sum(),
+                p5=each.quantile(0.05, "linear"),
+                p95=each.quantile(0.95, "linear"),
+            )
+            .row(0, named=True)
+        )
+    return pl.DataFrame(rows)
+
+
+def clocks_apart(found: Gathered) -> bool:
+    """Whether the clock of the meter beside the load seems wrong: power and load are then of different times."""
+    return any(
+        meter.join is not None
+        and meter.join.suspected_offset is not None
+        and found.measured_by.startswith(f"{meter.recording}: ")
+        for meter in found.meters
+    )
+
+
+def cap(found: Gathered) -> float | None:
+    """The lowest cap that is set, W."""
+    lowest = found.readings["watts_cap"].min()
+    return float(lowest) if isinstance(lowest, float | int) else None
+
+
+def periods(found: Gathered) -> list[pl.LazyFrame]:
+    """The readings in groups of recordings whose times are near each other: one axis for each."""
+    dated = found.readings.filter(pl.col("time").is_not_null())
+    spans = (
+        dated.group_by("recording", "since_start")
+        .agg(start=pl.col("time").min(), end=pl.col("time").max())
+        .sort("start", "recording")
+        .rows(named=True)
+    )
+    groups: list[tuple[list[tuple[str, bool]], datetime, datetime]] = []
+    for span in spans:
+        key = (span["recording"], span["since_start"])
+        if groups:
+            keys, start, end = groups[-1]
+            room = max(end - start, span["end"] - span["start"]) / 2
+            if span["start"] <= end + room and keys[0][1] == span["since_start"]:
+                groups[-1] = ([*keys, key], start, max(end, span["end"]))
+                continue
+        groups.append(([key], span["start"], span["end"]))
+    return [
+        dated.filter(
+            pl.struct("recording", "since_start").is_in([{"recording": a, "since_start": b} for a, b in keys])
+        ).lazy()
+        for keys, _, _ in groups
+    ]
+
+
+def clock_notes(found: Gathered) -> list[tuple[str, Note]]:
+    """What the joins say, with the recording each is about."""
+    return [(meter.recording, one) for meter in found.meters if meter.join is not None for one in meter.join.notes]

@@ -1,0 +1,304 @@
+"""The tables, tiles and charts of the report on power: what its cells show of `gather`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.charts import energy as drawn
+from esxparse.metrics import host
+from esxparse.metrics.energy import watts_per_unit
+from esxparse.reports import page
+from esxparse.reports.blocks import (
+    NOTHING,
+    Block,
+    Column,
+    Header,
+    moment,
+    note,
+    number,
+    spoken_span,
+    stack,
+    table,
+    tiles,
+)
+from esxparse.reports.power_profile import gather
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from esxparse.reports.power_profile.gather import Gathered
+
+_HOURS_A_YEAR: Final = 8760
+_MEND: Final = "In this report that is the parameter offset; until then power and load are of different times."
+_KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part"}
+
+
+def header(found: Gathered, title: str) -> Header:
+    """The title with the host's name where one is known, and when readings were taken."""
+    times = found.readings.filter(~pl.col("since_start"))["time"].drop_nulls()
+    first, last = times.min(), times.max()
+    span = "" if times.is_empty() else f"{moment(first)} to {moment(last)}; "  # type: ignore[arg-type]
+    return page.header(title, found.recordings, span + page.files(found.recordings))
+
+
+def clocks(found: Gathered) -> Block:
+    """What has to be known before anything is compared: clocks that seem apart, and meters that share no time."""
+    said = []
+    for meter in found.meters:
+        if meter.join is None:
+            said.append(note(f"{meter.recording} is not laid beside the capture. {meter.refused}. {_MEND}", "warning"))
+            continue
+        said += [
+            note(f"{meter.recording}: {one.message}. {_MEND}", "warning")
+            for one in meter.join.notes
+            if one.severity == "warning"
+        ]
+        if meter.join.offset:
+            hours = meter.join.offset / timedelta(hours=1)
+            said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as asked for.", "info"))
+    return stack(*said) if said else NOTHING
+
+
+def _main(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
+    """The sensor that the tiles are about: the one beside the capture, or the host's with most readings."""
+    if used.is_empty():
+        return None
+    joined = next(
+        (meter for meter in found.meters if meter.join and found.measured_by.startswith(meter.recording)), None
+    )
+    if joined is not None and joined.join is not None:
+        of = found.readings.filter(
+            pl.col("recording") == joined.recording,
+            pl.col("sensor").eq_missing(joined.join.sensor),
+            pl.col("source").eq_missing(joined.join.source),
+        )["name"]
+        row = used.filter(pl.col("name").is_in(of.to_list()))
+        if row.height:
+            return row.row(0, named=True)
+    return used.row(0, named=True)
+
+
+def _cost(found: Gathered, kwh: float | None) -> str:
+    if not found.price_per_kwh or kwh is None:
+        return ""
+    cost = kwh * found.price_per_kwh
+    return f"costs {number(cost, 2 if cost >= 1 else 4)} at {found.price_per_kwh:g} per kWh"
+
+
+def _kwh_digits(kwh: float | None) -> int:
+    return 4 if kwh is not None and kwh < 1 else 2
+
+
+def summary(found: Gathered) -> Block:
+    """Tiles: mean power, energy, what a year like this needs, the cap, what the load costs."""
+    used = gather.energies(found)
+    row = _main(found, used)
+    if row is None:
+        watts = found.readings.filter(pl.col("watts").is_not_null()).sort(
+            pl.col("kind") != "system", maintain_order=True
+        )
+        if watts.is_empty():
+            return note("No recording holds a reading in watts.", "warning")
+        one = watts.row(0, named=True)
+        items = [
+            ("Power", f"{number(one['watts'], 0)} W", f"{one['name']}, once, at a time that the file does not name")
+        ]
+        return tiles(items)
+    mean = row["watts_mean"]
+    if mean is None:
+        return tiles([("Power", f"{number(row['highest'], 0)} W", f"{row['name']}, {row['readings']} reading")])
+    span = spoken_span(row["covered_s"])
+    gaps = f"; {row['gaps']} gaps left out" if row["gaps"] else ""
+    kwh, year = row["energy_kwh"], mean * _HOURS_A_YEAR / 1000
+    items = [
+        ("Mean power", f"{number(mean, 0)} W", f"{row['name']}, over {span}"),
+        (
+            "Lowest to highest",
+            f"{number(row['lowest'], 0)} to {number(row['highest'], 0)} W",
+            f"{row['readings']:,} readings",
+        ),
+        ("Energy", f"{number(kwh, _kwh_digits(kwh))} kWh", _cost(found, kwh) or f"in {span}{gaps}"),
+        ("A year like this", f"{number(year, 0)} kWh", _cost(found, year) or "mean power x 8,760 h"),
+    ]
+    cap = gather.cap(found)
+    if cap:
+        items.append(
+            ("Power cap", f"{number(cap, 0)} W", f"highest reading: {number(100 * row['highest'] / cap, 0)} % of it")
+        )
+    work = gather.per_unit(found)
+    if work.height:
+        first = work.row(0, named=True)
+        items.append(
+            ("Watts per % of util", number(first["cost"], 2), f"at {number(first['work_mean'], 0)} % in the mean")
+        )
+    return tiles(items)
+
+
+def sensors(found: Gathered) -> Block:
+    """Every sensor: its readings, and what its BMC says of minimum, average and maximum."""
+    rows = found.readings.with_columns(order=pl.col("kind").replace_strict({"system": 0, "supply": 1}, default=2))
+    frame = (
+        rows.group_by("order", "name", "kind", maintain_order=True)
+        .agg(
+            readings=pl.col("watts").count(),
+            mean=pl.col("watts").mean(),
+            low=pl.col("watts").min(),
+            high=pl.col("watts").max(),
+            bmc_mean=pl.col("watts_average").drop_nulls().last(),
+            bmc_low=pl.col("watts_minimum").min(),
+            bmc_high=pl.col("watts_maximum").max(),
+            period=pl.col("interval_s").drop_nulls().last(),
+            cap=pl.col("watts_cap").min(),
+        )
+        .filter(pl.any_horizontal(pl.col("mean", "bmc_mean", "bmc_high", "cap").is_not_null()))
+        .sort("order", maintain_order=True)
+        .with_columns(pl.col("kind").replace(_KINDS), pl.col("readings").cast(pl.Int64))
+    )
+    columns = [
+        Column("name", "Sensor", fit="name"),
+        Column("kind", "Measures", fit="short"),
+        Column("readings", "Readings", digits=None),
+        Column("mean", "Mean", "W", digits=1),
+        Column("low", "Lowest", "W", digits=0),
+        Column("high", "Highest", "W", digits=0),
+        Column("bmc_mean", "BMC's average", "W", digits=0),
+        Column("bmc_low", "BMC's minimum", "W", digits=0),
+        Column("bmc_high", "BMC's maximum", "W", digits=0),
+        Column("period", "BMC's period", "s", digits=0),
+        Column("cap", "Cap", "W", digits=0),
+    ]
+    caption = "Sensors. Whole host, supplies and parts measure the same watts: never add them up"
+    return table(frame, columns, caption, "No recording holds readings of power.")
+
+
+def energies(found: Gathered) -> Block:
+    """Energy of each sensor, with the gaps that are left out, and its price."""
+    used = gather.energies(found)
+    if used.is_empty():
+        return note("Energy needs readings at several times, and these files name none.")
+    kwh = pl.col("energy_kwh")
+    frame = used.with_columns(
+        pl.col("kind").replace(_KINDS),
+        covered=pl.col("covered_s").map_elements(spoken_span, return_dtype=pl.String),
+        left_out=pl.when(pl.col("gaps") > 0).then(pl.col("gap_s").map_elements(spoken_span, return_dtype=pl.String)),
+        year=pl.col("watts_mean") * _HOURS_A_YEAR / 1000,
+    )
+    columns = [
+        Column("name", "Sensor", fit="name"),
+        Column("kind", "Measures", fit="short"),
+        Column("readings", "Readings", digits=None),
+        Column("covered", "Covered", fit="short"),
+        Column("gaps", "Gaps", digits=None),
+        Column("left_out", "Left out", fit="short"),
+        Column("watts_mean", "Mean", "W", digits=1),
+        Column("energy_kwh", "Energy", "kWh", digits=_kwh_digits(used["energy_kwh"].max())),  # type: ignore[arg-type]
+        Column("by_counter_kwh", "By its own counter", "kWh", digits=3),
+        Column("year", "A year like this", "kWh", digits=0),
+    ]
+    if found.price_per_kwh:
+        frame = frame.with_columns(cost=kwh * found.price_per_kwh, cost_year=pl.col("year") * found.price_per_kwh)
+        columns += [Column("cost", "Cost", digits=4), Column("cost_year", "Cost of a year", digits=2)]
+    price = f"; cost at {found.price_per_kwh:g} per kWh" if found.price_per_kwh else ""
+    caption = f"Energy, by the trapezoid between readings; gaps of more than 3 usual distances are left out{price}"
+    return table(frame, columns, caption)
+
+
+def meters(found: Gathered) -> Block:
+    """How each meter lies to the capture, and how it compares with what esxtop has."""
+    rows = []
+    for meter in found.meters:
+        if meter.join is None:
+            continue
+        joined = meter.join.table.collect()
+        both = joined.filter(pl.col("watts").is_not_null(), pl.col("watts_esxtop").is_not_null())
+        mean, own = both["watts"].mean(), both["watts_esxtop"].mean()
+        rows.append(
+            {
+                "meter": f"{meter.recording}: {meter.join.sensor or meter.join.source}",
+                "shape": {"trapezoid": "straight lines", "step": "steps"}[meter.join.shape],
+                "intervals": joined["watts"].count(),
+                "of": max(joined.height - 1, 0),
+                "watts": joined["watts"].mean(),
+                "kwh": joined["energy_joules"].sum() / 3_600_000,
+                "own": own,
+                "apart": 100 * (mean / own - 1) if mean is not None and own else None,  # type: ignore[operator]
+                "correlation": meter.join.correlation,
+            }
+        )
+    if not rows:
+        return NOTHING
+    columns = [
+        Column("meter", "Meter", fit="name"),
+        Column("shape", "Joined by", fit="short"),
+        Column("intervals", "Intervals with power", digits=None),
+        Column("of", "of", digits=None),
+        Column("watts", "Mean", "W", digits=1),
+        Column("kwh", "Energy", "kWh", digits=4),
+        Column("own", "esxtop then", "W", digits=1),
+        Column("apart", "Meter against esxtop", "%", digits=1),
+        Column("correlation", "Correlation with the load", digits=2),
+    ]
+    return table(pl.DataFrame(rows, infer_schema_length=None), columns, "Meters laid beside the capture's intervals")
+
+
+def per_unit(found: Gathered) -> Block:
+    """What work costs in power."""
+    columns = [
+        Column("work", "Work"),
+        Column("intervals", "Intervals", digits=None),
+        Column("work_mean", "Mean work", digits=2),
+        Column("watts", "Mean power", "W", digits=1),
+        Column("cost", "Power per unit of work", "W", digits=2),
+        Column("p5", "5th percentile", "W", digits=2),
+        Column("p95", "95th percentile", "W", digits=2),
+    ]
+    by = f", power by {found.measured_by}" if found.measured_by else ""
+    caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
+    caption += _left_out(found)
+    empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
+    return table(gather.per_unit(found), columns, caption, empty)
+
+
+def _left_out(found: Gathered) -> str:
+    """Whose commands are not counted as I/O of the host, for the caption."""
+    disks = None if found.capture is None else host.disks(found.capture.tables)
+    rows = [] if disks is None else host.left_out(disks).collect().rows(named=True)
+    each = [f"{number(row['iops'], 2)}/s of {row['device']} ({row['left_out']})" for row in rows]
+    return f"; commands that are no I/O of the host: {', '.join(each)}" if each else ""
+
+
+def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:
+    """Watts over time, each kind of sensor and each stretch of time in a chart of its own."""
+    charts: list[alt.LayerChart | None] = []
+    for group in gather.periods(found):
+        lowest = group.select(pl.col("watts_cap").min()).collect().item()
+        charts += [drawn.sensors(group, kind, lowest if kind == "system" else None) for kind in drawn.KINDS]
+        charts.append(drawn.parts(group))
+    return charts
+
+
+def surrounding_charts(found: Gathered) -> list[alt.LayerChart | None]:
+    """Temperature, frequency and utilisation as the meters have them."""
+    return [drawn.surroundings(group, value) for group in gather.periods(found) for value in drawn.SURROUNDINGS]
+
+
+def load_charts(found: Gathered) -> list[alt.LayerChart | None]:
+    """Power and load in the same stretch of time, and one against the other."""
+    if found.beside is None:
+        return []
+    beside = found.beside.lazy()
+    return [
+        drawn.beside_watts(beside, found.measured_by),
+        drawn.beside_load(beside, found.load),
+        drawn.against_load(beside, found.load, clocks_apart=gather.clocks_apart(found)),
+    ]
+
+
+def work_charts(found: Gathered) -> list[alt.Chart | None]:
+    """What a GHz of work costs as the load grows."""
+    if found.beside is None or "used_ghz" not in found.beside.columns:
+        return []
+    return [drawn.cost_of_work(watts_per_unit(found.beside.lazy(), "used_ghz"), "GHz of CPU work", "W per GHz")]

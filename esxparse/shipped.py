@@ -1,0 +1,53 @@
+"""Where the files that travel with the package are: templates and datasets.
+
+In the source tree both stand at the top, beside `esxparse/`; in an installed wheel they are the data packages
+`esxparse.templates` and `esxparse.datasets`. An editable install has only the former.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_PACKAGE = Path(__file__).parent
+
+
+def _find(name: str, sample: str) -> Path:
+    places = [_PACKAGE / name, _PACKAGE.parent / name]
+    for place in places:
+        if any(place.glob(sample)):
+            return place
+    where = " or ".join(str(place) for place in places)
+    msg = f"the {name} that come with esxparse are missing: looked in {where}; install esxparse again"
+    raise EsxparseError(msg)
+
+
+def templates_dir() -> Path:
+    """Directory of the report templates (`*.ipynb`)."""
+    return _find("templates", "*.ipynb")
+
+
+def datasets_dir() -> Path:
+    """Directory of the bundled recordings, one folder for each."""
+    return _find("datasets", "*/README.md")
+
+
+def simulator() -> ModuleType:
+    """The package `esxparse_simulator`.
+
+    Raises:
+        EsxparseError: It is not installed.
+    """
+    try:
+        return import_module("esxparse_simulator")
+    except ModuleNotFoundError as error:
+        if error.name != "esxparse_simulator":
+            raise
+        msg = "the simulator is not installed: run `pip install ./simulator` in a checkout of esxparse"
+        raise EsxparseError(msg) from None

@@ -1,0 +1,254 @@
+"""What esxtop prints for adapters, paths, devices, worlds on devices, partitions, NFS volumes and virtual disks.
+
+Every row is a part or a sum of the flows: a device's own, the part of it that took a path, the sum that went through an
+adapter, one world's. GAVG is printed as DAVG + KAVG of the unrounded numbers. Failed commands and aborts take part of
+the paths and worlds of their device as its commands do.
+
+Assumed: a failed command had the mean size of its device's; `World Q Depth` is zero where no such limit is set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.paths import paths_of, shares
+from esxparse_simulator.model.sums import added_rows, divided
+from esxparse_simulator.model.traffic import Traffic, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from esxparse_simulator.model.layout import Index, Layout
+    from esxparse_simulator.model.sample import Numbers, Snapshot
+
+Table = dict[str, "Numbers | float"]
+
+_SHARES = 1000.0
+_RATES = 4  # rows of a `Traffic` that are rates; the others are latencies
+_TRAFFIC = (
+    "Commands/sec",
+    "Reads/sec",
+    "Writes/sec",
+    "MBytes Read/sec",
+    "MBytes Written/sec",
+    *(
+        f"Average {part} MilliSec/{per}"
+        for per in ("Command", "Read", "Write")
+        for part in ("Driver", "Kernel", "Guest", "Queue")
+    ),
+)
+_COMMANDS, _DRIVER, _KERNEL, _QUEUE = (
+    _TRAFFIC.index(name)
+    for name in (
+        "Commands/sec",
+        "Average Driver MilliSec/Command",
+        "Average Kernel MilliSec/Command",
+        "Average Queue MilliSec/Command",
+    )
+)
+_STATES = ("Adapter Q Depth", "Device Q Depth", "World Q Depth", "Active Commands", "Queued Commands", "% Used", "Load")
+_EVENTS = (
+    "Failed Commands/sec",
+    "Failed Reads/sec",
+    "Failed Writes/sec",
+    "Failed Bytes Read/sec",
+    "Failed Bytes Written/sec",
+    "Aborts/sec",
+    "Resets/sec",
+    "Reserves/sec",
+    "Conflicts/sec",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Which flows and devices the rows of each table stand for."""
+
+    adapter_depth: Numbers
+    use_of: Index
+    """Flows on devices, and [those] their (device, group)."""
+    use_row: Index
+    use_device: Index
+    """[Per-Device-Per-World rows] the device of each."""
+    partition: Index
+    """[partitions] the device."""
+    last: Numbers
+    """[partitions] 1 for the last of its device, where the datastore is."""
+    disk: Index
+    """[virtual disks] their flows."""
+    disk_row: Index
+    """[virtual disks] their rows; and those of their VMs."""
+    vm_row: Index
+    disk_rows: int
+
+
+def _make(layout: Layout) -> _Places:
+    devices = layout.scenario.devices
+    on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
+    uses = [target for target, _ in layout.uses if target < len(devices)]
+    partitions = [
+        (place, n == device.partitions) for place, device in enumerate(devices) for n in _ones(device.partitions)
+    ]
+    first: list[int] = []
+    row = 0
+    for vm in layout.vms:
+        first.append(row)
+        row += 1 + len(vm.disks)
+    disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
+    return _Places(
+        adapter_depth=np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64),
+        use_of=_index(on_device),
+        use_row=layout.flow_use[_index(on_device)],
+        use_device=_index(uses),
+        partition=_index(place for place, _ in partitions),
+        last=np.array([last for _, last in partitions], dtype=np.float64),
+        disk=_index(place for place, _ in disks),
+        disk_row=_index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
+        vm_row=_index(first[flow.vm] for _, flow in disks),
+        disk_rows=row,
+    )
+
+
+def _ones(count: int) -> range:
+    return range(1, count + 1)
+
+
+def _index(values: Iterable[int]) -> Index:
+    return np.fromiter(values, dtype=np.intp)
+
+
+_places = OncePerLayout(_make)
+
+
+def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+    """The tables of disks."""
+    at, paths, count = _places(layout), paths_of(layout), layout.devices
+    flows = now.storage.flows
+    targets = summed(flows, layout.flow_target, len(layout.targets))
+    devices, volumes = targets.taken(range(count)), range(count, count + len(layout.scenario.nfs))
+    share = shares(layout, now.storage.alive)
+    on_path = devices.taken(paths.device).scaled(share)
+    listed = np.flatnonzero(paths.adapter >= 0)
+    adapter, adapters = paths.adapter[listed], len(at.adapter_depth)
+    path, through, device, world, part, volume = _traffic(
+        on_path,
+        summed(on_path.taken(listed), adapter, adapters),
+        devices,
+        summed(flows.taken(at.use_of), at.use_row, len(at.use_device)),
+        devices.taken(at.partition),
+        targets.taken(volumes),
+    )
+    events = _events(now, targets)
+    of_path = events[:, paths.device] * share
+    of_world = divided(world[_COMMANDS], device[_COMMANDS][at.use_device])
+    depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
+    limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
+    depths = np.append(at.adapter_depth, 0.0)  # adapter -1: a path through one that is not listed
+    paths_rows = _table(path, of_path)
+    return {
+        "Physical Disk/adapter": {"Adapter Q Depth": at.adapter_depth},
+        "Physical Disk Adapter": _table(through, added_rows(of_path[:, listed], adapter, adapters)),
+        "Physical Disk": {**paths_rows, "Adapter Q Depth": depths[paths.adapter]},
+        "Physical Disk Path": paths_rows,
+        "Physical Disk SCSI Device": {**_table(device, events[:, :count]), **_queue(device, depth)},
+        "Physical Disk Per-Device-Per-World": {
+            **_table(world, events[:, at.use_device] * of_world),
+            **_queue(world, depth[at.use_device]),
+            "World Q Depth": limits[at.use_device],
+            "Shares": _SHARES,
+        },
+        "Physical Disk Partition": _table(part * at.last),
+        "Physical Disk NFS Volume": _volumes(volume, events[:, volumes]),
+        "Virtual Disk": _virtual(now, at),
+    }
+
+
+def at_first(tables: dict[str, Table]) -> dict[str, Table]:
+    """What the first sample of a capture has of them: states of queues alone, so that the rest is 0, shares and all.
+
+    Evidence: a capture of ESXi 6.5, whose depths of queues are there from the start. Its other states are 0 throughout:
+    that they are there too is assumed.
+    """
+    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
+
+
+def _traffic(*tables: Traffic) -> list[Numbers]:
+    """The numbers of `_TRAFFIC` [names, rows] for each of the tables, worked out for all of them at once."""
+    whole = Traffic(np.concatenate([table.values for table in tables], axis=1))
+    rates, latencies = whole.values[:_RATES], whole.values[_RATES:].reshape(3, 2, -1)
+    found = np.empty((len(_TRAFFIC), whole.values.shape[1]))
+    found[_COMMANDS] = whole.commands
+    found[1 : 1 + _RATES] = rates
+    # [driver, kernel, queue; per command, read, write]
+    driver, kernel, queue = np.concatenate([whole.per_command()[:, np.newaxis], latencies], axis=1)
+    printed = found[1 + _RATES :].reshape(3, 4, -1)
+    printed[:, 0], printed[:, 1], printed[:, 2], printed[:, 3] = driver, kernel, driver + kernel, queue
+    ends = np.cumsum([table.values.shape[1] for table in tables]).tolist()
+    return [found[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _table(traffic: Numbers, events: Numbers | None = None) -> Table:
+    table: Table = dict(zip(_TRAFFIC, traffic, strict=True))
+    return table if events is None else table | dict(zip(_EVENTS, events, strict=True))
+
+
+def _events(now: Snapshot, targets: Traffic) -> Numbers:
+    """What goes wrong, per second along the targets: the numbers of `_EVENTS`."""
+    of = now.storage
+    return np.stack(
+        [
+            of.failed_reads + of.failed_writes,
+            of.failed_reads,
+            of.failed_writes,
+            divided(targets.read_mb * of.failed_reads, targets.reads) * 2**20,
+            divided(targets.written_mb * of.failed_writes, targets.writes) * 2**20,
+            of.aborts,
+            of.resets,
+            of.reserves,
+            of.conflicts,
+        ]
+    )
+
+
+def _volumes(traffic: Numbers, events: Numbers) -> Table:
+    table = _table(traffic, events)
+    commands, driver, kernel = (traffic[place] for place in (_COMMANDS, _DRIVER, _KERNEL))
+    return {
+        **table,
+        "Failed MBytes Read/sec": table["Failed Bytes Read/sec"] / 2**20,
+        "Failed MBytes Written/sec": table["Failed Bytes Written/sec"] / 2**20,
+        "Active Commands": commands * (driver + kernel) / 1000.0,
+    }
+
+
+def _virtual(now: Snapshot, at: _Places) -> Table:
+    """Each VM's row is the sum of its disks, whose rows follow it."""
+    disks = now.storage.flows.taken(at.disk)
+    both = disks.taken(np.concatenate([np.arange(len(at.disk))] * 2))
+    traffic = summed(both, np.concatenate([at.disk_row, at.vm_row]), at.disk_rows)
+    return {
+        "Commands/sec": traffic.commands,
+        "Reads/sec": traffic.reads,
+        "Writes/sec": traffic.writes,
+        "MBytes Read/sec": traffic.read_mb,
+        "MBytes Written/sec": traffic.written_mb,
+        "Average MilliSec/Read": traffic.driver_read + traffic.kernel_read,
+        "Average MilliSec/Write": traffic.driver_write + traffic.kernel_write,
+    }
+
+
+def _queue(traffic: Numbers, depth: Numbers) -> Table:
+    """Commands in flight by Little's law, in whole commands as esxtop counts them."""
+    commands, driver, queue = (traffic[place] for place in (_COMMANDS, _DRIVER, _QUEUE))
+    active, queued = np.rint(commands * driver / 1000.0), np.rint(commands * queue / 1000.0)
+    return {
+        "Device Q Depth": depth,
+        "Active Commands": active,
+        "Queued Commands": queued,
+        "% Used": 100.0 * active / depth,
+        "Load": (active + queued) / depth,
+    }

@@ -1,0 +1,129 @@
+"""The groups and worlds of a host as one release prints them.
+
+Most releases print those of the model. Some have fewer, or others, which stand for some of the model's (`regroup` makes
+their rows):
+
+* idle worlds in a group of their own (up to 6.0);
+* a service console, one world, in place of hostd, vpxa and esxtop (up to 4.1);
+* network and SCSI worlds of a VM in its vmx world, and a world beside each vCPU's that only waits (3.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from esxparse_simulator.esxtop.releases import Release
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.worlds import Group
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedWorld:
+    """A world: its id and name, and the places of the model's worlds it stands for (none: it only waits)."""
+
+    number: int
+    label: str
+    of: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedGroup:
+    """A group: id, name, worlds, and the places of the model's groups it stands for.
+
+    `leader` is the id that ports and disks carry; `own` groups have no row of memory.
+    """
+
+    gid: int
+    name: str
+    leader: int
+    worlds: tuple[PrintedWorld, ...]
+    of: tuple[int, ...]
+    own: bool
+    vm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All groups of a release, and for each of the model's which of them it is (-1: none)."""
+
+    printed: tuple[PrintedGroup, ...]
+    by_source: tuple[int, ...]
+    as_they_are: bool
+
+    def worlds(self) -> Iterator[PrintedWorld]:
+        """All worlds, group after group."""
+        for group in self.printed:
+            yield from group.worlds
+
+
+def groups_of(layout: Layout, release: Release) -> Groups:
+    """The groups `release` prints of a host."""
+    printed = tuple(_console(_all(layout, release), release))
+    by_source = [-1] * len(layout.groups)
+    for place, group in enumerate(printed):
+        for source in group.of:
+            by_source[source] = place
+    plain = [(place,) for place in range(len(layout.worlds))]
+    same = [world.of for group in printed for world in group.worlds] == plain
+    return Groups(printed, tuple(by_source), same and len(printed) == len(layout.groups))
+
+
+def _all(layout: Layout, release: Release) -> Iterator[PrintedGroup]:
+    base, first = release.first_world, 0
+    after = 1 + max(world.number for world in layout.worlds)  # ids of worlds the model does not have
+    for place, group in enumerate(layout.groups):
+        worlds = tuple(_worlds(group, first, release, after))
+        gid = release.groups.get(group.label, group.gid) if group.own else group.gid
+        # the VMkernel's I/O is not that of an idle world, the first of its group in some releases
+        leads = next((world.number for world in group.worlds if world.kind == "system"), group.leader)
+        leader = base + (leads if group.own else group.leader)
+        whole = PrintedGroup(gid, group.name(base), leader, worlds, (place,), group.own, bool(group.vm))
+        if group.label == "system" and release.idle_group:
+            yield from _split(whole, group, first)
+        else:
+            yield whole
+        first += len(group.worlds)
+
+
+def _worlds(group: Group, first: int, release: Release, after: int) -> Iterator[PrintedWorld]:
+    base, vm = release.first_world, group.label
+    folded = tuple(first + n for n, world in enumerate(group.worlds) if group.vm and world.kind in release.folded)
+    for n, world in enumerate(group.worlds):
+        if first + n in folded:
+            continue
+        text = release.worlds.get(world.kind) if group.vm else None
+        filled = text and text.format(vm=vm, index=world.index, leader=base + group.leader)
+        label = filled or world.label(base, group.leader)
+        more = folded if world.kind == "vmx" else ()
+        yield PrintedWorld(base + world.number, label, (first + n, *more))
+        if world.kind == "vcpu" and release.twins:
+            yield PrintedWorld(base + after + world.number, release.twins.format(vm=vm, index=world.index), ())
+
+
+def _split(system: PrintedGroup, group: Group, first: int) -> Iterator[PrintedGroup]:
+    """The idle worlds as 1:idle, the others as 2:system."""
+    idlers = {first + n for n, world in enumerate(group.worlds) if world.kind == "idle"}
+    idle = tuple(world for world in system.worlds if world.of[0] in idlers)
+    rest = tuple(world for world in system.worlds if world.of[0] not in idlers)
+    yield PrintedGroup(1, "idle", idle[0].number, idle, (), own=True, vm=False)
+    yield PrintedGroup(2, "system", system.leader, rest, system.of, own=True, vm=False)
+
+
+def _console(groups: Iterator[PrintedGroup], release: Release) -> Iterator[PrintedGroup]:
+    """With a service console, its group after the VMkernel's own ones and no processes."""
+    if not release.console:
+        yield from groups
+        return
+    every = list(groups)
+    processes = [group for group in every if not group.own and not group.vm]
+    places = tuple(place for group in processes for world in group.worlds for place in world.of)
+    number = processes[0].leader
+    world = PrintedWorld(number, "console", places)
+    sources = tuple(place for group in processes for place in group.of)
+    yield from (group for group in every if group.own)
+    yield PrintedGroup(release.console, "console", number, (world,), sources, own=True, vm=False)
+    yield from (group for group in every if group.vm)

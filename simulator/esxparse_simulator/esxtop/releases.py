@@ -1,0 +1,125 @@
+"""Releases of esxtop: what each prints differently, read from `releases/*.toml`.
+
+Release 6.5 is told whole, the others by how they differ from another (`like`). Keys of a file:
+
+counters      tables whose counters are others: the whole list (see `counters`)
+after         counters that follow one of the table's: `[after."Group Cpu"]` `"Migrates/sec" = "f - ..."`
+without       counters of a table that are not there, or `true` for a table that is not
+objects       what a table's object is called
+worlds        names of the worlds of a VM, by kind: `{vm}`, `{index}`, `{leader}` stand for what they say
+groups        ids of the VMkernel's groups
+console       id of the group of a service console, which holds what are processes of the VMkernel later (0: none)
+folded        kinds of worlds of a VM that are part of its vmx world
+twins         name of a world that stands beside each vCPU's and only waits
+and what 6.5.toml says of itself: first_world, first_port, aperf, end_comma, idle_group.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
+
+from esxparse.errors import EsxparseError
+from esxparse_simulator.esxtop.counters import Counter, counters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How one release prints a capture; see the module for the fields."""
+
+    name: str
+    title: str
+    first_world: int
+    first_port: int
+    aperf: Literal["column", "broken", "none"]
+    end_comma: Literal["always", "never", "default"]
+    counters: Mapping[str, tuple[Counter, ...]]
+    objects: Mapping[str, str] = field(default_factory=dict)
+    worlds: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, int] = field(default_factory=dict)
+    idle_group: bool = False
+    console: int = 0
+    folded: tuple[str, ...] = ()
+    twins: str = ""
+
+    def object(self, table: str) -> str:
+        """What the object of a table is called; a table is named for its object, a part of one after a `/`."""
+        name = table.partition("/")[0]
+        return self.objects.get(name, name)
+
+
+def release_names() -> tuple[str, ...]:
+    """The releases there are, oldest first."""
+    names = [entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml")]
+    return tuple(sorted(names, key=lambda name: [int(part) for part in name.split(".")]))
+
+
+@lru_cache
+def release_of(name: str) -> Release:
+    """The release of that name.
+
+    Raises:
+        EsxparseError: there is no such release.
+
+    >>> release_of("6.7").first_world
+    2097152
+    """
+    if name not in release_names():
+        message = f"no esxtop grammar for release {name!r}. There are: {', '.join(release_names())}."
+        raise EsxparseError(message)
+    told = _told(name)
+    known = {key: told[key] for key in Release.__dataclass_fields__ if key in told}
+    parts = told.get("parts", {})
+    counters = {table: counters_of(text, parts) for table, text in told["counters"].items()}
+    return Release(**{**known, "name": name, "counters": counters, "folded": tuple(told.get("folded", ()))})
+
+
+def _folder() -> Any:
+    return files("esxparse_simulator.esxtop") / "releases"
+
+
+def _told(name: str) -> dict[str, Any]:
+    """What the file says, laid over what the files before it in the chain say."""
+    said = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    if "like" not in said:
+        return said
+    base = _told(said.pop("like"))
+    counters: dict[str, str] = {**base["counters"], **said.pop("counters", {})}
+    parts = {**base.get("parts", {}), **said.pop("parts", {})}
+    for table, gone in said.pop("without", {}).items():
+        lines = counters.pop(table)
+        if gone is not True:
+            counters[table] = _without(_plain(lines, parts), gone)
+    for table, rows in said.pop("after", {}).items():
+        counters[table] = _with(_plain(counters[table], parts), rows)
+    merged = {key: {**base.get(key, {}), **said.pop(key, {})} for key in ("objects", "worlds", "groups")}
+    return {**base, **said, **merged, "counters": counters, "parts": parts}
+
+
+def _plain(lines: str, parts: Mapping[str, str]) -> list[str]:
+    """Lines with their parts written out."""
+    plain = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        plain += _plain(parts[line[1:]], parts) if line.startswith("@") else [line]
+    return plain
+
+
+def _name(line: str) -> str:
+    return line.split(" ", 2)[2].partition(" = ")[0]
+
+
+def _without(lines: list[str], gone: list[str]) -> str:
+    return "\n".join(line for line in lines if _name(line) not in gone)
+
+
+def _with(lines: list[str], rows: Mapping[str, str]) -> str:
+    grown = []
+    for line in lines:
+        grown += [line, *filter(None, [rows.get(_name(line))])]
+    return "\n".join(grown)

@@ -1,0 +1,94 @@
+"""The numbers of a sample in the order of the columns: rows of every table, laid into one flat array.
+
+Where a counter of a row lies is worked out once for a capture; a sample is then some hundred slices filled and one
+`take`. Counters the rows do not give are zero. -1 is "no limit" or "not applicable", -3 "normal" shares, as in real
+captures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse_simulator.esxtop import cpu_rows, disk_rows, memory_rows, port_rows, vsan_rows
+from esxparse_simulator.esxtop.columns import row_counts
+from esxparse_simulator.esxtop.regroup import regrouped, regrouping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse_simulator.esxtop.columns import Block
+    from esxparse_simulator.esxtop.groups import Groups
+    from esxparse_simulator.esxtop.regroup import Regrouping
+    from esxparse_simulator.model.layout import Index, Layout
+    from esxparse_simulator.model.sample import Numbers, Snapshot
+
+Tables = dict[str, dict[str, "Numbers | float"]]
+
+_NOTHING: dict[str, Numbers | float] = {}
+_MODULES = (cpu_rows, memory_rows, port_rows, vsan_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where in a flat array each counter of each table lies, and which place and what addition each column takes.
+
+    The array is there once, filled anew for every sample: a new one of this size costs more than filling it.
+    """
+
+    flat: Numbers
+    slices: Mapping[str, Mapping[str, slice]]
+    order: Index
+    plus: Numbers | None
+    regroup: Regrouping | None
+
+
+def places_of(layout: Layout, groups: Groups, blocks: Sequence[Block]) -> Places:
+    """The places of a capture's columns. Place 0 holds the zero of what is not given."""
+    counts = row_counts(layout, groups)
+    slices: dict[str, dict[str, slice]] = {}
+    order: list[int] = []
+    plus: list[float] = []
+    size = 1
+    for block in blocks:
+        table = slices.setdefault(block.table, {})
+        for counter in block.counters:
+            plus.append(counter.plus)
+            if counter.source is None:
+                order.append(0)
+                continue
+            if counter.source not in table:
+                table[counter.source] = slice(size, size + counts[block.table])
+                size += counts[block.table]
+            order.append(table[counter.source].start + block.row)
+    return Places(
+        flat=np.zeros(size),
+        slices=slices,
+        order=np.array(order, dtype=np.intp),
+        plus=np.array(plus, dtype=np.float64) if any(plus) else None,
+        regroup=None if groups.as_they_are else regrouping(layout, groups),
+    )
+
+
+def numbers(places: Places, layout: Layout, now: Snapshot) -> Numbers:
+    """The numbers of every column in this sample."""
+    flat, tables = places.flat, _tables(places, layout, now)
+    for table, slices in places.slices.items():
+        rows = tables.get(table, _NOTHING)
+        for counter, where in slices.items():
+            flat[where] = rows.get(counter, 0.0)
+    row: Numbers = flat.take(places.order)
+    return row if places.plus is None else row + places.plus
+
+
+def _tables(places: Places, layout: Layout, now: Snapshot) -> Tables:
+    tables: Tables = {}
+    for module in _MODULES:
+        tables.update(module.rows(now, layout))
+    disks = disk_rows.rows(now, layout)
+    tables.update(disks if now.second > 0.0 else disk_rows.at_first(disks))
+    if places.regroup is not None and "Vcpu" in tables:
+        tables["Vcpu"], tables["Group Cpu"] = regrouped(places.regroup, tables["Vcpu"], tables["Group Cpu"])
+    return tables

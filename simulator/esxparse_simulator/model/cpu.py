@@ -1,0 +1,341 @@
+"""CPU of the whole host in one sample: worlds, PCPUs and NUMA nodes whose times agree with one another.
+
+`schedule` says what each vCPU gets; here the worlds that serve it are added (`kernel`), run time is laid on PCPUs,
+clocks and hyper-threading turn run into used time, and VMkernel time is charged to those it served (system) and taken
+from those it interrupted (overlap). So the run time of all worlds is the busy time of all PCPUs. Likewise used, but for
+hyper-threads: while both threads of a core run, a PCPU is charged half of its time and a world 62.5 %.
+
+Slow clocks (power policies, caps) make the same work run longer. So does memory on another node: at worst
+`remote_part` of run time is waiting for it, which is memory latency, as is waiting for swapped pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse_simulator.model.interrupts import bound
+from esxparse_simulator.model.kernel import work_of, worlds_of
+from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.power import pcpu_power, slowdown
+from esxparse_simulator.model.sample import NodeTimes, PcpuTimes, WorldTimes
+from esxparse_simulator.model.schedule import Wants, fit_helpers, pcpu_shares, run_nodes
+from esxparse_simulator.model.sums import added
+
+if TYPE_CHECKING:
+    from esxparse_simulator.host import Host
+    from esxparse_simulator.model.kernel import Work
+    from esxparse_simulator.model.layout import Index, Layout
+    from esxparse_simulator.model.noise import Noise
+    from esxparse_simulator.model.sample import Interrupts, Loads, MemorySample, Numbers, StorageSample
+
+_DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
+_IDLE_DEMAND = 4.0
+_BLOCKED = 0.2  # of a vCPU's idle time, at most, it is blocked in the VMkernel for another reason
+_MOST_RUN = 97.0  # percent, of a world that is no vCPU
+_MOST_BOUND = 90.0  # percent, of interrupts in each of the VMkernel's own worlds
+_SYSTEM_PART = 0.9  # of used time, at most, that is system time
+_MOST_REMOTE = 0.9  # of run time, at most, is waiting for memory of another node
+_NOTHING = 1e-9
+_PCPU, _WORLD = 0.5, 0.625  # of its running time, what each is charged while the other thread of the core runs
+
+
+@dataclass(frozen=True, slots=True)
+class CpuState:
+    """What outlives a sample: used per run of each node, by which limits in MHz are turned into run time, and demand.
+
+    `demand` along the worlds is the running mean behind `% Demand`.
+    """
+
+    speeds: Numbers
+    demand: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSample:
+    """What `run_host` gives."""
+
+    worlds: WorldTimes
+    pcpus: PcpuTimes
+    nodes: NodeTimes
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What does not change: labels of noise; along the vCPUs what their VM's scenario says of them."""
+
+    helper_labels: tuple[str, ...]
+    vcpu_labels: tuple[str, ...]
+    pcpu_labels: tuple[str, ...]
+    place_labels: tuple[str, ...]
+    placed: Index
+    """Places among the worlds of those with a place on a PCPU to be drawn: all but idle ones."""
+    pcpu_node: Index
+    events: Numbers
+    """[worlds] scheduling events per percent of run time."""
+    limit_mhz: Numbers
+    reserved_mhz: Numbers
+    shares: Numbers
+    siblings: Numbers
+    spread: Numbers
+
+
+def _make(layout: Layout) -> _Fixed:
+    host, worlds = layout.scenario.host, layout.worlds
+    vms = [layout.vms[vm] for vm in layout.world_vm[layout.vcpus].tolist()]
+    placed = [place for place, world in enumerate(worlds) if world.kind != "idle"]
+    return _Fixed(
+        helper_labels=tuple(f"world/{worlds[place].number}" for place in worlds_of(layout).helpers.tolist()),
+        vcpu_labels=tuple(
+            f"{vm.name}/vcpu{worlds[place].index}" for vm, place in zip(vms, layout.vcpus.tolist(), strict=True)
+        ),
+        pcpu_labels=tuple(f"pcpu/{number}" for number in range(host.pcpus)),
+        place_labels=tuple(f"place/{worlds[place].number}" for place in placed),
+        placed=np.array(placed, dtype=np.intp),
+        pcpu_node=np.repeat(np.arange(host.sockets), host.pcpus_per_node),
+        events=np.array([12.0 if world.kind == "vcpu" else 25.0 for world in worlds]),
+        limit_mhz=np.array([vm.cpu_limit_mhz or np.inf for vm in vms], dtype=np.float64),
+        reserved_mhz=np.array([vm.cpu_reservation_mhz for vm in vms], dtype=np.float64),
+        shares=np.array([vm.shares_per_vcpu for vm in vms], dtype=np.float64),
+        siblings=np.array([vm.vcpus for vm in vms], dtype=np.float64),
+        spread=np.array([0.6 * vm.jitter for vm in vms], dtype=np.float64),
+    )
+
+
+_fixed = OncePerLayout(_make)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Times on their way, percent along the worlds; idle worlds still have nothing.
+
+    `run` leaves out `bound`, what each world runs of interrupts on PCPUs they are bound to (`pinned`, 0..1).
+    """
+
+    run: Numbers
+    ready: Numbers
+    costop: Numbers
+    idle: Numbers
+    swap_wait: Numbers
+    max_limited: Numbers
+    bound: Numbers
+    pinned: Numbers
+    remote: Numbers
+
+
+def run_host(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    memory: MemorySample,
+    storage: StorageSample,
+    *,
+    before: CpuState | None,
+    interrupts: Interrupts | None,
+    noise: Noise,
+    interval: float,
+) -> tuple[CpuState, CpuSample]:
+    """One sample of `interval` seconds of every world and PCPU; `interrupts` are those of the sample before."""
+    speeds = np.full(host.sockets, host.all_core_mhz / host.mhz) if before is None else before.speeds
+    work = work_of(layout, host, loads, storage)
+    part = _scheduled(layout, host, loads, memory, work, speeds=speeds, interrupts=interrupts, noise=noise)
+    pcpus, nodes = _pcpus(layout, host, part, noise)
+    demand = None if before is None else before.demand
+    worlds = _times(layout, host, loads, work, part, pcpus, nodes, noise=noise, demand=demand, interval=interval)
+    return CpuState(nodes.speed, worlds.demand), CpuSample(worlds, pcpus, nodes)
+
+
+def _scheduled(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    memory: MemorySample,
+    work: Work,
+    *,
+    speeds: Numbers,
+    interrupts: Interrupts | None,
+    noise: Noise,
+) -> _Part:
+    fixed, worlds = _fixed(layout), worlds_of(layout)
+    node, nodes, count = layout.world_node, host.sockets, len(layout.worlds)
+    zero = np.zeros(count)
+    pinned = bound(layout, interrupts)
+    pinned = pinned * min(1.0, _MOST_BOUND / 100.0 * len(worlds.own) / max(_NOTHING, fsum(pinned.tolist())))
+    pinned_node = added(pinned, fixed.pcpu_node, nodes)
+
+    # the same work takes longer where clocks are slow
+    wanted = added(loads.cpu[worlds.vcpu_vm] / 100.0, node[layout.vcpus], nodes) / host.pcpus_per_node
+    slow = slowdown(host, wanted)
+    asked = np.zeros(count)
+    asked[worlds.helpers] = noise.around_each(fixed.helper_labels, work.helpers, 0.3)
+    asked[worlds.movers] += work.movers
+    asked = asked * slow[node]
+    asked = np.minimum(_MOST_RUN, asked)
+    run = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
+    # a world that is no vCPU runs as its work asks, is hardly ever ready, waits for the rest
+    ready = np.minimum(100.0 - run, run * 0.03 + (asked - run))
+    bound_run = zero.copy()
+    bound_run[worlds.own] = 100.0 * fsum(pinned.tolist()) / max(1, len(worlds.own))
+
+    remote = np.minimum(1.0, memory.remote / np.maximum(_NOTHING, memory.consumed))
+    slower = np.minimum(_MOST_REMOTE, host.remote_part * remote)
+    longer = slow[node[layout.vcpus]] / (1.0 - slower)[worlds.vcpu_vm]
+    wants = _wants(layout, host, loads, memory, work, longer, speeds=speeds, noise=noise)
+    turns = run_nodes(wants, host.pcpus_per_node, added(run, node, nodes) / 100.0 + pinned_node)
+    vcpus = layout.vcpus
+    run[vcpus], ready[vcpus] = turns.run, turns.ready
+    costop, idle, swap_wait, max_limited, lost = (zero.copy() for _ in range(5))
+    costop[vcpus], idle[vcpus], swap_wait[vcpus], max_limited[vcpus] = (
+        turns.costop,
+        turns.idle,
+        turns.swap_wait,
+        turns.max_limited,
+    )
+    lost[vcpus] = slower[worlds.vcpu_vm]
+    return _Part(run, ready, costop, idle, swap_wait, max_limited, bound_run, pinned, lost)
+
+
+def _wants(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    memory: MemorySample,
+    work: Work,
+    longer: Numbers,
+    *,
+    speeds: Numbers,
+    noise: Noise,
+) -> Wants:
+    """What the vCPUs want; `longer` is how much longer their work takes, for slow clocks and remote memory."""
+    fixed, vm = _fixed(layout), worlds_of(layout).vcpu_vm
+    run = loads.cpu / 100.0 * (1.0 - loads.io_bound * (1.0 - work.done))
+    run = (run + work.run) * work.traced
+    node = layout.world_node[layout.vcpus]
+    mhz = host.mhz * speeds[node] * fixed.siblings
+    return Wants(
+        run=np.minimum(0.995, noise.around_each(fixed.vcpu_labels, run[vm] * longer, fixed.spread)),
+        limit=fixed.limit_mhz / mhz,
+        reserved=fixed.reserved_mhz / mhz,
+        shares=fixed.shares,
+        siblings=fixed.siblings,
+        swap_wait=memory.swap_wait[vm],
+        node=node,
+    )
+
+
+def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuTimes, NodeTimes]:
+    fixed, nodes = _fixed(layout), host.sockets
+    node, threads = fixed.pcpu_node, host.threads_per_core
+    run = added(part.run, layout.world_node, nodes) / 100.0 + added(part.pinned, node, nodes)
+    busy = pcpu_shares(run, 1.0 + 0.25 * noise.wobble_each(fixed.pcpu_labels), part.pinned, node)
+    core = busy.reshape(-1, threads)
+    # the part of the time both threads of a core run, taken as independent; nothing on a core of one thread
+    both = core[:, 0] * core[:, 1] if threads > 1 else np.zeros(len(core))
+    core_busy = np.repeat(sum((core[:, number] for number in range(1, threads)), core[:, 0]) - both, threads)
+    states = pcpu_power(host, busy, core_busy, (run / host.pcpus_per_node)[node])
+    shared, charged = (busy - (1.0 - part) * np.repeat(both, threads) for part in (_WORLD, _PCPU))
+    some = np.maximum(_NOTHING, run)
+    # where nothing runs, what would
+    idle_speed = states.clock[:: host.pcpus_per_node]
+    node_used = added(shared * states.clock, node, nodes)
+    lost = added(busy, node, nodes) - added(shared, node, nodes)
+    return (
+        PcpuTimes(
+            100.0 * busy,
+            100.0 * charged * states.clock,
+            100.0 * core_busy,
+            states.c_states,
+            states.p_states,
+            states.t_states,
+            states.clock,
+        ),
+        NodeTimes(
+            100.0 * added(charged * states.clock, node, nodes) / host.pcpus_per_node,
+            np.where(run > _NOTHING, node_used / some, idle_speed),
+            1.0 - lost / some,
+        ),
+    )
+
+
+def _times(
+    layout: Layout,
+    host: Host,
+    loads: Loads,
+    work: Work,
+    part: _Part,
+    pcpus: PcpuTimes,
+    nodes: NodeTimes,
+    *,
+    noise: Noise,
+    demand: Numbers | None,
+    interval: float,
+) -> WorldTimes:
+    fixed, kernel = _fixed(layout), worlds_of(layout)
+    node, vcpus, idlers, vm = layout.world_node, layout.vcpus, layout.idlers, kernel.vcpu_vm
+    run = part.run + part.bound
+    system = np.zeros(len(run))
+    system[vcpus] = work.system[vm]
+    system, overlap = _charged(system, run, nodes)
+    bound_speed = fsum((part.pinned * nodes.speed[fixed.pcpu_node]).tolist()) / max(
+        _NOTHING, fsum(part.pinned.tolist())
+    )
+    worked = part.run * nodes.speed[node] + part.bound * bound_speed
+    now = run + part.ready + part.costop
+    events = fixed.events * run
+    timers, extra = np.zeros(len(run)), np.zeros(len(run))
+    timers[vcpus] = (loads.timers / kernel.vcpus)[vm] + loads.timers[vm] * run[vcpus] / 100.0
+    extra[vcpus] = work.timers[vm]
+    migrates = np.where(run > 0.0, 0.02 * events * (part.ready + 2.0) / 10.0, 0.0)
+    migrates[kernel.movers] += work.mover_migrates
+    place = np.zeros(len(run))
+    drawn = noise.uniform_each(fixed.place_labels) * host.pcpus_per_node
+    place[fixed.placed] = node[fixed.placed] * host.pcpus_per_node + np.floor(drawn)
+    worlds = WorldTimes(
+        run=run,
+        ready=part.ready,
+        costop=part.costop,
+        wait=np.maximum(0.0, 100.0 - run - part.ready - part.costop),
+        # a vCPU is now and then blocked in the VMkernel without being idle or waiting for swap
+        idle=part.idle * (1.0 - np.minimum(_BLOCKED, system / 100.0)),
+        swap_wait=part.swap_wait,
+        max_limited=part.max_limited,
+        used=np.maximum(0.0, worked + system - overlap),
+        system=system,
+        overlap=overlap,
+        latency=part.ready + part.costop + run * (1.0 - nodes.threading[node]),
+        memory_latency=part.swap_wait + run * part.remote,
+        demand=now if demand is None else demand + (now - demand) * min(1.0, interval / _DEMAND_SPAN),
+        switches=events * 1.15 + extra,
+        migrates=migrates,
+        expires=np.where(part.ready > 1.0, 0.08 * part.ready, 0.0),
+        wakeups=events * (1.0 - 0.6 * run / 100.0) + extra,
+        timers=timers,
+        pcpu=place,
+    )
+    # an idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does
+    for values, of in (
+        (worlds.run, np.maximum(0.0, 100.0 - pcpus.util)),
+        (worlds.ready, pcpus.util),
+        (worlds.latency, pcpus.util),
+        (worlds.demand, _IDLE_DEMAND),
+        (worlds.wait, 0.0),
+        (worlds.pcpu, np.arange(host.pcpus)),
+    ):
+        values[idlers] = of
+    return worlds
+
+
+def _charged(system: Numbers, run: Numbers, nodes: NodeTimes) -> tuple[Numbers, Numbers]:
+    """System time, and the overlap it is for those it interrupted: all of it, in proportion to what they ran.
+
+    There is never more of it than a part of what ran.
+    """
+    running = max(_NOTHING, fsum(run.tolist()))
+    charged = fsum(system.tolist())
+    most = _SYSTEM_PART * float(nodes.speed.min()) * running
+    if charged > most:
+        system, charged = system * (most / charged), most
+    return system, charged * run / running

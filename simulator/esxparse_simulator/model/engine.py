@@ -1,0 +1,148 @@
+"""One host through time: asks every part of the model what happens in a sample and keeps what outlives it.
+
+`capture` gives a `Capture`; going through it yields a `Snapshot` per sample, computed as it is asked for, so that the
+length of a capture costs no memory. Going through it again gives the same snapshots.
+
+Order within a sample: guests' wants, memory, disks, CPU (which waits for disks and swap), clocks, ports, interrupts,
+watts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import fsum
+from typing import TYPE_CHECKING
+
+from esxparse_simulator.model.cpu import CpuState, run_host
+from esxparse_simulator.model.demand import at, wanted
+from esxparse_simulator.model.interrupts import fire
+from esxparse_simulator.model.layout import Layout, layout_of
+from esxparse_simulator.model.memory import next_memory
+from esxparse_simulator.model.network import carry
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.power import group_watts, host_watts
+from esxparse_simulator.model.sample import Snapshot
+from esxparse_simulator.model.storage import serve
+from esxparse_simulator.model.sums import over_vcpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from esxparse_simulator.host import Scenario
+    from esxparse_simulator.model.sample import Interrupts, MemorySample, WorldTimes
+    from esxparse_simulator.model.worlds import Group
+
+_AVERAGES = (60.0, 300.0, 900.0)  # the spans of esxtop's 1, 5 and 15 minute averages
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A scenario, how often and how many times it is looked at, and the seed of its noise.
+
+    `observers` are called with every snapshot as it goes by: one pass serves all that is recorded of a host.
+    """
+
+    scenario: Scenario
+    samples: int
+    interval: float
+    seed: int
+    layout: Layout
+    observers: tuple[Callable[[Snapshot], None], ...] = ()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of worlds, in the order of a capture."""
+        return self.layout.groups
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        state = _State(Noise(self.seed))
+        for number in range(self.samples):
+            snapshot = _sample(self, state, number)
+            for observer in self.observers:
+                observer(snapshot)
+            yield snapshot
+
+
+def capture(
+    scenario: Scenario, *, samples: int | None = None, interval: float | None = None, seed: int | None = None
+) -> Capture:
+    """A capture of the scenario: `samples` rows, `interval` seconds apart; the scenario says what is not given."""
+    return Capture(
+        scenario,
+        scenario.samples if samples is None else samples,
+        scenario.interval if interval is None else interval,
+        scenario.seed if seed is None else seed,
+        layout_of(scenario),
+    )
+
+
+@dataclass(slots=True)
+class _State:
+    """What one sample leaves to the next."""
+
+    noise: Noise
+    memory: MemorySample | None = None
+    cpu: CpuState | None = None
+    interrupts: Interrupts | None = None
+    cpu_load: list[float] = field(default_factory=list)
+
+
+def _sample(of: Capture, state: _State, number: int) -> Snapshot:
+    layout, second = of.layout, number * of.interval
+    host = at(of.scenario.host, of.scenario.host.phases, second)
+    targets = tuple(at(target, target.phases, second) for target in layout.targets)
+    loads = wanted(layout, second, state.noise)
+    memory = state.memory = next_memory(layout, host, loads, state.memory, of.interval)
+    storage = serve(layout, targets, loads, memory, state.noise, second=second)
+    state.cpu, cpu = run_host(
+        layout,
+        host,
+        loads,
+        memory,
+        storage,
+        before=state.cpu,
+        interrupts=state.interrupts,
+        noise=state.noise,
+        interval=of.interval,
+    )
+    ports = carry(layout, loads, storage, over_vcpus(layout, cpu.worlds.ready), second=second)
+    interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds)
+    watts = host_watts(host, cpu.pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
+    return Snapshot(
+        second=second,
+        time=of.scenario.start + timedelta(seconds=second + _clock(of.scenario, second)),
+        host=host,
+        targets=targets,
+        loads=loads,
+        worlds=cpu.worlds,
+        pcpus=cpu.pcpus,
+        nodes=cpu.nodes,
+        cpu_load=_averaged(state, _wanting(layout, cpu.worlds) / 100.0 / host.pcpus, of.interval),
+        memory=memory,
+        storage=storage,
+        ports=ports,
+        interrupts=interrupts,
+        watts=watts,
+        group_watts=group_watts(layout, host, cpu.worlds, watts),
+    )
+
+
+def _clock(scenario: Scenario, second: float) -> float:
+    return sum(jump.by for jump in scenario.clock_jumps if jump.second <= second)
+
+
+def _wanting(layout: Layout, worlds: WorldTimes) -> float:
+    """Time that worlds ran or wanted to, percent; idle worlds want nothing."""
+    wanting = worlds.run + worlds.ready - worlds.max_limited
+    wanting[layout.idlers] = 0.0
+    return fsum(wanting.tolist())
+
+
+def _averaged(state: _State, now: float, interval: float) -> tuple[float, ...]:
+    if not state.cpu_load:
+        state.cpu_load = [now] * len(_AVERAGES)
+    state.cpu_load = [
+        value + (now - value) * min(1.0, interval / span) for value, span in zip(state.cpu_load, _AVERAGES, strict=True)
+    ]
+    return tuple(state.cpu_load)

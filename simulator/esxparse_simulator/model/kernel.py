@@ -1,0 +1,145 @@
+"""What the VMkernel does for guests, in CPU time: commands, packets, timers, filters, migrations, interrupts.
+
+Work that has a world of its own (network, PVSCSI, vmx, helpers) is run time there; work in the context of the vCPU
+that asked is system time of that vCPU. Interrupts of a device bound to a single PCPU are run time of the VMkernel's own
+worlds on just that PCPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.sums import added
+
+if TYPE_CHECKING:
+    from esxparse_simulator.host import Host
+    from esxparse_simulator.model.layout import Index, Layout
+    from esxparse_simulator.model.sample import Loads, Numbers, StorageSample
+
+_TIMERS = 2000.0  # per second of a VM that are part of the ordinary cost of running it
+_TIMER_RUN_US = 8.0  # for one more: leaving the guest, delivering the interrupt
+_TIMER_SYSTEM_US = 6.0
+_VMOTION_PCT = 0.08  # of a core that sending one MB per second takes
+_VMOTION_MIGRATES = 0.02  # of helper worlds, for one MB per second
+_TRACED = 1e-4  # more run time for each MB per second, while the pages of a VM are traced
+_MOST_TRACED = 0.1
+_MOST = 95.0  # percent of a core that one world takes
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Places among the worlds of those that serve (`helpers`: no vCPUs, not idle), and of some of their kinds.
+
+    `busy` is what helpers run in percent whatever is asked; `vm` their VM (0 where `serves` is 0). `own` are the
+    VMkernel's own worlds, `movers` those that move data for it and are none of these.
+    """
+
+    helpers: Index
+    busy: Numbers
+    vm: Index
+    serves: Numbers
+    net: Numbers
+    pvscsi: Numbers
+    vmx: Numbers
+    own: Index
+    movers: Index
+    vcpu_vm: Index
+    vcpus: Numbers
+    filter_us: Numbers
+    disk_flows: Index
+    kernel_flows: Index
+
+
+def _make(layout: Layout) -> Worlds:
+    kinds = np.array([world.kind for world in layout.worlds])
+    helpers = np.flatnonzero((kinds != "vcpu") & (kinds != "idle"))
+    own = [layout.groups[group].own for group in layout.world_group.tolist()]
+    moves = [layout.groups[group].label == "helper" for group in layout.world_group.tolist()]
+    system = kinds == "system"
+    flows = np.array([flow.kind for flow in layout.flows], dtype="U8")
+    vm = layout.world_vm[helpers]
+
+    def of(kind: str) -> Numbers:
+        mine: Numbers = (kinds[helpers] == kind).astype(np.float64)
+        return mine
+
+    return Worlds(
+        helpers=helpers,
+        busy=np.array([layout.worlds[place].busy for place in helpers.tolist()], dtype=np.float64),
+        vm=np.maximum(0, vm),
+        serves=(vm >= 0).astype(np.float64),
+        net=of("net"),
+        pvscsi=of("pvscsi"),
+        vmx=of("vmx"),
+        own=np.flatnonzero(system & np.array(own) & ~np.array(moves)),
+        movers=np.flatnonzero(system & np.array(moves)),
+        vcpu_vm=layout.world_vm[layout.vcpus],
+        vcpus=np.array([each.vcpus for each in layout.vms], dtype=np.float64),
+        filter_us=np.array([each.io_filter_us for each in layout.vms], dtype=np.float64),
+        disk_flows=np.flatnonzero(flows == "disk"),
+        kernel_flows=np.flatnonzero((flows == "snapshot") | (flows == "vsan")),
+    )
+
+
+worlds_of = OncePerLayout(_make)
+"""The places of a layout's worlds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """CPU time the VMkernel needs, and the rest that follows from what guests ask.
+
+    `helpers` is percent of a core along the helpers, noise to come on it; `movers` percent and `mover_migrates` per
+    second of each mover. Along the VMs: `system` percent of each vCPU, `run` more run time (0..1) of each, `traced`
+    what all its run time is multiplied with, `done` the part of its commands that completed, `timers` per second beyond
+    the ordinary, of each vCPU.
+    """
+
+    helpers: Numbers
+    movers: float
+    mover_migrates: float
+    system: Numbers
+    run: Numbers
+    traced: Numbers
+    done: Numbers
+    timers: Numbers
+
+
+def work_of(layout: Layout, host: Host, loads: Loads, storage: StorageSample) -> Work:
+    """The VMkernel's work in one sample."""
+    worlds, count = worlds_of(layout), len(layout.vms)
+    each = storage.flows.commands
+    mine = worlds.disk_flows
+    commands = added(each[mine], layout.flow_vm[mine], count)
+    wanted = loads.read_iops + loads.write_iops
+    packets = loads.tx_pps + loads.rx_pps
+    timers = np.maximum(0.0, loads.timers - _TIMERS)
+    sent = added(loads.vmotion_mb_per_s, np.zeros(count, dtype=np.intp), 1).item()
+    moved = added(each[worlds.kernel_flows], np.zeros(len(worlds.kernel_flows), dtype=np.intp), 1).item()
+    movers = max(1, len(worlds.movers))
+    return Work(
+        helpers=worlds.busy + _microseconds(worlds, host, packets, commands) / 1e4,
+        movers=min(_MOST, (sent * _VMOTION_PCT + moved * host.disk_us / 1e4) / movers),
+        mover_migrates=sent * _VMOTION_MIGRATES / movers,
+        system=(commands * host.sys_disk_us + packets * host.sys_net_us + timers * _TIMER_SYSTEM_US)
+        / 1e4
+        / worlds.vcpus,
+        run=timers * _TIMER_RUN_US / 1e6 / worlds.vcpus,
+        traced=1.0 + np.minimum(_MOST_TRACED, loads.vmotion_mb_per_s * _TRACED),
+        done=np.where(wanted > 0.0, np.minimum(1.0, commands / np.where(wanted > 0.0, wanted, 1.0)), 1.0),
+        timers=timers / worlds.vcpus,
+    )
+
+
+def _microseconds(worlds: Worlds, host: Host, packets: Numbers, commands: Numbers) -> Numbers:
+    """Per second, along the helpers."""
+    if not worlds.vcpus.size:
+        return np.zeros_like(worlds.busy)
+    network = (packets * host.net_us)[worlds.vm] * worlds.net
+    disk = (commands * host.disk_us)[worlds.vm] * worlds.pvscsi
+    filters = (commands * worlds.filter_us)[worlds.vm] * worlds.vmx
+    return (network + disk + filters) * worlds.serves

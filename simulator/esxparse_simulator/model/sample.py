@@ -1,0 +1,193 @@
+"""What is true of a host in one sample: arrays in the orders of `layout`.
+
+Percentages are of one core (or one PCPU) over the sample, rates per second, `*_mb` 2**20 bytes. Every class is a
+structure of arrays; its docstring says along which order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from esxparse_simulator.host import Host
+    from esxparse_simulator.model.layout import Target
+    from esxparse_simulator.model.traffic import Traffic
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What guests ask for in this sample, noise and patterns on it: the fields of `host.Load`, along the VMs."""
+
+    cpu: Numbers
+    io_bound: Numbers
+    read_iops: Numbers
+    write_iops: Numbers
+    read_kb: Numbers
+    write_kb: Numbers
+    outstanding: Numbers
+    used_mb: Numbers
+    active_mb: Numbers
+    tx_pps: Numbers
+    rx_pps: Numbers
+    tx_bytes: Numbers
+    rx_bytes: Numbers
+    timers: Numbers
+    sequential: Numbers
+    working_set_mb: Numbers
+    misaligned: Numbers
+    tcp: Numbers
+    consolidate_mb_per_s: Numbers
+    vmotion_mb_per_s: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class WorldTimes:
+    """Times in percent and events per second, along the worlds.
+
+    run + ready + costop + wait = 100; `max_limited` is a part of ready, `idle` and `swap_wait` are parts of wait;
+    used = run x hyper-threading share x clock / nominal + system - overlap. `pcpu` is where it was seen last.
+    """
+
+    run: Numbers
+    ready: Numbers
+    costop: Numbers
+    wait: Numbers
+    idle: Numbers
+    swap_wait: Numbers
+    max_limited: Numbers
+    used: Numbers
+    system: Numbers
+    overlap: Numbers
+    latency: Numbers
+    memory_latency: Numbers
+    demand: Numbers
+    switches: Numbers
+    migrates: Numbers
+    expires: Numbers
+    wakeups: Numbers
+    timers: Numbers
+    pcpu: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class PcpuTimes:
+    """Along the PCPUs: not idle (`util`), the same in nominal cycles (`used`), its core not idle, power states.
+
+    `c_states` [P, 3], `p_states` [P, states] and `t_states` [P, states] each add up to 100 along a row; `clock` is the
+    clock while running over the nominal one (aperf/mperf).
+    """
+
+    util: Numbers
+    used: Numbers
+    core_util: Numbers
+    c_states: Numbers
+    p_states: Numbers
+    t_states: Numbers
+    clock: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTimes:
+    """Along the NUMA nodes: mean used time of their PCPUs, used per run (`speed`), of which hyper-threading's part."""
+
+    used: Numbers
+    speed: Numbers
+    threading: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySample:
+    """Memory of VMs in MB and MB per second, along the VMs; `swap_wait` as a part (0..1) of a vCPU's time.
+
+    `state` is the host's: 0 high, 1 clear (6.0 and later) or soft, 2 hard, 3 low, as `Kernel State` counts.
+    """
+
+    used: Numbers
+    active: Numbers
+    shared: Numbers
+    balloon: Numbers
+    balloon_target: Numbers
+    compressed: Numbers
+    swapped: Numbers
+    swap_target: Numbers
+    swap_in: Numbers
+    swap_out: Numbers
+    zip_rate: Numbers
+    unzip_rate: Numbers
+    swap_wait: Numbers
+    remote: Numbers
+    granted: Numbers
+    consumed: Numbers
+    state: float
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSample:
+    """I/O: `flows` along the flows; the rest per second along the targets (0 for those that have no such thing).
+
+    `alive` is the part (0..1) of a device's paths that answer. `congestion` is vSAN's (0..255).
+    """
+
+    flows: Traffic
+    failed_reads: Numbers
+    failed_writes: Numbers
+    aborts: Numbers
+    resets: Numbers
+    reserves: Numbers
+    conflicts: Numbers
+    alive: Numbers
+    congestion: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class PortTraffic:
+    """Along the ports: packets per second that got through, mean bytes per packet, packets per second dropped."""
+
+    tx: Numbers
+    rx: Numbers
+    tx_bytes: Numbers
+    rx_bytes: Numbers
+    tx_dropped: Numbers
+    rx_dropped: Numbers
+    multicast: Numbers
+    broadcast: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupts:
+    """Interrupts per second [vectors, PCPUs], and whole microseconds for one of each vector [vectors]."""
+
+    rates: Numbers
+    microseconds: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One sample: `second` since the start of the capture, `time` as the host's clock had it.
+
+    `host` and `targets` are the scenario's with what their phases say for this second.
+    """
+
+    second: float
+    time: datetime
+    host: Host
+    targets: tuple[Target, ...]
+    loads: Loads
+    worlds: WorldTimes
+    pcpus: PcpuTimes
+    nodes: NodeTimes
+    cpu_load: tuple[float, ...]
+    memory: MemorySample
+    storage: StorageSample
+    ports: PortTraffic
+    interrupts: Interrupts
+    watts: float
+    group_watts: Numbers

@@ -1,0 +1,187 @@
+"""The report on hardware events, made as users make it; its numbers are computed again here."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.charts import events, theme
+from esxparse.reports import blocks, report
+from esxparse.reports.hardware_events import gather, tables
+
+FORMATS = ex.datasets_dir() / "formats"
+
+
+def text_of(page):
+    """What a reader of the page reads, without the charts."""
+    words = re.sub(r"<(script|style)\b.*?</\1>", " ", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
+
+
+def perf_text(path, seconds, **counts):
+    lines = [f"{count:>18,}      {event.replace('_', '-')}" for event, count in counts.items()]
+    body = "\n".join(lines)
+    path.write_text(
+        f" Performance counter stats for './walk':\n\n{body}\n\n      {seconds:.9f} seconds time elapsed\n\n"
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def modes(tmp_path_factory):
+    """Nested paging against shadow page tables: the same work, counted in the guest."""
+    folder = tmp_path_factory.mktemp("modes")
+    nested = perf_text(folder / "nested.txt", 60.07, dTLB_load_misses=68456568, instructions=98377000000)
+    shadow = perf_text(folder / "shadow.txt", 59.12, dTLB_load_misses=38750437, instructions=97900000000)
+    return nested, shadow
+
+
+def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
+    page = text_of(report(modes, "hardware_events", tmp_path / "report.html"))
+    first, second = 68456568 / 60.07, 38750437 / 59.12
+    assert f"68,456,568 38,750,437 1.767 {first:,.0f} {second:,.0f} {first / second:.3f}" in page
+    assert f"{68456568 / 98377000:.3f}" in page
+    assert f"{38750437 / 97900000:.3f}" in page
+    assert "Traceback" not in page
+    found = gather.gather(modes)
+    spec = tables.comparison_chart(found).to_dict()
+    assert spec["title"]["text"] == "nested against shadow"
+    ratios = {
+        row["kind"]: row["ratio"]
+        for rows in spec["datasets"].values()
+        for row in rows
+        if row.get("event") == "dTLB-load-misses"
+    }
+    assert ratios == {"of counts": pytest.approx(1.7666, abs=1e-4), "of rates": pytest.approx(1.7386, abs=1e-4)}
+
+
+def test_one_recording_tells_rates_shares_and_what_was_not_counted(tmp_path):
+    page = text_of(report(FORMATS / "perf-plain.txt", "hardware_events", tmp_path / "report.html"))
+    rows = {row["event"]: row for row in ex.open(FORMATS / "perf-plain.txt")["events"].collect().rows(named=True)}
+    took = ex.open(FORMATS / "perf-plain.txt")["runs"].collect()["elapsed_s"].item()
+    misses, instructions = rows["dTLB-load-misses"]["value"], rows["instructions"]["value"]
+    rates = f"{misses / took:,.1f} {1000 * misses / instructions:.3f}"
+    assert f"dTLB-load-misses {misses:,.0f} {blocks.ABSENT} {rates} 83.3 4.11 % of" in page
+    assert f"Instructions per cycle {instructions / rows['cycles']['value']:.2f}" in page
+    assert "LLC-load-misses warning not supported" in page
+    assert "cycles info counted 66.6 % of the time: an estimate" in page
+    assert "There is nothing to compare" in page
+
+
+def test_the_summary_of_an_interval_recording_is_not_counted_again(tmp_path):
+    path = tmp_path / "interval.csv"
+    lines = [f"{second}.000000000,{100 * second},,page-faults,1000,100.00,," for second in (1, 2, 3)]
+    path.write_text("\n".join([*lines, "600,,page-faults,3000,100.00,,"]) + "\n")
+    found = gather.gather([path])
+    assert [one.whole["value"].to_list() for one in found.subjects] == [[600.0]]
+    assert found.subjects[0].whole["per_s"].item() == 200.0
+    (chart,) = tables.rate_charts(found)
+    rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows if row.get("event") == "page-faults"]
+    assert sorted({(row["x"], row["value"]) for row in rows}) == [(1.0, 100.0), (2.0, 200.0), (3.0, 300.0)]
+
+
+def test_an_interval_without_a_count_breaks_the_line_and_is_not_zero():
+    found = gather.gather([FORMATS / "perf-interval.jsonl"])
+    rates = gather.rates(found.subjects[0]).filter(pl.col("event") == "page-faults").sort("x").collect()
+    assert rates["per_s"].null_count() == 3
+    assert 0 not in rates["per_s"].to_list()
+    assert gather.measured_s(found.subjects[0]) == pytest.approx(0.201336)
+
+
+def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
+    page = text_of(report(FORMATS / "vmkperf-poll.txt", "hardware_events", tmp_path / "report.html"))
+    polls = ex.open(FORMATS / "vmkperf-poll.txt")["events"].collect()
+    means = sorted((rows["rate_per_s"].mean(), pcpu[0]) for pcpu, rows in polls.group_by("pcpu"))
+    median = (means[1][0] + means[2][0]) / 2
+    assert means[-1][1] == 3
+    assert f"{median:,.0f} {means[-1][0]:,.0f} PCPU 3 {means[-1][0] / median:.2f}" in page
+    total = sum(mean for mean, _ in means)
+    assert f"tlb_misses {total:,.0f}" in page
+    found = gather.gather([FORMATS / "vmkperf-poll.txt"])
+    (chart,) = tables.spread_charts(found)
+    assert chart.to_dict()["title"]["text"] == "tlb_misses"
+    assert "millions of events per second" in str(chart.to_dict())
+
+
+def test_counts_by_cpu_without_seconds_stay_counts():
+    (subject,) = gather.gather([FORMATS / "perf-per-cpu.csv"]).subjects
+    uneven = gather.differences(subject)
+    assert uneven.select("event", "highest", "unit", "high").row(0) == ("page-faults", "CPU1", "events", 1630.0)
+    assert "cycles" not in uneven["event"].to_list()
+    assert "CPU" in tables.spread(gather.gather([FORMATS / "perf-per-cpu.csv"])).text
+
+
+def test_runs_of_different_commands_are_told_apart(tmp_path):
+    one = perf_text(tmp_path / "one.txt", 2.0, instructions=1000)
+    two = perf_text(tmp_path / "two.txt", 4.0, instructions=4000)
+    both = tmp_path / "both.txt"
+    both.write_text(one.read_text() + two.read_text().replace("./walk", "./run"))
+    found = gather.gather([both])
+    assert [one.name for one in found.subjects] == ["both, run 1", "both, run 2"]
+    assert found.compared.collect()["value_ratio"].item() == 0.25
+
+
+def test_other_recordings_are_refused():
+    with pytest.raises(ex.EsxparseError, match="is ipmi: this report reads perf_stat, vmkperf"):
+        gather.gather([FORMATS / "ipmi-dcmi-loop.txt"])
+
+
+def test_hybrid_processors_have_instructions_per_cycle_of_one_kind_of_core(tmp_path):
+    path = perf_text(tmp_path / "hybrid.txt", 1.0, a=1)
+    names = {
+        "cpu_atom/cycles/": 900,
+        "cpu_core/cycles/": 2000,
+        "cpu_atom/instructions/": 300,
+        "cpu_core/instructions/": 5000,
+    }
+    lines = "\n".join(f"{count:>18,}      {event}" for event, count in names.items())
+    path.write_text(re.sub(r"\n +1 +a\n", f"\n{lines}\n", path.read_text()))
+    (subject,) = gather.gather([path]).subjects
+    assert gather.per_cycle(subject) == 2.5
+
+
+def rates(**means):
+    rows = [(float(x), event, None, mean, False) for x in range(3) for event, mean in means.items()]
+    schema = {"x": pl.Float64, "event": pl.String, "unit": pl.String, "per_s": pl.Float64, "by_poll": pl.Boolean}
+    return pl.LazyFrame(rows, schema=schema, orient="row")
+
+
+def test_events_of_like_size_share_a_chart_and_axes_say_their_unit():
+    charts = [chart.to_dict() for chart in events.over_time(rates(cycles=4e9, instructions=2e9, faults=50.0), "a")]
+    assert [chart["title"]["text"] for chart in charts] == ["cycles and 1 more", "faults"]
+    assert [chart["title"]["subtitle"] for chart in charts] == [["Recording: a"], ["Recording: a"]]
+    titles = [chart["layer"][0]["encoding"]["y"]["title"] for chart in charts]
+    assert titles == ["billions of events per second", "events per second"]
+
+
+def test_events_that_find_no_chart_are_named():
+    many = rates(**{f"event{power:02}": 100.0**power for power in range(11)})
+    charts = [chart.to_dict() for chart in events.over_time(many)]
+    assert len(charts) == events.MAX_PANELS
+    assert charts[-1]["title"]["subtitle"] == ["Not drawn: event02, event01, event00"]
+
+
+def test_charts_without_anything_to_draw_are_none():
+    assert events.over_time(rates(cycles=4e9).filter(pl.col("x") == 0)) == []
+    assert events.over_time(rates(cycles=0.0)) == []
+    counted = pl.LazyFrame({"event": ["e"], "aggregate": ["CPU0"], "value": [1.0], "unit": ["events"]})
+    assert events.spread(counted, "e") is None
+    empty = pl.DataFrame(schema={"event": pl.String, "subject": pl.String, "per_1k": pl.Float64})
+    assert events.per_instruction(empty) is None
+    nothing = pl.LazyFrame(
+        {"event": ["e"], "value_ratio": [None], "rate_ratio": [None]},
+        schema_overrides={"value_ratio": pl.Float64, "rate_ratio": pl.Float64},
+    )
+    assert events.ratios(nothing, "a", "b") is None
+
+
+def test_only_colours_that_follow_dark_mode_are_drawn(modes):
+    found = gather.gather(modes)
+    charts = [tables.comparison_chart(found), events.per_instruction(gather.tlb(found))]
+    theme.use()
+    drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))}
+    assert drawn <= set(theme.css_variables())
