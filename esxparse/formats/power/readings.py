@@ -245,6 +245,13 @@ def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, 
     return found, [Note(many)] if undated else []
 
 
+def step(times: Iterable[datetime | None]) -> float | None:
+    """Seconds between most of the times, whatever their order."""
+    known = sorted({time for time in times if time is not None})
+    steps = sorted((after - before).total_seconds() for before, after in pairwise(known))
+    return steps[len(steps) // 2] if steps else None
+
+
 def facts(rows: Iterable[Reading]) -> dict[str, Any]:
     """The facts of `meta` that the times of readings give: start, end, samples, interval (of the usual sensor)."""
     times = [(row["time"], row.get("source"), row.get("sensor")) for row in rows if row.get("time") is not None]
@@ -253,7 +260,5 @@ def facts(rows: Iterable[Reading]) -> dict[str, Any]:
     moments = sorted({time for time, _, _ in times})
     known: dict[str, Any] = {"start": moments[0], "end": moments[-1], "samples": len(moments)}
     (_, source, sensor), _ = Counter(((0, *where) for _, *where in times)).most_common(1)[0]
-    own = sorted({time for time, *where in times if where == [source, sensor]})
-    if steps := sorted((after - before).total_seconds() for before, after in pairwise(own)):
-        known["interval"] = steps[len(steps) // 2]
-    return known
+    interval = step(time for time, *where in times if where == [source, sensor])
+    return known if interval is None else known | {"interval": interval}
