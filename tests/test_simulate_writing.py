@@ -21,7 +21,7 @@ import esxparse_simulator as simulate
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse_simulator.esxtop.cells import lines
-from esxparse_simulator.esxtop.counters import Counter
+from esxparse_simulator.esxtop.releases import Counter
 from esxparse_simulator.host import Phase
 
 

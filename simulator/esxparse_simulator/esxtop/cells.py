@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from esxparse_simulator.esxtop.counters import Counter
+    from esxparse_simulator.esxtop.releases import Counter
     from esxparse_simulator.model.sample import Numbers
 
 _HUNDREDTHS = 100_000  # 0.00 to 999.99

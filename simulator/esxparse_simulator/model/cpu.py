@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.interrupts import bound
-from esxparse_simulator.model.kernel import work_of, worlds_of
-from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.kernel import bound, work_of, worlds_of
 from esxparse_simulator.model.power import pcpu_power, slowdown
 from esxparse_simulator.model.sample import NodeTimes, PcpuTimes, WorldTimes
 from esxparse_simulator.model.schedule import Wants, fit_helpers, pcpu_shares, run_nodes
-from esxparse_simulator.model.sums import added
+from esxparse_simulator.model.sums import OncePerLayout, added
 
 if TYPE_CHECKING:
     from esxparse_simulator.host import Host

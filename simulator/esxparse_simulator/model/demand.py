@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from esxparse_simulator.host import Load
-from esxparse_simulator.model.once import OncePerLayout
 from esxparse_simulator.model.sample import Loads
+from esxparse_simulator.model.sums import OncePerLayout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

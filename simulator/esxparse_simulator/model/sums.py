@@ -1,12 +1,14 @@
-"""Sums and ratios of arrays as the model takes them: the same on every machine, and zero where there is nothing."""
+"""Sums and ratios of arrays as the model takes them, the same on every machine; index arrays made once for a layout."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from esxparse_simulator.model.layout import Index, Layout
@@ -47,3 +49,25 @@ def over_vcpus(layout: Layout, values: Numbers) -> Numbers:
     """The mean over each VM's vCPUs of what is along the worlds; along the VMs, zero for one without vCPUs."""
     mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
     return added(values[layout.vcpus], mine, count) / np.maximum(1, np.bincount(mine, minlength=count))
+
+
+T = TypeVar("T")
+
+
+class OncePerLayout(Generic[T]):
+    """`make(layout)`, kept for as long as it is asked for with the same layout.
+
+    A layout is compared by identity: it is made once for a capture. Captures that take turns only make it again.
+    """
+
+    def __init__(self, make: Callable[[Layout], T]) -> None:
+        """Keep nothing yet."""
+        self._make = make
+        self._kept: tuple[Layout, T] | None = None
+
+    def __call__(self, layout: Layout) -> T:
+        """What `make` gives for this layout."""
+        kept = self._kept
+        if kept is None or kept[0] is not layout:
+            kept = self._kept = (layout, self._make(layout))
+        return kept[1]
