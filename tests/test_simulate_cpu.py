@@ -50,8 +50,6 @@ def test_a_turn_always_adds_up_and_nobody_runs_on_what_there_is_not(
     assert (np.bincount(node, turns.run) <= 100.0 * pcpus + 1e-6).all()
 
 
-
-
 def test_noise_far_ahead_is_the_noise_of_one_by_one() -> None:
     alone, together = Noise(7), Noise(7)
     for _ in range(300):
