@@ -84,7 +84,7 @@ mutants: $(SYNCED) ## Small changes of the code: do tests notice? MUTANT_MINUTES
 	$(RUN) python benchmarks/mutation.py --minutes $(MUTANT_MINUTES)
 	$(RUN) python benchmarks/mutation_constants.py --minutes $(MUTANT_MINUTES)
 	@if command -v cargo-mutants >/dev/null; then cargo mutants --dir native --output mutants \
-	-f src/number.rs -f src/columns.rs -f src/scan.rs -f src/integers.rs -- --lib; \
+	-f src/number.rs -f src/columns.rs -f src/cells.rs -f src/learnt.rs -f src/scan.rs -f src/integers.rs -- --lib; \
 	else echo "skipped: mutants of the native crate (cargo install --locked cargo-mutants)"; fi
 
 datasets: $(SYNCED) ## Make the bundled recordings again, bit for bit

@@ -54,7 +54,7 @@ OUTSIDE_ONLY: Final = ("metrics/", "power/resources")
 """Modules whose functions `mutmut run` takes, or whose functions do much besides units."""
 READERS: Final = {
     "esxparse/formats/esxtop/scan_twin.py": ("scanner",),
-    "esxparse/formats/fio/log_units.py": ("fio_log_units",),
+    "esxparse/formats/fio/log_facts.py": ("fio_log_units",),
     "esxparse/formats/iometer/columns.py": ("iometer",),
     "esxparse/formats/power/resources.py": ("power_redfish",),
     "esxparse/formats/power/readings.py": ("power_texts", "power_redfish"),

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+LARGE = {"protocols", "vaio", "vsan"}
+"""Datasets whose study takes as long as all the others together: `make search` computes them."""
+
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
 settings.register_profile("same", settings.get_profile("ci"), max_examples=examples(100))
@@ -44,6 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "busy_host_report" in getattr(item, "fixturenames", ()):
             name = "busy-host-report"
         item.add_marker(pytest.mark.xdist_group(name))
+        if name in LARGE:
+            item.add_marker(pytest.mark.search)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,7 @@
 """How long tests look for counter-examples: a part of it in `make test`, all of it in `make search`.
 
-`make search` runs what draws its examples (marked `hypothesis`) with all of them, and what is marked `search`: it takes
-minutes, and `make test` leaves it out.
+`make search` runs what draws its examples (marked `hypothesis`) with all of them, and what is marked `search`: long
+searches, whole sweeps, and single tests of seconds for one case more. `make test` leaves those out.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 import esxparse as ex
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 
 COLUMNS = [("Memory", "Free MBytes"), ("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
 ROWS = [["100", "1.25", "2.00"], ["200", "1.50", "2.25"], ["300", "1.75", "2.50"]]

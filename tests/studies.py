@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import fio_outputs
 
 import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.studies import study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FORMATS = ex.datasets_dir() / "formats"
 START = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)
@@ -29,10 +28,18 @@ def scenario(vms=2, start=START, **load):
 
 def write_capture(path: Path, *, vms=2, samples=31, interval=10.0, start=START, seed=1, **load):
     """A capture of `samples` samples; gives its recording."""
-    simulate.write_esxtop(
-        path, simulate.capture(scenario(vms, start, **load), samples=samples, interval=interval, seed=seed)
-    )
+    path.write_bytes(_capture(vms, samples, interval, start, seed, tuple(sorted(load.items()))))
     return ex.open(path)
+
+
+@cache
+def _capture(vms, samples, interval, start, seed, load) -> bytes:
+    """Many tests study the same few captures: each is simulated once."""
+    host = scenario(vms, start, **dict(load))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "capture.csv"
+        simulate.write_esxtop(path, simulate.capture(host, samples=samples, interval=interval, seed=seed))
+        return path.read_bytes()
 
 
 def write_fio(path: Path, ios=20_000, **more):

@@ -10,7 +10,9 @@ from search import examples
 
 import esxparse as ex
 from esxparse.formats.benchmarks import iperf3, linpack, memtier, netperf, redis_benchmark, results, stream, sysbench
-from esxparse.formats.benchmarks.table import integer
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.registry import reader_of
 
 READERS = {
     "netperf": netperf,
@@ -62,7 +64,7 @@ def damaged(content, draw):
 def test_damage_is_read_or_told(sample, data, tmp_path):
     content = damaged(sample.read_bytes(), data.draw)
     reader = READERS[sample.name.partition("-")[0]]
-    assert reader.recognise(content) in (True, False)
+    assert reader_of(reader.FORMAT).recognise(Head(content)) in (True, False)
     try:
         rec = ex.open(write(tmp_path, content), format=reader.FORMAT)
     except ex.EsxparseError as error:
@@ -91,7 +93,7 @@ def test_line_ends_and_marks_of_other_systems_change_nothing(sample, tmp_path):
 
 @given(st.binary(max_size=400))
 def test_recognise_takes_any_bytes(head):
-    assert all(reader.recognise(head) in (True, False) for reader in set(READERS.values()))
+    assert all(reader_of(reader.FORMAT).recognise(Head(head)) in (True, False) for reader in set(READERS.values()))
 
 
 MKL = (
@@ -236,4 +238,4 @@ def test_a_file_without_a_line_end_that_ends_in_no_number_is_read_to_its_end(tmp
 
 @pytest.mark.parametrize(("text", "number"), [("0" * 5000 + "12", 12), ("-" + "0" * 5000 + "1", -1), ("9" * 25, None)])
 def test_whole_numbers_of_any_length_are_read_or_are_none(text, number):
-    assert integer(text) == number
+    assert whole(text) == number

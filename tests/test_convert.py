@@ -264,6 +264,7 @@ def test_the_output_cannot_be_a_file(busy_host_file, tmp_path):
         ex.convert(busy_host_file, tmp_path / "lake")
 
 
+@pytest.mark.search
 def test_a_report_on_what_was_converted_says_the_same(busy_host_file, busy_host_report, tmp_path):
     made = ex.convert(busy_host_file, tmp_path / "lake")
     again = ex.report(made.folder, output=tmp_path / "again.html")
@@ -273,6 +274,13 @@ def test_a_report_on_what_was_converted_says_the_same(busy_host_file, busy_host_
     ]
     assert len(pages[0]) > 20
     assert pages[0] == pages[1]
+
+
+def test_the_memory_limit_holds_for_conversions(tmp_path):
+    file = compose.write(tmp_path, compose.text([(f"Group Cpu({n}:a)", "% Used") for n in range(200)], [["1"] * 200]))
+    ex.convert(file, tmp_path / "lake", memory_limit="1MiB")
+    with pytest.raises(ex.TooLargeError, match="memory_limit"):
+        ex.convert(file, tmp_path / "other", memory_limit=8000)
 
 
 def test_frames_are_of_about_the_size_asked_for(busy_host_file):

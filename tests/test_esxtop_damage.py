@@ -234,7 +234,7 @@ def test_a_file_that_shrinks_or_grows_while_it_is_read(tmp_path, monkeypatch):
     content = compose.text(COLUMNS, ROWS * 300, step=0)
     file = compose.write(tmp_path, content)
     monkeypatch.setattr(body, "PIECE", 4096)
-    monkeypatch.setattr("esxparse.formats.esxtop.segments.HEADER_WITHIN", 4096)
+    monkeypatch.setattr("esxparse.formats.esxtop.grammar.HEADER_WITHIN", 4096)
     taken = body._Reader.take
 
     def growing(reader, buffer):

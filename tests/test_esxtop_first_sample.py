@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import esxparse as ex
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.metrics import storage
 
 DISK = "Physical Disk SCSI Device(naa.1)"
@@ -114,6 +114,7 @@ def test_behind_a_first_row_that_is_lost_zeros_are_measured(tmp_path, lazy, dama
     assert rates(rec) == [0.0, 15.0]
 
 
+@pytest.mark.search
 def test_a_start_at_the_end_of_a_piece_that_is_read(tmp_path, lazy, monkeypatch):
     """Captures are read in pieces: the header may be the last line of one, and the sample the first of the next."""
     content = lines(FIRST, BUSY, HEADER, "", FIRST, BUSY)

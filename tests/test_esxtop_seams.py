@@ -9,7 +9,7 @@ import compose
 import pytest
 
 import esxparse as ex
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 
 COLUMNS = [
     ("Memory", "Free MBytes"),

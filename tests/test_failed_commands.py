@@ -153,7 +153,9 @@ def test_what_was_not_measured_is_in_no_mean():
             "average_guest_millisec_per_command": [0.0, None, 1.0, 11.0],
         }
     )
-    rows = host.io({"physical_disk_scsi_device": table}).collect()
+    disks = host.disks({"physical_disk_scsi_device": table})
+    assert disks is not None
+    rows = host.io(disks).collect()
     assert rows["iops"].to_list() == [None, 100.0]
     assert rows["read_mb_per_s"].to_list() == [None, 2 * 1.048576]
     row = of_capture.metrics({"physical_disk_scsi_device": table}, None)

@@ -15,8 +15,9 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import DamagedError
-from esxparse.formats import fio as reader
 from esxparse.formats.fio.options import size, sizes
+from esxparse.formats.kit.head import Head
+from esxparse.formats.registry import reader_of
 
 MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -434,7 +435,7 @@ def test_whatever_the_damage_there_is_a_recording_or_one_error(tmp_path, data):
 @MANY
 @given(st.binary(max_size=300))
 def test_recognising_never_fails(head):
-    assert reader.recognise(head) in (True, False)
+    assert reader_of("fio").recognise(Head(head)) in (True, False)
 
 
 def test_other_formats_are_not_claimed():
@@ -446,4 +447,4 @@ def test_other_formats_are_not_claimed():
         b"2;3;4\n",
         b"the fio: tool\n",
     ):
-        assert not reader.recognise(head)
+        assert not reader_of("fio").recognise(Head(head))

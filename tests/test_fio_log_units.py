@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from esxparse.formats.fio import log_units
-from esxparse.formats.fio.log_units import Told, Unit, release_in, unit_of
+from esxparse.formats.fio import log_facts
+from esxparse.formats.fio.log_facts import Told, Unit, release_in, unit_of
 
 
 def rows(times, values, size=4096, directions=(0,)):
@@ -84,13 +84,13 @@ def test_a_release_is_found_in_the_beginning():
 
 def test_outputs_beside_a_log_have_to_agree(tmp_path):
     log = tmp_path / "run_lat.1.log"
-    assert log_units.release_beside(None) is None
+    assert log_facts.release_beside(None) is None
     for name, text in (("run_lat.1.log", "fio-2.1"), ("other.log", "fio-2.2"), ("a.json", "fio-3.35"), ("b", "none")):
         (tmp_path / name).write_text(text)
     (tmp_path / "fio-2.9").mkdir()
-    assert log_units.release_beside(log) == Told((3, 35), "a.json")
+    assert log_facts.release_beside(log) == Told((3, 35), "a.json")
     (tmp_path / "c.json").write_text("fio-3.35")
-    assert log_units.release_beside(log) == Told((3, 35), "a.json")
+    assert log_facts.release_beside(log) == Told((3, 35), "a.json")
     (tmp_path / "d.json").write_text("fio-3.36")
-    assert log_units.release_beside(log) is None
-    assert log_units.release_beside(tmp_path / "nowhere" / "x.log") is None
+    assert log_facts.release_beside(log) is None
+    assert log_facts.release_beside(tmp_path / "nowhere" / "x.log") is None

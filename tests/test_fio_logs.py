@@ -13,7 +13,8 @@ from search import examples
 
 import esxparse as ex
 from esxparse.formats.fio import log_lines, logs
-from esxparse.formats.fio.log_names import log_name
+from esxparse.formats.fio.log_facts import log_name
+from esxparse.formats.kit.head import Head
 
 DIRECTIONS = ("read", "write", "trim", "sync")
 REAL_FACTOR = {"bw": 1024, "iops": 1, "lat": 1e-6, "clat": 1e-6, "slat": 1e-6}
@@ -201,13 +202,13 @@ def test_names(name, parts):
     ],
 )
 def test_what_is_no_log(head):
-    assert not logs.recognise(head)
+    assert not logs.recognise(Head(head))
 
 
 def test_a_beginning_may_end_within_a_line():
-    assert logs.recognise(b"1, 2, 0, 4096\n2, 3, 0, 40")
-    assert logs.recognise("1, 2, 0, 4096\r\n2, 3, 0, 4096\r\n".encode("utf-16"))
-    assert logs.recognise(b"501, 0, 4096" + b", 0" * 1000)
+    assert logs.recognise(Head(b"1, 2, 0, 4096\n2, 3, 0, 40"))
+    assert logs.recognise(Head("1, 2, 0, 4096\r\n2, 3, 0, 4096\r\n".encode("utf-16")))
+    assert logs.recognise(Head(b"501, 0, 4096" + b", 0" * 1000))
 
 
 def test_damaged_lines_are_told_and_left_out(tmp_path):

@@ -149,6 +149,7 @@ def peak(path):
     return int(said.stdout)
 
 
+@pytest.mark.search
 def test_members_of_a_bundle_are_not_held_while_it_is_looked_through(tmp_path):
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as bundle:
@@ -182,7 +183,7 @@ def test_forty_thousand_empty_members_are_passed_once(tmp_path, monkeypatch):
         for number in range(500):
             bundle.addfile(tarfile.TarInfo(f"{number}.csv"))
     asked = []
-    monkeypatch.setattr(registry, "_recognising", asked.append)
+    monkeypatch.setattr(registry, "recognising", asked.append)
     with pytest.raises(ex.UnreadableError, match="no capture"):
         ex.open(put(tmp_path, "x.tar", file.getvalue()))
     assert not asked

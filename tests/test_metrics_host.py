@@ -208,6 +208,13 @@ def level(*rows: tuple[int, str, float], **columns: object) -> pl.LazyFrame:
     return frame.with_columns(**{name: pl.lit(value, pl.String) for name, value in columns.items()})
 
 
+def disks(tables: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """The rows of disks that are there."""
+    rows = host.disks(tables)
+    assert rows is not None
+    return rows
+
+
 def test_io_of_the_host_is_of_one_level_of_its_disks_and_of_nfs_volumes() -> None:
     adapter, nfs = level((0, "vmhba0", 70.0)), level((0, "nfs1", 5.0))
     device = level((0, "naa.1", 40.0), (0, "naa.2", 30.0))
@@ -217,32 +224,28 @@ def test_io_of_the_host_is_of_one_level_of_its_disks_and_of_nfs_volumes() -> Non
     assert rows is not None
     assert rows.collect()["device"].to_list() == ["naa.1", "naa.2", "nfs1"]
     assert rows.collect()["left_out"].to_list() == [None] * 3
-    total = host.io(both)
-    assert total is not None
+    total = host.io(rows)
     assert total.collect()["iops"].to_list() == [75.0]
     assert [table.collect().height for table in host.disk_tables({"physical_disk_nfs_volume": nfs})] == [1]
     for table in ("physical_disk_adapter", "physical_disk_path", "physical_disk"):
-        alone = host.io({table: adapter})
-        assert alone is not None
+        alone = host.io(disks({table: adapter}))
         assert alone.collect()["iops"].to_list() == [70.0]
 
 
 def test_rows_of_the_paths_of_a_disk_count_its_commands_once() -> None:
     with_paths = pl.concat([level((0, "naa.1", 40.0), path=None), level((0, "naa.1:p", 40.0), path="vmhba0:C0:T0:L0")])
-    total = host.io({"physical_disk": with_paths})
-    assert total is not None
+    total = host.io(disks({"physical_disk": with_paths}))
     assert total.collect()["iops"].to_list() == [40.0]
 
 
 def test_without_disks_or_cpus_there_is_nothing_to_tell() -> None:
-    assert (host.disks({}), host.io({}), host.left_out({}), host.cpu({}), host.nominal_mhz({})) == (None,) * 5
+    assert (host.disks({}), host.cpu({}), host.nominal_mhz({})) == (None,) * 3
     assert host.disk_tables({"memory": level((0, "x", 1.0))}) == []
 
 
 def test_a_sample_without_a_number_is_null_and_two_of_one_time_are_two() -> None:
     device = level((0, "a", None), (1, "a", 10.0), (1, "b", 1.0), (1, "a", 20.0), (1, "b", 2.0))  # type: ignore[arg-type]
-    total = host.io({"physical_disk": device})
-    assert total is not None
+    total = host.io(disks({"physical_disk": device}))
     assert total.select("time", "_place", "iops").collect().rows() == [(0, 0, None), (1, 0, 11.0), (1, 1, 22.0)]
 
 
@@ -250,11 +253,9 @@ def test_what_is_left_out_has_its_means_over_the_samples() -> None:
     device = level((0, "cd", 0.25), (0, "z", 0.25), (0, "naa.1", 40.0), (1, "cd", 0.75), (1, "z", 0.75))
     failing = pl.when(pl.col("instance") != "naa.1").then(pl.col("commands_per_sec") * 2)
     device = device.with_columns(failing.alias("failed_commands_per_sec"))
-    apart = host.left_out({"physical_disk": device})
-    assert apart is not None
+    apart = host.left_out(disks({"physical_disk": device}))
     assert apart.collect().rows() == [("cd", "every command fails", 0.5, 1.0), ("z", "every command fails", 0.5, 1.0)]
-    total = host.io({"physical_disk": device})
-    assert total is not None
+    total = host.io(disks({"physical_disk": device}))
     assert total.select("iops", "left_out_iops").collect().rows() == [(40.0, 0.5), (0.0, 1.5)]
 
 

@@ -73,6 +73,7 @@ def test_a_notebook_gives_the_outputs_that_are_stored_in_it(path, kernel):
             assert shown(after) == shown(before), before.source
 
 
+@pytest.mark.search
 def test_what_is_left_out_without_a_program_is_said(kernel):
     cells = executed(FOLDER / "02-storage-and-power.ipynb", kernel)
     assert any("Left out: " in text and "tshark" in text for cell in cells for text in shown(cell)[0].values())

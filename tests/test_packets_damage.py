@@ -17,6 +17,7 @@ from search import examples
 import esxparse as ex
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import packets
+from esxparse.formats.kit.head import Head
 
 pytestmark = pytest.mark.needs("tshark")
 
@@ -147,12 +148,12 @@ def test_lines_that_do_not_fit_are_named(tmp_path, printed):
     ],
 )
 def test_other_files_are_not_claimed(head):
-    assert not packets.recognise(head)
+    assert not packets.recognise(Head(head))
 
 
 @pytest.mark.parametrize("head", [sample.read_bytes()[:size] for sample in SAMPLES[:1] for size in (12, 100)])
 def test_captures_are_claimed_from_their_first_bytes(head):
-    assert packets.recognise(head)
+    assert packets.recognise(Head(head))
 
 
 request = st.tuples(

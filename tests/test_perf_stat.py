@@ -14,6 +14,7 @@ from strategies_of_text import damaged, reads_or_refuses
 import esxparse as ex
 from esxparse.errors import DamagedError
 from esxparse.formats import perf_stat as reader
+from esxparse.formats.kit.head import Head
 
 MANY = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -280,8 +281,8 @@ def test_what_is_not_perf_stat_is_left_alone():
         b'{"event": 1}\n',
         b"a,b,c,d,e,f\n1,2,3,4,5,6\n",
     ):
-        assert not reader.recognise(head)
-    assert reader.recognise(TEXT.encode("utf-16"))
+        assert not reader.recognise(Head(head))
+    assert reader.recognise(Head(TEXT.encode("utf-16")))
 
 
 @pytest.mark.parametrize("text", [" Performance counter stats for 'sleep 1':\n\n", TEXT[:60], '{"metric-unit" : 3}\n'])
@@ -310,7 +311,7 @@ JSON = "".join(
 @MANY
 @given(damage=st.sampled_from([TEXT, TEXT.replace(",", "."), CSV, JSON]).flatmap(damaged))
 def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
-    assert reader.recognise(damage) in {True, False}
+    assert reader.recognise(Head(damage)) in {True, False}
     assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "perf_stat")
 
 

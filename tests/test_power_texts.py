@@ -442,4 +442,4 @@ def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, 
     row = rec["power"].collect().to_dicts()
     assert [(one["watts"], one["interval_s"]) for one in row] == [(pytest.approx(288, abs=0.3), None)]
     (note,) = warned(rec)
-    assert "the last line has no end and its last number may be cut" in note
+    assert "the last line has no end, and its last number may be cut" in note

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import readers
 
 RECORDINGS = [
@@ -20,17 +21,18 @@ RECORDINGS = [
 """Those of the studies have tests of their own."""
 
 
-@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 def test_a_reader_says_what_it_reads_and_which_tables_come_out(reader):
-    assert reader.TITLE
-    assert "Tables\n------" in reader.__doc__
-    assert not reader.recognise(b"")
-    assert not reader.recognise(b"time,value\n1,2\n")
+    assert reader.title
+    assert reader.name == reader.reading.FORMAT
+    assert "Tables\n------" in reader.reading.__doc__
+    assert not reader.recognise(Head(b""))
+    assert not reader.recognise(Head(b"time,value\n1,2\n"))
 
 
-@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.FORMAT)
+@pytest.mark.parametrize("reader", readers(), ids=lambda reader: reader.name)
 def test_a_reader_has_a_recording_to_show(reader):
-    assert any(reader.recognise(path.read_bytes()[:4096]) for path in RECORDINGS)
+    assert any(reader.recognise(Head(path.read_bytes()[:4096])) for path in RECORDINGS)
 
 
 @pytest.mark.parametrize(
@@ -41,10 +43,10 @@ def test_a_reader_has_a_recording_to_show(reader):
     ],
 )
 def test_a_bundled_recording_is_read_by_one_reader_into_sound_tables(path):
-    head = path.read_bytes()[: 1 << 20]
+    head = Head(path.read_bytes()[: 1 << 20])
     (reader,) = [reader for reader in readers() if reader.recognise(head)]
     rec = ex.open(path)
-    assert rec.format == reader.FORMAT
+    assert rec.format == reader.name
     assert len(rec) == len(rec.tables) > 0
     for name in rec:
         frame = rec[name].collect()

@@ -194,6 +194,7 @@ def names_drawn(seen, names):
     return [len(chart) for chart in found], {text for chart in found for text in chart}
 
 
+@pytest.mark.search
 def test_names_like_keys_of_objects_are_drawn_as_others(chromium, tmp_path):
     marks, many = {}, {}
     plain = [f"vm-{number}" for number in range(len(LIKE_KEYS))]

@@ -33,6 +33,7 @@ def small_template(folder):
     return str(folder / "small.ipynb")
 
 
+@pytest.mark.search
 def test_a_foreign_python3_kernel_is_not_used_and_nothing_is_printed(tmp_path, busy_host_file):
     spec = tmp_path / "jupyter" / "kernels" / "python3"
     spec.mkdir(parents=True)
@@ -78,6 +79,7 @@ def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
     assert {entry.name for entry in tmp_path.iterdir()} == {"dying.ipynb"}
 
 
+@pytest.mark.search
 def test_it_runs_where_an_event_loop_runs_already_as_in_a_notebook(tmp_path, busy_host_file):
     out = tmp_path / "report.html"
     template = small_template(tmp_path)

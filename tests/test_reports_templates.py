@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import nbclient
 import nbformat
+import pytest
 
 from esxparse.reports import blocks, find, templates
 
@@ -31,6 +32,7 @@ def test_templates_hold_no_output_and_say_where_each_cell_is():
         assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
 
 
+@pytest.mark.search
 def test_the_template_runs_in_a_plain_notebook_and_shows_live_charts():
     client = nbclient.NotebookClient(
         nbformat.read(find("host_health").path, as_version=4), kernel_name="python3", timeout=120

@@ -14,7 +14,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import build_parser, main, opening
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.formats.opening import NAMES, Opening, Options
 
 COLUMNS = [("Memory", "Free MBytes")]
@@ -282,6 +282,7 @@ def test_names_of_objects_that_no_file_can_have(tmp_path):
         assert back[name].collect().equals(rec[name].collect())
 
 
+@pytest.mark.search
 def test_file_names_that_are_not_utf_8(tmp_path):
     name = b"caf\xe9.csv".decode("utf-8", "surrogateescape")
     try:
@@ -303,6 +304,7 @@ def test_file_names_that_are_not_utf_8(tmp_path):
     assert times(tmp_path / "lake") == WANTED
 
 
+@pytest.mark.search
 def test_closed_streams(tmp_path):
     file = capture(tmp_path, CLOCKS)
     run = f"{sys.executable} -m esxparse"
@@ -335,6 +337,7 @@ def test_a_report_without_its_extra_says_what_to_install(tmp_path, busy_host_fil
     assert 'which is not installed: pip install "esxparse[report]"' in done.stderr
 
 
+@pytest.mark.search
 def test_a_report_on_standard_input_and_with_a_long_directory_for_temporary_files(tmp_path, busy_host_file):
     long = tmp_path / ("t" * 95)
     long.mkdir()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import compute_host
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from search import examples
@@ -330,6 +331,7 @@ def memory_adds_up(of: Sheet) -> None:
 drawn = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 
+@pytest.mark.search
 @settings(drawn, max_examples=examples(60))
 @given(
     name=st.sampled_from(NAMES),
@@ -356,6 +358,7 @@ def test_any_host_keeps_the_laws(scenario: Scenario, seed: int, release: str) ->
     keeps_the_laws(sheet(scenario, release, 3, 5.0, seed), scenario)
 
 
+@pytest.mark.search
 def test_every_fault_keeps_the_laws_at_its_worst() -> None:
     for name in NAMES:
         scenario = simulate.load_experiment(name, severity=1.0).runs[0].scenario

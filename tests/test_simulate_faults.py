@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fault_hosts import FAULTS, INTERVAL, SAMPLES, STANDARD, experiment, judged, mean, said, seen, shown, truths
-from search import SEARCHING
 
+pytestmark = pytest.mark.search
 NAMES = tuple(name for name in FAULTS if name != "clock-jump")
-# Half of it is as much work again: `make search` looks there too.
-SEVERITIES = (0.0, 0.5, 1.0) if SEARCHING else (0.0, 1.0)
+SEVERITIES = (0.0, 0.5, 1.0)
 
 # What of the standard profile a trouble may cross, of the thing it names; of anything, when it is among `also`.
 CROSSES = {
@@ -91,7 +90,6 @@ def reference(name: str, where: str, counter: str, start: float, end: float) -> 
     return mean(before, 0.0, start) if start > 0.0 else None
 
 
-@pytest.mark.hypothesis
 @pytest.mark.parametrize("name", NAMES)
 def test_what_shows_is_there_and_grows_with_severity(name: str) -> None:
     for truth in truths(name):

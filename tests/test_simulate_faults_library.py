@@ -21,6 +21,7 @@ def release_of(name: str) -> str:
     return str(said(name)["file"][0]["release"])
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_host_is_busy_and_passes_every_threshold_of_the_standard_profile(name: str) -> None:
     found = judged(name, 1.0, release_of(name), whole=True)
@@ -43,6 +44,7 @@ def ready_is_near(found: pl.DataFrame) -> bool:
     return bool(found.filter(id="cpu.ready")["value"].max() >= STANDARD["cpu.ready"].warn / 2)  # type: ignore[operator]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", HEALTHY)
 def test_a_healthy_host_is_well_by_what_the_profile_does_not_judge(name: str) -> None:
     recording = seen(name, 1.0, release_of(name), whole=True).recording

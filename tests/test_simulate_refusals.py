@@ -125,6 +125,7 @@ def test_what_no_host_can_be_is_refused_with_its_place(change: dict[str, Any], m
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.search
 def test_every_scenario_that_ships_is_within_the_limits(busy_host_file: Path) -> None:
     for scenario in simulate.scenario_names():
         for severity in (0.0, 0.5, 1.0):

@@ -15,7 +15,7 @@ from slices import COLUMNS, ROWS, assert_same, sliced
 
 import esxparse as ex
 from esxparse.formats.esxtop import layout
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 
 
 def test_a_slice_of_everything_is_the_capture_byte_for_byte(tmp_path, busy_host_file):

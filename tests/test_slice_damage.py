@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 import compose
 import pytest
@@ -14,9 +13,8 @@ from slices import COLUMNS, ROWS, WHOLE, assert_same, sliced
 
 import esxparse as ex
 from esxparse.formats.esxtop import scan_twin, times
-from esxparse.formats.esxtop.slice_cells import bounds
-from esxparse.formats.esxtop.slice_rows import time_of
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.grammar import bounds
+from esxparse.formats.esxtop.slice import slice_capture
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -76,8 +74,8 @@ STAMPS = [
 @pytest.mark.parametrize("form", ['"{}","1"', "{},1", '"{}"', "{}", '"{}'])
 @pytest.mark.parametrize("stamp", STAMPS)
 def test_times_of_rows_are_those_of_the_reader(stamp, form):
-    line = form.format(stamp).encode()
-    assert time_of(line, timedelta(minutes=-60)) == times.parse([times.stamp_text(line)], -60)[0]
+    text = times.stamp_text(form.format(stamp).encode())
+    assert times.time_of(text, -60) == times.parse([text], -60)[0]
 
 
 TORN = WHOLE.replace('0","2.25"\n"03/02/2026 08:00:10","300","1.7', "\0" * 40)

@@ -16,8 +16,8 @@ from slices import WHOLE, sliced
 
 import esxparse as ex
 from esxparse.cli import slice as command
-from esxparse.formats.esxtop import slicing
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop import slice as slicing
+from esxparse.formats.esxtop.slice import slice_capture
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,14 @@ def test_the_command_between_pipes(busy_host_file):
     assert len(lines) == 122
     assert b"Group Cpu" not in lines[0]
     assert done.stderr.startswith(b"standard output: ")
+
+
+def test_the_memory_limit_holds_for_slices(tmp_path):
+    """For what a spreadsheet saved, which is read whole, and for each line of a capture."""
+    resaved = WHOLE.replace('"', "").replace("03/02/", "3/20/") + "3/20/2026 8:00,1,2,3\n" * 2000
+    for content in (resaved, WHOLE + '"' + "x" * 60_000 + "\n"):
+        file = compose.write(tmp_path, content)
+        slice_capture(file, io.BytesIO(), memory_limit="64MiB")
+        for capture in (file, io.BytesIO(content.encode())):
+            with pytest.raises(ex.TooLargeError, match="memory_limit"):
+                slice_capture(capture, io.BytesIO(), memory_limit="1MiB")

@@ -15,7 +15,7 @@ from search import examples
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.formats import bundle
+from esxparse.formats import archives
 from esxparse.formats.source import members, resolve
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
@@ -30,8 +30,8 @@ def test_names_that_lead_out_are_refused_by_name(tmp_path, name):
         assert members(path) == []
         says = refusal(path)
         assert "its name leads out of the bundle" in says
-        assert bundle.shown(name) in says
-        assert "its name leads out of the bundle" in refusal(path, bundle.shown(name))
+        assert archives.shown(name) in says
+        assert "its name leads out of the bundle" in refusal(path, archives.shown(name))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar", "a.zip"]
 
 

@@ -9,6 +9,7 @@ import studies
 
 import esxparse as ex
 from esxparse.formats.registry import open_recording
+from esxparse.metrics import host
 from esxparse.studies import capture, facts
 from esxparse.studies.expand import expand
 from esxparse.studies.manifest import load
@@ -97,7 +98,7 @@ def test_a_sweep_recorded_in_one_capture_opens_it_once(tmp_path):
     for row, opened in zip(studies.rows(found), (first, second), strict=True):
         cut = {name: table.filter(opened.span.inside()) for name, table in whole.tables.items()}
         assert row["samples"] == 6
-        assert row["host_used_pct"] == capture.host_use(cut).collect()["host_used_pct"].item()
+        assert row["host_used_pct"] == capture.host_use(host.cpu(cut)).collect()["host_used_pct"].item()
 
 
 def test_options_that_differ_make_another_recording_of_the_same_file(tmp_path):

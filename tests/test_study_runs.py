@@ -10,7 +10,7 @@ import pytest
 import studies
 
 import esxparse as ex
-from esxparse.formats.esxtop.slicing import slice_capture
+from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.metrics import cpu_cost, host_cpu, inventory, scheduling, storage
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"

@@ -136,6 +136,7 @@ def test_a_recording_of_another_kind_is_refused_in_one_line(busy_host_file, tmp_
     assert not output.exists()
 
 
+@pytest.mark.search
 @pytest.mark.needs("fio")
 def test_the_report_on_the_directory_of_a_real_run(tmp_path):
     run = tmp_path / "run"

@@ -39,6 +39,7 @@ def packed(busy_host_file, tmp_path) -> Path:
     return file
 
 
+@pytest.mark.search
 def test_a_large_compressed_capture_is_unpacked_for_as_long_as_its_tables(busy_host, packed, scratch, monkeypatch):
     monkeypatch.setattr(esxtop, "UNPACK_FROM", 1000)
     monkeypatch.setattr(esxtop, "LAZY_FROM", 1000)

@@ -11,7 +11,8 @@ from strategies_of_text import damaged, reads_or_refuses
 
 import esxparse as ex
 from esxparse.errors import DamagedError
-from esxparse.formats import vmkperf as reader
+from esxparse.formats.kit.head import Head
+from esxparse.formats.registry import reader_of
 
 MANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -124,7 +125,7 @@ def test_what_is_written_is_read_back(tmp_path, polls, width):
     damage=damaged(block("tlb", [(1, 2, 3)] * 3, command="# vmkperf poll tlb -i 2") + block("b", [(9, 8)], title="{}"))
 )
 def test_damage_gives_a_recording_or_one_clear_line(tmp_path, damage):
-    assert reader.recognise(damage) in {True, False}
+    assert reader_of("vmkperf").recognise(Head(damage)) in {True, False}
     assert reads_or_refuses(compose.write(tmp_path, damage, "damaged"), "vmkperf")
 
 

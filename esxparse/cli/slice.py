@@ -53,7 +53,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Writes the slice, says on stderr what was odd, and sums up."""
-    from esxparse.formats.esxtop.slicing import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
+    from esxparse.formats.esxtop.slice import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
 
     to_stdout = options.output == "-"
     if to_stdout and getattr(sys.stdout, "name", "") == os.devnull:

@@ -75,7 +75,7 @@ def _host_cpu(tables: Tables, _: str | None) -> pl.LazyFrame | None:
 
 
 def _host_io(tables: Tables, _: str | None) -> pl.LazyFrame | None:
-    return host.io(tables)
+    return None if (disks := host.disks(tables)) is None else host.io(disks)
 
 
 def _power(tables: Tables, _: str | None) -> pl.LazyFrame | None:

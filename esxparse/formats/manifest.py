@@ -74,11 +74,7 @@ def _rich(value: Any) -> Any:
 
 
 def _is(value: Any, *types: type) -> Any:
-    """The value, where it is of one of these types.
-
-    Raises:
-        TypeError: It is not.
-    """
+    """The value, where it is of one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
     msg = f"{str(value)[:_SHOWN]!r} stands where {types[0].__name__} is expected"
@@ -86,11 +82,7 @@ def _is(value: Any, *types: type) -> Any:
 
 
 def _beside(file: str) -> None:
-    """Refuses the name of a table's file that leads to another directory.
-
-    Raises:
-        ValueError: It does.
-    """
+    """Refuses the name of a table's file that leads to another directory."""
     if PurePath(file).name != file or "\\" in file:
         msg = f"a table may not be in another directory, as {file!r} is"
         raise ValueError(msg)

@@ -8,6 +8,8 @@ from queue import Empty, Queue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from typing_extensions import Buffer
 
     from esxparse.formats.decompress import Layer
@@ -121,3 +123,8 @@ class ReadAhead(io.RawIOBase):
                     break
             self._thread.join(_JOIN_SECONDS)
         super().close()
+
+
+def problem(stream: BinaryIO) -> str | None:
+    """What ended the content of a stream before its time; known when it has been read to its end."""
+    return stream.problem if isinstance(stream, ReadAhead) else None

@@ -1,108 +1,175 @@
-"""Which reader reads a file: told by its content, never by its name alone."""
+"""Which reader reads a file: told by its content, never by its name alone.
+
+`recognise.toml` lists the formats in the order in which they are asked for, and how each is told. A format is a module
+with `FORMAT`, `read(source, **options)` and, where words and patterns are not enough, `recognise(head)`.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
-from esxparse.formats import memory
+from esxparse.formats import converted, memory
 from esxparse.formats.opening import AS_FOUND
-from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import cut
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterator
-    from types import ModuleType
+    from collections.abc import Collection, Iterator, Mapping
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.opening import Opening
     from esxparse.formats.source import Source
     from esxparse.recording import Recording
 
-READERS = tuple(
-    f"esxparse.formats.{name}"
-    for name in (
-        "esxtop",
-        "fio",
-        "iometer",
-        "vscsistats",
-        "diskspd",
-        "packets",
-        "power.redfish",
-        "power.ribcl",
-        "power.ipmi",
-        "power.meter",
-        "perf_stat",
-        "vmkperf",
-        "topology.numactl",
-        "topology.cpuinfo",
-        "topology.lscpu",
-        "topology.vmx",
-        "topology.esxcli",
-        "benchmarks.netperf",
-        "benchmarks.iperf3",
-        "benchmarks.stream",
-        "benchmarks.linpack",
-        "benchmarks.redis_benchmark",
-        "benchmarks.memtier",
-        "benchmarks.sysbench",
-        "benchmarks.results",
-    )
-)
-"""Modules with `FORMAT`, `TITLE`, `OPTIONS`, `recognise(head)` and `read(source, **options)`.
-
-`OPTIONS` are the names of the options of `esxparse.open` that the reader takes itself; where `window` is not among
-them the tables are cut to it here.
-"""
-
-_OF_DIRECTORIES = ("esxparse.formats.converted", "esxparse.formats.fio")
-"""Modules with `TITLE`, `OPTIONS`, `recognise_directory(path)` and `read_directory(path)`."""
+_DATA = Path(__file__).with_name("recognise.toml")
 
 _HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
-_HEAD = 1 << 20
-_MEMBER_HEAD = 64 << 10
-"""Bytes in which a member of a bundle must show its format, unless it is a capture of esxtop."""
+_OF_READERS = ("lazy", "segment", "date_order", "date", "time_column", "value_column")
+"""Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
 
 _SHOWN = 200
 
 
-def readers() -> list[ModuleType]:
-    """The modules of all readers."""
-    return [import_module(name) for name in READERS]
+class _Reading(Protocol):
+    """What the module of a format has."""
+
+    FORMAT: str
+
+    def recognise(self, head: Head) -> bool:
+        """Whether a file that begins so is of the format; asked where the data leaves it open."""
+
+    def read(self, source: Source, **options: Any) -> Recording:
+        """The recording."""
+
+    def recognise_directory(self, path: Path) -> bool:
+        """Whether a directory is a recording of the format."""
+
+    def read_directory(self, path: Path) -> Recording:
+        """The recording that a directory is."""
 
 
-def _recognising(head: bytes) -> ModuleType | None:
-    """The reader of what begins with `head`. Readers after it are not even imported."""
-    modules = (import_module(name) for name in READERS)
-    return next((reader for reader in modules if reader.recognise(head)), None)
+class _Named(Protocol):
+    FORMAT: str
 
 
-def _unknown(name: str, head: bytes) -> UnknownFormatError:
-    known = ", ".join(reader.FORMAT for reader in readers())
+def _texts(told: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(told.get(key, ()))
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """One way in which a format is told: one of the words is there, all patterns are found, and `no` is not."""
+
+    words: tuple[str, ...] = ()
+    """In lower case."""
+    patterns: tuple[str, ...] = ()
+    no: str | None = None
+
+    def shows(self, head: Head) -> bool:
+        """Whether a head has it."""
+        if self.words and not head.holds(*self.words):
+            return False
+        if not all(re.search(pattern, head.text) for pattern in self.patterns):
+            return False
+        return not (self.no and re.search(self.no, head.text))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format: what `recognise.toml` says of it, and the module that reads it, imported when it is needed."""
+
+    name: str
+    title: str
+    module: str
+    options: frozenset[str] = frozenset()
+    """Names of the options of `esxparse.open` that `read` takes itself; tables are cut to a `window` here else."""
+    words: tuple[str, ...] = ()
+    """In lower case: without one of them it is not of this format."""
+    signs: tuple[_Sign, ...] = ()
+    """One of them is enough; without any the module is asked."""
+
+    @classmethod
+    def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
+        """The reader that an entry describes."""
+        signs = tuple(
+            _Sign(_texts(one, "words"), _texts(one, "patterns"), one.get("no")) for one in told.get("sign", ())
+        )
+        module = told.get("module", name)
+        return cls(name, told["title"], module, frozenset(_texts(told, "options")), _texts(told, "words"), signs)
+
+    @cached_property
+    def reading(self) -> _Reading:
+        """The module."""
+        return cast("_Reading", import_module(f"esxparse.formats.{self.module}"))
+
+    def recognise(self, head: Head) -> bool:
+        """Whether a file that begins so is of the format."""
+        if self.words and not head.holds(*self.words):
+            return False
+        return any(sign.shows(head) for sign in self.signs) if self.signs else self.reading.recognise(head)
+
+    def chosen(self, opening: Opening, name: str, left_out: set[str] | None = None) -> dict[str, Any]:
+        """The options that the reader takes; others are refused, or told in `left_out`.
+
+        Raises:
+            EsxparseError: The reader has no use for one, or the file is of another format than the one asked for.
+        """
+        if opening.format not in {None, self.name}:
+            msg = f"{name} is read as {self.title}, not as {opening.format}: leave the format out"
+            raise EsxparseError(msg)
+        options = {option: value for option, value in opening.said().items() if option in _OF_READERS}
+        other = [option for option in options if option not in self.options | _HINTS]
+        if other and left_out is None:
+            msg = f"{name} is read as {self.title}, which has no {other[0]}: leave it out"
+            raise EsxparseError(msg)
+        if left_out is not None:
+            left_out.update(other)
+        return {option: value for option, value in options.items() if option in self.options}
+
+
+@cache
+def readers() -> tuple[Reader, ...]:
+    """All readers, in the order in which they are asked."""
+    with _DATA.open("rb") as file:
+        return tuple(Reader.of(name, told) for name, told in tomllib.load(file).items())
+
+
+def recognising(head: Head) -> Reader | None:
+    """The reader of what begins so."""
+    return next((reader for reader in readers() if reader.recognise(head)), None)
+
+
+def _known(head: Head) -> bool:
+    return recognising(head) is not None
+
+
+def _unknown(name: str, head: Head) -> UnknownFormatError:
+    known = ", ".join(reader.name for reader in readers())
     return UnknownFormatError(
-        f"{name} is of no format esxparse reads (it begins with {head[:40]!r}); it reads: {known}"
+        f"{name} is of no format esxparse reads (it begins with {head.content[:40]!r}); it reads: {known}"
     )
 
 
-_OF_READERS = ("lazy", "segment", "date_order", "date", "time_column", "value_column")
-"""Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
+def reader_of(name: str) -> Reader:
+    """The reader of the format of that name.
 
-
-def _of_reader(opening: Opening) -> dict[str, Any]:
-    """Options of readers, those that say something."""
-    return {name: value for name, value in opening.said().items() if name in _OF_READERS}
-
-
-def _reader(name: str) -> ModuleType:
-    known = {reader.FORMAT: reader for reader in readers()}
+    Raises:
+        EsxparseError: There is none.
+    """
+    known = {reader.name: reader for reader in readers()}
     if name not in known:
         msg = f"there is no reader for format {name!r}; there is: {', '.join(known)}"
         raise EsxparseError(msg)
@@ -130,47 +197,30 @@ def open_recording(
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (opening.member or ""), opening, left_out)
-    source = resolve(
-        where, opening.member, lambda head: _recognising(head[:_MEMBER_HEAD]) is not None, timeout=opening.timeout
-    )
+    source = resolve(where, opening.member, _known, timeout=opening.timeout)
     source = replace(source, memory_limit=opening.memory_limit or memory.DEFAULT)
     return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
 def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
-    for module in _OF_DIRECTORIES:
-        reader = import_module(module)
-        if reader.recognise_directory(folder):
-            _fitting(reader, opening, str(folder), left_out)
-            with _own_errors(str(folder), reader.TITLE):
-                rec: Recording = reader.read_directory(folder)
+    converts = Reader("converted", converted.TITLE, "converted")
+    for reader in (converts, reader_of("fio")):
+        if reader.reading.recognise_directory(folder):
+            reader.chosen(opening, str(folder), left_out)
+            with _own_errors(str(folder), reader.title):
+                rec = reader.reading.read_directory(folder)
             return replace(rec, tables=cut(rec.tables, opening.window))
     msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
     raise UnreadableError(msg)
 
 
-def refuse_foreign(reader: ModuleType, opening: Opening, name: str) -> None:
+def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
     """Refuses options that a reader has no use for.
 
     Raises:
         EsxparseError: One was given.
     """
-    _fitting(reader, opening, name, None)
-
-
-def _fitting(reader: ModuleType, opening: Opening, name: str, left_out: set[str] | None) -> dict[str, Any]:
-    """The options that a reader takes; others are refused, or told in `left_out`."""
-    if opening.format not in {None, getattr(reader, "FORMAT", None)}:
-        msg = f"{name} is read as {reader.TITLE}, not as {opening.format}: leave the format out"
-        raise EsxparseError(msg)
-    options = _of_reader(opening)
-    other = [option for option in options if option not in reader.OPTIONS | _HINTS]
-    if other and left_out is None:
-        msg = f"{name} is read as {reader.TITLE}, which has no {other[0]}: leave it out"
-        raise EsxparseError(msg)
-    if left_out is not None:
-        left_out.update(other)
-    return {option: value for option, value in options.items() if option in reader.OPTIONS}
+    reader_of(reading.FORMAT).chosen(opening, name)
 
 
 def open_source(
@@ -180,32 +230,26 @@ def open_source(
     left_out: set[str] | None = None,
 ) -> Recording:
     """Reads what a source holds."""
-    with source.open() as stream:
-        head = read_up_to(stream, _HEAD)
-    if not head:
+    if not source.head.content:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
     with _own_errors(source.name, "any format"):
-        reader = _reader(opening.format) if opening.format else _recognising(head)
+        reader = reader_of(opening.format) if opening.format else recognising(source.head)
     if reader is None:
-        raise _unknown(source.name, head)
-    chosen = _fitting(reader, opening, source.name, left_out)
-    if numbers is not None and "numbers" in reader.OPTIONS:
+        raise _unknown(source.name, source.head)
+    chosen = reader.chosen(opening, source.name, left_out)
+    if numbers is not None and "numbers" in reader.options:
         chosen["numbers"] = numbers
-    if "window" in reader.OPTIONS:
+    if "window" in reader.options:
         chosen["window"] = opening.window
-    with _own_errors(source.name, reader.TITLE):
-        rec: Recording = reader.read(source, **chosen)
-        return rec if "window" in reader.OPTIONS else replace(rec, tables=cut(rec.tables, opening.window))
+    with _own_errors(source.name, reader.title):
+        rec = reader.reading.read(source, **chosen)
+        return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))
 
 
 @contextmanager
 def _own_errors(name: str, title: str) -> Iterator[None]:
-    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it.
-
-    Raises:
-        EsxparseError: Always in the place of another; that stays as its cause.
-    """
+    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it."""
     try:
         yield
     except EsxparseError as error:

@@ -113,11 +113,7 @@ class _Answer(io.RawIOBase):
             raise
 
     def _run(self, work: Coroutine[Any, Any, Any], what: str) -> Any:
-        """Waits for the server.
-
-        Raises:
-            UnreadableError: It cannot be asked, does not answer in time, or breaks off.
-        """
+        """Waits for the server."""
         from fsspec.asyn import get_loop  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
 
         doing = asyncio.run_coroutine_threadsafe(work, get_loop())

@@ -10,14 +10,19 @@ import stat
 import sys
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from esxparse.errors import EsxparseError, UnreadableError
 from esxparse.formats import memory, remote
-from esxparse.formats.bundle import is_capture, is_tar, is_zip, look_through, unwrap
+from esxparse.formats.archives import is_tar, is_zip
+from esxparse.formats.bundle import look_through, unwrap
 from esxparse.formats.decompress import Raw
-from esxparse.formats.read_ahead import ReadAhead
+from esxparse.formats.kit.head import HEAD, Head
+from esxparse.formats.kit.text import Text, decode
+from esxparse.formats.read_ahead import ReadAhead, problem
+from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import io
@@ -26,9 +31,12 @@ if TYPE_CHECKING:
     from esxparse.formats.bundle import Found
     from esxparse.formats.decompress import Layer
 
+__all__ = ["STANDARD_INPUT", "ReadOnceError", "Source", "members", "problem", "read_up_to", "resolve", "standard_input"]
+
 STANDARD_INPUT = "-"
 
 _LOOK = 1 << 10
+_PIECE = 1 << 20
 _LISTED = 20
 _NO_CONTENT = {"a link", "a device", "a named pipe", "a device or pipe"}
 
@@ -75,6 +83,45 @@ class Source:
     once: _Once | None = field(default=None, repr=False, compare=False)
     scratch: object = field(default=None, repr=False, compare=False)
     """What keeps a temporary file at `path` from being removed."""
+    looked_at: Head | None = field(default=None, repr=False, compare=False)
+    """Its beginning, where it was read already."""
+
+    @cached_property
+    def head(self) -> Head:
+        """Its beginning.
+
+        Raises:
+            EsxparseError: It cannot be read.
+        """
+        if self.looked_at is not None:
+            return self.looked_at
+        with self.open() as stream:
+            return Head(read_up_to(stream, HEAD), self.name)
+
+    def text(self) -> Text:
+        """The whole text; a note says where its content ended before its time.
+
+        Raises:
+            TooLargeError: It is too long for the memory limit.
+        """
+        content, notes = self.content()
+        text = decode(content)
+        return Text(text.text, (*notes, *text.notes))
+
+    def content(self) -> tuple[bytes, list[Note]]:
+        """The whole content, and a note where it ended before its time.
+
+        Raises:
+            TooLargeError: It is too long for the memory limit.
+        """
+        with self.open() as stream:
+            pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), self.memory_limit)
+            return b"".join(pieces), self.ended(stream)
+
+    def ended(self, stream: BinaryIO) -> list[Note]:
+        """A note where the content of a stream of it, read to its end, ended before its time."""
+        cut = problem(stream) or self.problem
+        return [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
 
     def open(self) -> BinaryIO:
         """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
@@ -88,12 +135,6 @@ class Source:
             return _local(self.path)
         layer = self.once.take(self.name) if self.once else _content(self)
         return cast("BinaryIO", ReadAhead(layer))
-
-
-def problem(stream: BinaryIO) -> str | None:
-    """What ended the content of a stream before its time; known when it has been read to its end."""
-    found = getattr(stream, "problem", None)
-    return found if isinstance(found, str) else None
 
 
 def read_up_to(stream: BinaryIO, size: int, head: bytes = b"") -> bytes:
@@ -178,16 +219,16 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
-def _only(name: str, found: list[Found], member: str | None) -> Found:
+def _only(name: str, met: list[Found], member: str | None) -> Found:
     """The one capture that is meant, or an error that says why there is none."""
-    captures = [one for one in found if not one.refused]
-    if len(captures) == 1:
-        return captures[0]
-    if captures:
-        names = [one.name for one in captures]
+    found = [one for one in met if one.kind == "capture"] or [one for one in met if one.kind == "other"]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = [one.name for one in found]
         msg = f"{name} holds {len(names)} captures: name one as {name}:{names[0]} ({_list(names)})"
         raise UnreadableError(msg)
-    refused = [f"{one.name}: {one.refused}" for one in found]
+    refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
         msg = f"{name}: {refused[0]}" if refused else f"{name} holds no {member}"
         raise UnreadableError(msg)
@@ -207,14 +248,14 @@ def _no_bundle(name: str, member: str) -> UnreadableError:
 
 
 def _found(
-    file: BinaryIO, raw: Raw, member: str | None, wanted: Callable[[bytes], bool] = is_capture
+    file: BinaryIO, raw: Raw, member: str | None, known: Callable[[Head], bool] | None = None
 ) -> tuple[Layer, tuple[str, ...], Iterator[Found] | None]:
     """Content of a file, how it is compressed, and what is in it where it is a bundle."""
     layer, layers, refused = unwrap(raw, raw)
     if refused:
         msg = f"{raw.name}: {refused}"
         raise UnreadableError(msg)
-    return layer, layers, look_through(file, layer, raw, layers, member, wanted)
+    return layer, layers, look_through(file, layer, raw, layers, member, known)
 
 
 def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
@@ -249,69 +290,72 @@ def _from_standard_input(member: str | None) -> Source:
         raise UnreadableError(msg)
     if member is not None:
         raise _no_bundle(STANDARD_INPUT, member)
-    return Source(STANDARD_INPUT, None, ", ".join(layers) or None, None, where=STANDARD_INPUT, once=_Once(layer))
+    packed, begin = ", ".join(layers) or None, Head(layer.peek(HEAD), STANDARD_INPUT)
+    return Source(STANDARD_INPUT, None, packed, None, where=STANDARD_INPUT, once=_Once(layer), looked_at=begin)
 
 
 def resolve(
     where: str | os.PathLike[str],
     member: str | None = None,
-    others: Callable[[bytes], bool] | None = None,
+    known: Callable[[Head], bool] | None = None,
     *,
     timeout: float | None = None,
+    memory_limit: int | None = None,
 ) -> Source:
     """Finds the capture in `where`: a path, a URL, or `-`, standard input; or in `bundle:member`.
 
     A bundle with one capture means that capture; of several, `member` names one, or the name after a colon. Where none
-    of its members is an esxtop capture, those count whose beginning `others` recognises. `timeout` is the number of
-    seconds that a server is waited for.
+    of its members is an esxtop capture, those count that are `known` by their beginning. `timeout` is the number of
+    seconds that a server is waited for, `memory_limit` the bytes of memory that reading the source may take.
 
     Raises:
         EsxparseError: There is none, there are several, or it cannot or will not be read; with what to do.
     """
-    text = os.fspath(where)
+    source = _resolved(os.fspath(where), member, known, timeout)
+    return replace(source, memory_limit=memory.DEFAULT if memory_limit is None else memory_limit)
+
+
+def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | None, timeout: float | None) -> Source:
     if text == STANDARD_INPUT:
         return _from_standard_input(member)
     text, member = _split(text, member, timeout)
     name = remote.shown(text)
     file, raw = _raw(text, timeout)
     with closing(raw):
-        looked_at: list[int] = []
-
-        def wanted(head: bytes) -> bool:
-            looked_at.append(len(head))
-            return is_capture(head)
-
-        layer, layers, found = _found(file, raw, member, wanted)
+        layer, layers, found = _found(file, raw, member, known)
         if found is not None:
             met = _without_content(found)
-            # Where all members are empty there is nothing to look at again.
-            if others and looked_at and member is None and all(one.refused for one in met):
-                met = _members(text, others, timeout)
             one = _only(name, met, member)
-            packed = ", ".join(one.layers)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
             found_in = f"{name}:{one.name}"
-            return Source(found_in, None, packed, None, wrong, where=text, member=one.name, timeout=timeout)
+            begin = one.head and replace(one.head, name=found_in)
+            return Source(
+                found_in,
+                None,
+                ", ".join(one.layers),
+                None,
+                wrong,
+                where=text,
+                member=one.name,
+                timeout=timeout,
+                looked_at=begin,
+            )
         if member is not None:
             raise _no_bundle(name, member)
-        if layers:
-            return Source(name, None, ", ".join(layers), None, where=text, timeout=timeout)
-        if remote.is_url(text):
-            size = getattr(file, "size", None)
-            return Source(name, size if isinstance(size, int) else None, None, None, where=text, timeout=timeout)
-        return Source(name, os.fstat(file.fileno()).st_size, None, Path(text), where=text)
+        begin = Head(layer.peek(HEAD), name)
+        size = path = None
+        if not layers and remote.is_url(text):
+            said = getattr(file, "size", None)
+            size = said if isinstance(said, int) else None
+        elif not layers:
+            size, path = os.fstat(file.fileno()).st_size, Path(text)
+        packed = ", ".join(layers) or None
+        return Source(name, size, packed, path, where=text, timeout=timeout, looked_at=begin)
 
 
 def _without_content(found: Iterable[Found]) -> list[Found]:
     """What was found, for its names: content that was looked at is let go, one member after the other."""
     return [replace(one, content=None) for one in found]
-
-
-def _members(where: str, wanted: Callable[[bytes], bool], timeout: float | None = None) -> list[Found]:
-    file, raw = _raw(where, timeout)
-    with closing(raw):
-        _, _, found = _found(file, raw, None, wanted)
-        return _without_content(found or ())
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
@@ -323,4 +367,6 @@ def members(where: str | os.PathLike[str]) -> list[str]:
     text = os.fspath(where)
     if text == STANDARD_INPUT:
         return []
-    return [one.name for one in _members(text, is_capture) if not one.refused]
+    file, raw = _raw(text)
+    with closing(raw):
+        return [one.name for one in _found(file, raw, None)[2] or () if one.kind == "capture"]

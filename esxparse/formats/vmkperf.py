@@ -21,15 +21,15 @@ in the file the interval is not known, and elapsed_s is null.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -39,18 +39,8 @@ if TYPE_CHECKING:
     from esxparse.recording import Severity
 
 FORMAT = "vmkperf"
-TITLE = "vmkperf poll and read (ESXi)"
-OPTIONS: frozenset[str] = frozenset()
 
-_EVENTS = {
-    "block": pl.Int64,
-    "poll": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "pcpu": pl.Int64,
-    "event": pl.String,
-    "rate_per_s": pl.Float64,
-    "count": pl.Float64,
-}
+_EVENTS = schema("block poll i64, elapsed_s f64, pcpu i64, event str, rate_per_s count f64")
 _NAMES = re.compile(r"\s*pcpu\s?\d{1,5}(?:[\s,]+pcpu\s?\d{1,5})*[\s,]*", re.IGNORECASE)
 _NAME = re.compile(r"pcpu\s?(\d{1,5})", re.IGNORECASE)
 _NUMBERS = re.compile(r"\s*[-+]?\d[\d.eE+-]*(?:\s+[-+]?\d[\d.eE+-]*)*\s*")
@@ -59,7 +49,6 @@ _RATES = re.compile(r"\s*+(.*?)(?<!\s)\s++per\s++sec(?:ond)?\b.*", re.IGNORECASE
 _COUNTS = re.compile(r"\s*+(.*?)(?<!\s)(?:\s++(?:counts?|values?|since\b.*|per\s++p?cpu))*+\s*+:?\s*+", re.IGNORECASE)
 _COMMAND = re.compile(r".*?\bvmkperf\s+(poll|read|start|stop|listevents)\b\s*(\S+)?(.*)")
 _INTERVAL = re.compile(r"-i\s*(\d+(?:\.\d+)?)|--interval[= ](\d+(?:\.\d+)?)")
-_RECOGNISED = re.compile(r"(?m)^[ \t]*-{3,}[ \t]*\n[ \t]*pcpu\s?\d{1,5}\b")
 
 
 class Line(NamedTuple):
@@ -88,18 +77,9 @@ class Block(NamedTuple):
     lines: list[Line]
 
 
-def recognise(head: bytes) -> bool:
-    """Dashes under a title, and the names of PCPUs under those."""
-    return marked(head, "pcpu") and bool(_RECOGNISED.search(beginning(head)))
-
-
 def read(source: Source) -> Recording:
-    """Reads one file of vmkperf output, of one event or many.
-
-    Raises:
-        DamagedError: There is no line of numbers in it.
-    """
-    whole = without_cut_number(read_text(source))
+    """Reads one file of vmkperf output, of one event or many."""
+    whole = source.text().without_cut_line()
     blocks, notes = read_blocks(whole.lines())
     polls = []
     for block in blocks:
@@ -107,7 +87,7 @@ def read(source: Source) -> Recording:
         polls.append(found)
         notes += odd
     runs = enumerate(zip(blocks, polls, strict=True), start=1)
-    rows = [row for number, (block, found) in runs for row in _rows(number, block, found)]
+    rows = [row for run, (block, found) in runs for row in _rows(run, block, found)]
     if not rows:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: no line of numbers of vmkperf is whole in it{why}: poll again and keep the whole output"
@@ -124,19 +104,19 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, {"events": table.lazy()}, meta, whole.notes + tuple(notes))
 
 
-def _rows(number: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
+def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:
     for poll, cells in polls:
         elapsed = None if block.interval is None or not block.rates else poll * block.interval
         for pcpu, cell in zip(block.pcpus, cells, strict=True):
-            value = _value(cell)
+            value = number(cell)
             of_kind = (value, None) if block.rates else (None, value)
-            yield number, poll, elapsed, pcpu, block.event, *of_kind
+            yield run, poll, elapsed, pcpu, block.event, *of_kind
 
 
 def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
     """The runs of vmkperf in a file, each with its lines of numbers."""
     blocks: list[Block] = []
-    notes: list[Note] = []
+    notes = Notes()
     title: tuple[int, str] | None = None
     command: tuple[str, str | None, float | None] | None = None
     for place, text in enumerate(lines, start=1):
@@ -145,7 +125,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[Block], list[Note]]:
                 blocks[-1] = _wider(blocks[-1], text)
                 continue
             if title is None:
-                notes.append(Note("no title names the event of these PCPUs", line=place, severity="warning"))
+                notes.warn("no title names the event of these PCPUs", place)
             blocks.append(_wider(_block(title, command), text))
             title = command = None
         elif blocks and _NUMBERS.fullmatch(text) and title is None:
@@ -182,20 +162,21 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
 
     A terminal wraps long lines, and those are put together again where the parts are told apart from damaged polls.
     """
-    notes: list[Note] = []
+    notes = Notes()
     groups = _by_length(block)
     if len(block.widths) > 1 and any(_count(group) != len(block.pcpus) for group in groups):
-        groups, notes = _by_shape(block)
+        groups, odd = _by_shape(block)
+        notes += odd
     polls = []
-    for number, group in enumerate(groups, start=1):
+    for poll, group in enumerate(groups, start=1):
         cells = [cell for line in group for cell in line.cells]
         if len(cells) != len(block.pcpus):
-            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {number} is not whole, and left out"
-            notes.append(Note(many, line=group[0].place, severity="warning"))
+            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {poll} is not whole, and left out"
+            notes.warn(many, group[0].place)
             continue
-        polls.append((number, cells))
-        if any(_value(cell) is None for cell in cells):
-            notes.append(Note("not all of it are numbers", line=group[0].place, severity="warning"))
+        polls.append((poll, cells))
+        if any(number(cell) is None for cell in cells):
+            notes.warn("not all of it are numbers", group[0].place)
     return polls, sorted(notes, key=lambda note: note.line or 0)
 
 
@@ -253,11 +234,3 @@ def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float 
     named = rates or _COUNTS.fullmatch(text)
     name = (named[1] if named else "") or event or "unknown"
     return Block(name, rates is not None or kind == "poll", interval, (), (), len(text.rstrip()), [])
-
-
-def _value(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

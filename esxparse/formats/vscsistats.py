@@ -42,7 +42,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "vscsistats"
-TITLE = "vscsiStats histograms"
-OPTIONS: frozenset[str] = frozenset()
 
 Row = dict[str, Any]
 
@@ -71,10 +70,6 @@ _KINDS = (
 )
 """What a title holds, the histogram it is, its unit; the first that fits."""
 
-_KNOWN = re.compile(
-    r'^[ \t]*"?Histogram:[ \t]*(?:IO lengths of|distance \(in LBNs\)|latency of|number of outstanding)',
-    re.IGNORECASE | re.MULTILINE,
-)
 _TITLE = re.compile(
     r"""["\s]*Histogram:\s*(?P<title>.*?)\s*(?:$|\{|"?[,;:]?\s*(?:for\s+)?virtual\s+machine)""", re.IGNORECASE
 )
@@ -92,41 +87,19 @@ _LISTED = re.compile(r"virtual (?:machine|scsi disk)\b", re.IGNORECASE)
 _LARGEST = (1 << 63) - 1
 _LONGEST = 1000
 """Characters of a line that are looked at: names of VMs and files are shorter."""
-_WHOSE = {
-    "sample": pl.Int64,
-    "world_group_id": pl.Int64,
-    "handle_id": pl.Int64,
-    "disk": pl.String,
-    "vm": pl.String,
-    "histogram": pl.String,
-    "direction": pl.String,
-}
-_BINS: dict[str, Any] = _WHOSE | {"from": pl.Int64, "to": pl.Int64, "unit": pl.String, "count": pl.Int64}
-_SUMMARIES: dict[str, Any] = _WHOSE | {
-    "unit": pl.String,
-    "min": pl.Int64,
-    "max": pl.Int64,
-    "mean": pl.Float64,
-    "count": pl.Int64,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """By the title line of a histogram."""
-    return marked(head, "histogram:") and bool(_KNOWN.search(beginning(head)))
+_BINS = schema("sample world_group_id handle_id i64, disk vm histogram direction str, from to i64, unit str, count i64")
+_SUMMARIES = schema(
+    "sample world_group_id handle_id i64, disk vm histogram direction unit str, min max i64, mean f64, count i64"
+)
 
 
 def read(source: Source) -> Recording:
-    """Reads histograms.
-
-    Raises:
-        DamagedError: There is none with a bin in it.
-    """
-    text = read_text(source)
+    """Reads histograms."""
+    text = source.text()
     lines = text.lines()
     vms = _names(lines)
     before, blocks = _blocks(lines)
-    notes = [*text.notes, *_strange(before)]
+    notes = Notes([*text.notes, *_strange(before)])
     read_blocks = []
     for title, rows in blocks:
         whose, odd = _whose(title[1], title[0])
@@ -135,7 +108,7 @@ def read(source: Source) -> Recording:
         if limits:
             read_blocks.append((title[0], whose, summary, limits))
         else:
-            notes.append(Note(f"no bins in {title[1].strip()[:60]!r}: left out", title[0], severity="warning"))
+            notes.warn(f"no bins in {title[1].strip()[:60]!r}: left out", title[0])
     usual = _usual((whose["histogram"], limits) for _, whose, _, limits in read_blocks)
     seen: dict[tuple[Any, ...], int] = {}
     bins: list[Row] = []
@@ -211,12 +184,12 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
         kind += window[1] if window else "last"
     direction = "read" if re.search(r"\breads?\b", low) else "write" if re.search(r"\bwrites?\b", low) else "all"
     world, handle = _WORLD.search(title_line), _HANDLE.search(title_line)
-    notes = []
+    notes = Notes()
     if not kind:
-        notes.append(Note(f"a histogram not known here, kept: {title[:60]!r}", line))
+        notes.say(f"a histogram not known here, kept: {title[:60]!r}", line)
         kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
-        notes.append(Note("the title does not say of which VM and disk it is", line))
+        notes.say("the title does not say of which VM and disk it is", line)
     return {
         "world_group_id": int(world[1]) if world else None,
         "handle_id": int(handle[1]) if handle else None,
@@ -232,11 +205,11 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
     summary: Row = {}
     bins: list[_Bin] = []
     strange: list[tuple[int, str]] = []
-    notes: list[Note] = []
+    notes = Notes()
     for number, line in rows:
         text = line.strip(' \t",;')
         if cut and number == rows[-1][0] and not text.endswith((")", "}")):
-            notes.append(Note(f"the file ends in this line, left out: {text[:40]!r}", number, severity="warning"))
+            notes.warn(f"the file ends in this line, left out: {text[:40]!r}", number)
             continue
         said = _SUMMARY.fullmatch(text)
         found = _TEXT_BIN.fullmatch(text) or _CSV_BIN.fullmatch(text)

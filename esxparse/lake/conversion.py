@@ -17,7 +17,7 @@ from esxparse.formats import esxtop, manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_source, refuse_foreign
 from esxparse.formats.remote import shown
-from esxparse.formats.source import STANDARD_INPUT, read_up_to, resolve
+from esxparse.formats.source import STANDARD_INPUT, resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.lake.write import file_name, write_in_place, write_tables
 from esxparse.whole import Scratch, claimed, short_name
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
 _UNFIT: Final = re.compile(r"[^\w .@+=-]+")
-_HEAD: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def convert(
     """
     lake = Path(into)
     asked = Opening.of(opening)
-    source = resolve(capture, asked.member, timeout=asked.timeout)
+    source = resolve(capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
     name = name or recording_name(source.name)
     if Path(name).name != name or name.startswith("."):
         msg = f"{name!r} is no name of a directory in {lake}: give one without slashes, that does not begin with a dot"
@@ -185,9 +184,7 @@ def _member(name: str) -> list[str]:
 
 
 def _write(source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None]) -> Recording:
-    with source.open() as stream:
-        is_esxtop = esxtop.recognise(read_up_to(stream, _HEAD))
-    if is_esxtop and asked.format in {None, "esxtop"}:
+    if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
         refuse_foreign(esxtop, asked, source.name)
         found = esxtop.read_in_place(
             source, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date

@@ -30,10 +30,13 @@ def half_unit(values: NDArray[Any]) -> float:
     """
     numbers = values[np.isfinite(values)]
     near = _SAME * np.abs(numbers)
-    for decimals in range(_MOST + 1):
-        if (np.abs(numbers - np.round(numbers, decimals)) <= near).all():
-            return 0.5 * 10.0**-decimals
-    return 0.0
+
+    def fit(decimals: int) -> bool:
+        return bool((np.abs(numbers - np.round(numbers, decimals)) <= near).all())
+
+    if not fit(_MOST):
+        return 0.0
+    return 0.5 * 10.0 ** -next(filter(fit, range(_MOST + 1)))
 
 
 def half_unit_of(values: pl.Expr) -> pl.Expr:
@@ -42,11 +45,7 @@ def half_unit_of(values: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"a": [9.4, 9.39, None]}).select(half_unit_of(pl.col("a"))).item()
     0.005
     """
-    numbers = values.cast(pl.Float64)
-    numbers = numbers.filter(numbers.is_finite())
-    near = _SAME * numbers.abs()
-    printed = (
-        pl.when(((numbers - numbers.round(decimals)).abs() <= near).all()).then(pl.lit(0.5 * 10.0**-decimals))
-        for decimals in range(_MOST + 1)
+    # In one call: as an expression it takes a column for each number of decimals.
+    return values.cast(pl.Float64).map_batches(
+        lambda numbers: half_unit(numbers.drop_nulls().to_numpy()), return_dtype=pl.Float64, returns_scalar=True
     )
-    return pl.coalesce(*printed, pl.lit(0.0))

@@ -1,7 +1,7 @@
 """The whole host: its I/O, its CPU use and its nominal clock, each in one place for studies, reports and joins.
 
-Every function takes the tables of an esxtop capture by name. Rows are samples: where several samples have one time (a
-spreadsheet dropped the seconds), `_place` tells them apart, and nothing is added up over them.
+`disks`, `cpu` and `nominal_mhz` take the tables of an esxtop capture by name. Rows are samples: where several samples
+have one time (a spreadsheet dropped the seconds), `_place` tells them apart, and nothing is added up over them.
 """
 
 from __future__ import annotations
@@ -48,20 +48,17 @@ def disks(tables: Tables) -> pl.LazyFrame | None:
     return rows.join(reasons, on="device", how="left", maintain_order="left")
 
 
-def left_out(tables: Tables) -> pl.LazyFrame | None:
-    """Give the devices that `io` and means over devices leave out; None where the capture has no disks.
+def left_out(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the devices that `io` and means over devices leave out, from the rows of `disks`.
 
     Returns, sorted by device: device, left_out (why), iops (mean commands per second), failed_per_s.
     """
-    rows = disks(tables)
-    if rows is None:
-        return None
     apart = rows.filter(pl.col("left_out").is_not_null())
     return apart.group_by("device", "left_out").agg(pl.col("iops", "failed_per_s").mean()).sort("device")
 
 
-def io(tables: Tables) -> pl.LazyFrame | None:
-    """Give the I/O of the whole host, one row per sample; None where the capture has neither disks nor NFS volumes.
+def io(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the I/O of the whole host from the rows of `disks`, one row per sample.
 
     Devices that do little else than fail or be polled (`storage.left_out`) are not in it. Returns, sorted by time; null
     in a sample in which nothing was measured, as in the first of a capture:
@@ -75,12 +72,9 @@ def io(tables: Tables) -> pl.LazyFrame | None:
     ...     "time": [0, 0], "instance": ["naa.1", "naa.2"], "commands_per_sec": [60.0, 40.0],
     ...     "mbytes_read_per_sec": [1.0, 0.0], "mbytes_written_per_sec": [0.0, 1.0],
     ... })
-    >>> io({"physical_disk_scsi_device": disk}).collect().rows()
+    >>> io(disks({"physical_disk_scsi_device": disk})).collect().rows()
     [(0, 0, 100.0, 1.048576, 1.048576, 0.0)]
     """
-    rows = disks(tables)
-    if rows is None:
-        return None
     serves = pl.col("left_out").is_null()
 
     def total(name: str, of: pl.Expr) -> pl.Expr:

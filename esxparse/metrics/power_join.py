@@ -132,8 +132,10 @@ def load_of(capture: Recording) -> pl.DataFrame:
     if not parts:
         msg = f"{capture.source} has neither table physical_cpu nor power: join it with an esxtop capture that has one"
         raise MissingTableError(msg)
-    if (io := host.io(tables)) is not None:
-        parts.append(io.select(*SAMPLE, "iops", mb_per_s=pl.col("read_mb_per_s") + pl.col("write_mb_per_s")))
+    if (disks := host.disks(tables)) is not None:
+        parts.append(
+            host.io(disks).select(*SAMPLE, "iops", mb_per_s=pl.col("read_mb_per_s") + pl.col("write_mb_per_s"))
+        )
     rows = pl.concat([part.collect() for part in parts], how="diagonal")
     samples = rows.group_by(SAMPLE).agg(pl.col(pl.Float64).drop_nulls().first()).sort(SAMPLE)
     missing = [name for name in _LOADS if name not in samples.columns]

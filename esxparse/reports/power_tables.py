@@ -259,8 +259,8 @@ def per_unit(found: Gathered) -> Block:
 
 def _left_out(found: Gathered) -> str:
     """Whose commands are not counted as I/O of the host, for the caption."""
-    apart = None if found.capture is None else host.left_out(found.capture.tables)
-    rows = [] if apart is None else apart.collect().rows(named=True)
+    disks = None if found.capture is None else host.disks(found.capture.tables)
+    rows = [] if disks is None else host.left_out(disks).collect().rows(named=True)
     each = [f"{number(row['iops'], 2)}/s of {row['device']} ({row['left_out']})" for row in rows]
     return f"; commands that are no I/O of the host: {', '.join(each)}" if each else ""
 

@@ -29,15 +29,18 @@ _PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pc
 
 def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
     """All columns that the tables of a capture allow, all queries at once."""
+    # What several queries need is computed once: a study has hundreds of runs.
+    disks, use = (None if found is None else found.collect().lazy() for found in (host.disks(tables), host.cpu(tables)))
+    by_sample = None if disks is None else host.io(disks).collect().lazy()
     rows = [
-        *_cpu(tables),
+        *_cpu(tables, use),
         *_vms(tables),
-        *_storage(tables),
+        *_storage(tables, disks, by_sample),
         *_network(tables),
         *_memory(tables, release),
         *_power(tables),
     ]
-    series = _series(tables)
+    series = _series(by_sample, use)
     frames = pl.collect_all([*rows, *series.values()])
     found: dict[str, Any] = {}
     for frame in frames[: len(rows)]:
@@ -45,16 +48,13 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
     return found | _steadiness(dict(zip(series, frames[len(rows) :], strict=True)))
 
 
-def host_use(tables: Tables) -> pl.LazyFrame | None:
-    """Used and util of the whole host: means over samples of the means over PCPUs.
+def host_use(use: pl.LazyFrame) -> pl.LazyFrame:
+    """Used and util of the whole host, from `host.cpu`: means over samples of the means over PCPUs.
 
     >>> table = pl.LazyFrame({"time": [0, 1], "pcpu": [None, None], "pct_processor_time": [40.0, 60.0]})
-    >>> host_use({"physical_cpu": table}).collect()["host_used_pct"].item()
+    >>> host_use(host.cpu({"physical_cpu": table})).collect()["host_used_pct"].item()
     50.0
     """
-    use = host.cpu(tables)
-    if use is None:
-        return None
     util = pl.col("util_pct")
     return use.select(
         pl.len().cast(pl.Int64).alias("samples"),
@@ -66,12 +66,11 @@ def host_use(tables: Tables) -> pl.LazyFrame | None:
     )
 
 
-def _cpu(tables: Tables) -> list[pl.LazyFrame]:
-    use = host_use(tables)
+def _cpu(tables: Tables, use: pl.LazyFrame | None) -> list[pl.LazyFrame]:
     if use is None:
         return []
     even = host_cpu.imbalance(host_cpu.pcpu(tables["physical_cpu"]))
-    return [use, even.select(pl.col("spread_pct").mean().alias("pcpu_util_spread_pct"))]
+    return [host_use(use), even.select(pl.col("spread_pct").mean().alias("pcpu_util_spread_pct"))]
 
 
 def _vms(tables: Tables) -> list[pl.LazyFrame]:
@@ -118,10 +117,9 @@ def _memory(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
     return [rows.select(pl.col(old).mean().alias(new) for new, old in renamed.items())]
 
 
-def _storage(tables: Tables) -> list[pl.LazyFrame]:
+def _storage(tables: Tables, rows: pl.LazyFrame | None, by_sample: pl.LazyFrame | None) -> list[pl.LazyFrame]:
     """Totals of the devices that serve I/O, what was left out of them, and latencies weighted by good I/Os."""
-    rows, by_sample, apart = host.disks(tables), host.io(tables), host.left_out(tables)
-    if rows is None or by_sample is None or apart is None:
+    if rows is None or by_sample is None:
         return []
     renamed = {
         "host_iops": "iops",
@@ -133,7 +131,7 @@ def _storage(tables: Tables) -> list[pl.LazyFrame]:
     serving = rows.filter(pl.col("left_out").is_null())
     latencies = serving.select(weighted_mean(pl.col(name), pl.col("good_iops")).alias(name) for name in _LATENCIES)
     listed = pl.concat_str("device", pl.lit(" ("), "left_out", pl.lit(")")).implode().list.join(", ").replace("", None)
-    others = apart.select(listed.alias("left_out_devices"))
+    others = host.left_out(rows).select(listed.alias("left_out_devices"))
     sides = pl.concat([workload.host_side(level) for level in host.disk_tables(tables)])
     good, way = pl.col("good_iops"), pl.col("direction")
     guest = sides.join(serving.select(name="device").unique(), on="name", how="semi").select(
@@ -176,12 +174,12 @@ def _power(tables: Tables) -> list[pl.LazyFrame]:
     return [power.host(tables["power"]).select(pl.col("watts").mean().alias("esxtop_watts"))]
 
 
-def _series(tables: Tables) -> dict[str, pl.LazyFrame]:
+def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[str, pl.LazyFrame]:
     """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
-    if (by_sample := host.io(tables)) is not None:
+    if by_sample is not None:
         series["host_iops"] = by_sample.select("time", value="iops").drop_nulls("value")
-    if (use := host.cpu(tables)) is not None:
+    if use is not None:
         series["host_util_pct"] = use.select("time", value="util_pct")
     return series
 

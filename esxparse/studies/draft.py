@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.registry import readers
-from esxparse.formats.source import read_up_to, resolve
+from esxparse.formats.registry import recognising
+from esxparse.formats.source import resolve
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
 from esxparse.studies.manifest import FILE_NAME, parse
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Roles = Mapping[str, Sequence[str]]
     """File names by role."""
 
-_HEAD: Final = 1 << 18
 _MOST: Final = 5_000
 _TOKEN: Final = re.compile(r"\d+|[^\W\d_]+|[\W_]")
 _REPEATED: Final = frozenset({"r", "run", "rep", "repeat", "repetition", "iter", "iteration", "try"})
@@ -70,15 +69,11 @@ class Series(NamedTuple):
 
 def format_of(path: Path) -> str | None:
     """The format of a file, told by its beginning; None where no reader recognises it."""
-
-    def reader(head: bytes) -> str | None:
-        return next((str(module.FORMAT) for module in readers() if module.recognise(head)), None)
-
     try:
-        with resolve(path, None, lambda head: reader(head) is not None).open() as stream:
-            return reader(read_up_to(stream, _HEAD))
+        reader = recognising(resolve(path, None, lambda head: recognising(head) is not None).head)
     except (EsxparseError, OSError):
         return None
+    return reader.name if reader else None
 
 
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:

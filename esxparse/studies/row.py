@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import steady
+from esxparse.metrics import host, steady
 from esxparse.recording import Note
 from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
 from esxparse.studies.entries import WindowSpec
@@ -256,11 +256,10 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
     with _READING_IDLE:
         if key not in idle:
             rec = recording("idle", files, opened.kept)
-            use = capture.host_use(rec.tables)
-            if use is None:
+            if (use := host.cpu(rec.tables)) is None:
                 msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
                 raise EsxparseError(msg)
-            row = use.collect().row(0, named=True)
+            row = capture.host_use(use).collect().row(0, named=True)
             idle[key] = {
                 "idle_used_pct": row["host_used_pct"],
                 "idle_util_pct": row["host_util_pct"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.topology.facts import whole
+from esxparse.formats.kit.numbers import whole
 from esxparse.metrics import numa
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
 //! Python binding of the byte scanner and of the reader of whole numbers.
 
+mod cells;
 mod columns;
 mod integers;
+mod learnt;
 mod number;
 mod scan;
 mod vectors;
@@ -65,7 +67,7 @@ fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes)
 }
 
-/// What a scan tells: see `scan::Report`.
+/// What a scan tells: see `learnt::Report`.
 type Scanned<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,

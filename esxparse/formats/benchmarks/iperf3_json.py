@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, excerpt, integer, number
-from esxparse.formats.effort import GIVEN_UP, Effort
+from esxparse.formats.benchmarks.table import Fields, Figure, Run
+from esxparse.formats.kit.notes import Notes, excerpt
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, listed, mapping
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _DECODER = json.JSONDecoder()
-_NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
 _OPENING = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
 _NEXT = re.compile(r"^\{", re.MULTILINE)
 _ELEMENT = re.compile(r"[ \t\n,]*+\{")
@@ -37,14 +37,6 @@ class Test:
     error: str | None = None
     start: datetime | None = None
     release: str | None = None
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _decoded(text: str, at: int, effort: Effort) -> tuple[Any, int] | None:
@@ -77,19 +69,19 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
 
 def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], list[tuple[int, str]]]:
     """The documents of a text with the line each begins at, mended where it can be; notes; lines between them."""
-    mended, many = _NOT_A_NUMBER.subn("null", text)
-    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    mended, many = NOT_A_NUMBER.subn("null", text)
+    notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     found: list[tuple[int, dict[str, Any]]] = []
     between = []
-    starts = [0, *(match.end() for match in re.finditer("\n", mended))]
+    places = Places(mended)
     effort = Effort(mended)
     place = 0
     while opening := _OPENING.search(mended, place):
         between.append((place, mended[place : opening.start()]))
         begin = opening.end() - 1
-        line = bisect_right(starts, begin)
+        line = places.line(begin)
         if effort.spent:
-            notes.append(Note(GIVEN_UP, line, severity="warning"))
+            notes.warn(GIVEN_UP, line)
             place = len(mended)
             break
         if (whole := _decoded(mended, begin, effort)) and isinstance(whole[0], dict):
@@ -101,10 +93,10 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
         document = _salvaged(mended, begin, place, effort)
         if document:
             found.append((line, document))
-        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+        notes.warn("the document is cut or damaged: what is whole of it is read", line)
     between.append((place, mended[place:]))
     rest = [
-        (bisect_right(starts, begin) + offset, line)
+        (places.line(begin) + offset, line)
         for begin, piece in between
         for offset, line in enumerate(piece.split("\n"))
         if line.strip()
@@ -115,7 +107,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
 def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, dict[str, Any]]], list[Note]]:
     """Documents with the events of `--json-stream` put together, each test as one document."""
     whole: list[tuple[int, dict[str, Any]]] = []
-    notes = []
+    notes = Notes()
     stream: dict[str, Any] | None = None
     for line, document in found:
         event, data = document.get("event"), document.get("data")
@@ -131,19 +123,19 @@ def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, d
         elif event in {"start", "end", "error"}:
             stream[event] = data
         else:
-            notes.append(Note(f"an event {excerpt(event)!r} is not read", line))
+            notes.say(f"an event {excerpt(event)!r} is not read", line)
     return whole, notes
 
 
 def _row(part: Mapping[str, Any], direction: str) -> Fields:
     return {
         "direction": direction,
-        "bytes": integer(part.get("bytes")),
+        "bytes": whole(part.get("bytes")),
         "bits_per_s": number(part.get("bits_per_second")),
-        "retransmits": integer(part.get("retransmits")),
+        "retransmits": whole(part.get("retransmits")),
         "jitter_ms": number(part.get("jitter_ms")),
-        "lost_packets": integer(part.get("lost_packets")),
-        "packets": integer(part.get("packets")),
+        "lost_packets": whole(part.get("lost_packets")),
+        "packets": whole(part.get("packets")),
     }
 
 
@@ -154,9 +146,9 @@ def _direction(part: Mapping[str, Any], forward: bool | None) -> str:
 def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: datetime | None) -> list[Fields]:
     """The intervals of a test: one row for each stream, and one for their sum in each direction."""
     rows = []
-    for interval in map(_mapping, _list(document.get("intervals"))):
-        parts = [(str(part.get("socket")), part) for part in map(_mapping, _list(interval.get("streams")))]
-        parts += [("sum", _mapping(interval.get(name))) for name in ("sum", "sum_bidir_reverse") if name in interval]
+    for interval in map(mapping, listed(document.get("intervals"))):
+        parts = [(str(part.get("socket")), part) for part in map(mapping, listed(interval.get("streams")))]
+        parts += [("sum", mapping(interval.get(name))) for name in ("sum", "sum_bidir_reverse") if name in interval]
         for stream, part in parts:
             elapsed = number(part.get("end"))
             if elapsed is None:
@@ -169,7 +161,7 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
                     "start_s": number(part.get("start")),
                     "elapsed_s": elapsed,
                     "stream": stream,
-                    "cwnd_bytes": integer(part.get("snd_cwnd")),
+                    "cwnd_bytes": whole(part.get("snd_cwnd")),
                     "rtt_us": number(part.get("rtt")),
                     "omitted": part.get("omitted") if isinstance(part.get("omitted"), bool) else None,
                 }
@@ -180,9 +172,9 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
 def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields]:
     """The streams at the end of a test, each side's own account of them."""
     rows = []
-    for stream in map(_mapping, _list(end.get("streams"))):
+    for stream in map(mapping, listed(end.get("streams"))):
         for side in ("sender", "receiver", "udp"):
-            part = _mapping(stream.get(side))
+            part = mapping(stream.get(side))
             if part:
                 name = "sender" if side == "udp" else side
                 rows.append(
@@ -191,7 +183,7 @@ def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields
                         "stream": str(part.get("socket")),
                         "side": name,
                         "mean_rtt_us": number(part.get("mean_rtt")),
-                        "max_cwnd_bytes": integer(part.get("max_snd_cwnd")),
+                        "max_cwnd_bytes": whole(part.get("max_snd_cwnd")),
                     }
                 )
     return rows
@@ -207,8 +199,8 @@ def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = []
     for suffix in ("", "_bidir_reverse"):
         tail = "_reverse" if suffix else ""
-        sent, received = _mapping(end.get(f"sum_sent{suffix}")), _mapping(end.get(f"sum_received{suffix}"))
-        total = _mapping(end.get(f"sum{suffix}"))
+        sent, received = mapping(end.get(f"sum_sent{suffix}")), mapping(end.get(f"sum_received{suffix}"))
+        total = mapping(end.get(f"sum{suffix}"))
         if sent or received:
             figures += [_rate(f"throughput_sent{tail}", sent), _rate(f"throughput_received{tail}", received)]
         elif total:
@@ -218,7 +210,7 @@ def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
         lossy = received if "lost_percent" in received else total
         figures.append(Figure(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms", higher_is_better=False))
         figures.append(Figure(f"lost{tail}", number(lossy.get("lost_percent")), "%", higher_is_better=False))
-    cpu = _mapping(end.get("cpu_utilization_percent"))
+    cpu = mapping(end.get("cpu_utilization_percent"))
     figures += [
         Figure(f"cpu_{side}", number(cpu.get(f"{name}_total")), "%", higher_is_better=False)
         for side, name in (("local", "host"), ("remote", "remote"))
@@ -228,7 +220,7 @@ def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
 
 def settled(start: Mapping[str, Any]) -> str:
     """The settings of a test, as text."""
-    test = _mapping(start.get("test_start"))
+    test = mapping(start.get("test_start"))
     rate = number(test.get("target_bitrate", start.get("target_bitrate")))
     parts = [
         f"{test['num_streams']} streams" if "num_streams" in test else "",
@@ -241,12 +233,12 @@ def settled(start: Mapping[str, Any]) -> str:
 
 def read_test(line: int, document: Mapping[str, Any]) -> Test:
     """One document."""
-    start, end = _mapping(document.get("start")), _mapping(document.get("end"))
-    about = _mapping(start.get("test_start"))
+    start, end = mapping(document.get("start")), mapping(document.get("end"))
+    about = mapping(start.get("test_start"))
     names = (str(about.get("protocol") or "tcp").lower(), "_reverse" if about.get("reverse") in (1, True) else "")
-    parts = [part for part in map(_mapping, _list(document.get("intervals"))) if part]
+    parts = [part for part in map(mapping, listed(document.get("intervals"))) if part]
     bidir = about.get("bidir") in (1, True) or any("bidir_reverse" in name for part in (end, *parts) for name in part)
-    seconds = number(_mapping(start.get("timestamp")).get("timesecs"))
+    seconds = number(mapping(start.get("timestamp")).get("timesecs"))
     began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
     # In a test both ways, the client's own sending is forward; a server sees it from the other side.
     forward = ("accepted_connection" not in start) if bidir else None

@@ -31,19 +31,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    integer,
-    left_over,
-    nothing,
-    number,
-    repetitions,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, repetitions, tables
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -52,8 +43,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "linpack"
-TITLE = "LINPACK (Intel MKL) and HPL output"
-OPTIONS: frozenset[str] = frozenset()
 
 _NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|nan|inf)"
 _MKL_TITLES = re.compile(r"^\s*Size\s+LDA\s+Align\.?\s+(?P<rest>\S.*)$")
@@ -61,8 +50,6 @@ _MKL_SOLVE = re.compile(
     rf"^\s*+(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s++({_NUMBER})\s++({_NUMBER}))?"
     r"(?:\s++([A-Za-z]++))?\s*+$"
 )
-_MKL_SIGNS = ("Timing linear equation system solver", "Optimized LINPACK Benchmark data", "LINPACK data")
-_HPL_TITLES = re.compile(r"^\s*T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops")
 _HPL_SOLVE = re.compile(
     rf"^\s*+([WHP][RC]\w*+)\s++(\d++)\s++(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s*+\(.*\))?\s*+$"
 )
@@ -86,36 +73,12 @@ _FACTS = {
 _MKL_VERDICT = re.compile(r"^\s*Residual checks\s+(\w+)")
 _ERROR = re.compile(r"^\s*+(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
 
-_SOLVES = {
-    "benchmark": pl.String,
-    "repetition": pl.Int64,
-    **dict.fromkeys(("size", "lda", "align_kib", "nb", "p", "q"), pl.Int64),
-    "variant": pl.String,
-    **dict.fromkeys(("time_s", "gflops", "residual", "residual_norm"), pl.Float64),
-    "passed": pl.Boolean,
-    "started": pl.Datetime("us"),
-    "ended": pl.Datetime("us"),
-}
-_SUMMARY = {
-    **dict.fromkeys(("size", "lda", "align_kib"), pl.Int64),
-    **dict.fromkeys(("mean_gflops", "max_gflops"), pl.Float64),
-}
-_PROGRESS_SCHEMA = {
-    "host": pl.String,
-    "column": pl.Int64,
-    **dict.fromkeys(("fraction", "kernel_mflops", "mflops"), pl.Float64),
-}
-
-
-def recognise(head: bytes) -> bool:
-    """By the titles of its tables, HPL's banner, or its progress lines."""
-    text = beginning(head)
-    if any(sign in text for sign in _MKL_SIGNS):
-        return True
-    return marked(head, "gflops", "maximal", "hpl", "fraction=") and any(
-        _HPL_TITLES.match(line) or _HPL_BANNER.match(line) or _PROGRESS.match(line) or _is_mkl_titles(line)
-        for line in text.split("\n")
-    )
+_SOLVES = schema(
+    "benchmark str, repetition size lda align_kib nb p q i64, variant str, "
+    "time_s gflops residual residual_norm f64, passed bool, started ended local"
+)
+_SUMMARY = schema("size lda align_kib i64, mean_gflops max_gflops f64")
+_PROGRESS_SCHEMA = schema("host str, column i64, fraction kernel_mflops mflops f64")
 
 
 def _is_mkl_titles(line: str) -> bool:
@@ -134,7 +97,7 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
     """The solves and the summary of MKL's benchmark, and what its checks say."""
     solves: list[Fields] = []
     summary: list[Fields] = []
-    notes = []
+    notes = Notes()
     facts: Fields = {}
     table: list[Fields] | None = None
     for place, line in enumerate(lines, 1):
@@ -142,7 +105,7 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
             table = summary if "Maximal" in line else solves
         elif table is not None and (match := _MKL_SOLVE.match(line)):
             size, lda, align, *numbers = match.groups()
-            row: Fields = {"size": integer(size), "lda": integer(lda), "align_kib": integer(align), "line": place}
+            row: Fields = {"size": whole(size), "lda": whole(lda), "align_kib": whole(align), "line": place}
             values = [number(text) for text in numbers[:4]]
             if table is summary:
                 summary.append({**row, "mean_gflops": values[0], "max_gflops": values[1]})
@@ -150,26 +113,25 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
             row |= dict(zip(("time_s", "gflops", "residual", "residual_norm"), values, strict=True))
             passed = _MKL_VERDICTS.get((numbers[4] or "").lower())
             if numbers[4] and passed is None:
-                message = f"residual check {numbers[4]!r} is neither pass nor fail: taken for none"
-                notes.append(Note(message, place, severity="warning"))
+                notes.warn(f"residual check {numbers[4]!r} is neither pass nor fail: taken for none", place)
             solves.append({"benchmark": "linpack", **row, **facts, "passed": passed})
         elif verdict := _MKL_VERDICT.match(line):
             if verdict[1].upper() != "PASSED":
-                notes.append(Note(f"residual checks {verdict[1]}: its results are wrong", place, severity="warning"))
+                notes.warn(f"residual checks {verdict[1]}: its results are wrong", place)
             table = None
         else:
-            facts |= {name: integer(match[1]) for name, pattern in _FACTS.items() if (match := pattern.match(line))}
+            facts |= {name: whole(match[1]) for name, pattern in _FACTS.items() if (match := pattern.match(line))}
     return solves, summary, notes
 
 
 def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
     """The solves of HPL, and what its summary says."""
     solves: list[Fields] = []
-    notes = []
+    notes = Notes()
     for place, line in enumerate(lines, 1):
         if match := _HPL_SOLVE.match(line):
             variant, *sizes = match.groups()[:5]
-            row: Fields = dict(zip(("size", "nb", "p", "q"), map(integer, sizes), strict=True))
+            row: Fields = dict(zip(("size", "nb", "p", "q"), map(whole, sizes), strict=True))
             row |= {"time_s": number(match[6]), "gflops": number(match[7]), "variant": variant, "line": place}
             solves.append({"benchmark": "hpl", **row, "passed": None})
         elif solves and (check := _HPL_CHECK.match(line)):
@@ -180,7 +142,7 @@ def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
         elif solves and (clock := _HPL_TIME.match(line)):
             solves[-1]["started" if clock["which"] == "start" else "ended"] = _clock(clock["time"])
         elif (count := _HPL_COUNT.match(line)) and count["count"].strip("0"):
-            notes.append(Note(f"HPL says: {' '.join(line.split())}", place, severity="warning"))
+            notes.warn(f"HPL says: {' '.join(line.split())}", place)
     return solves, notes
 
 
@@ -189,7 +151,7 @@ def read_progress(lines: Sequence[str]) -> list[Fields]:
     return [
         {
             "host": match["host"],
-            "column": integer(match["column"]),
+            "column": whole(match["column"]),
             "fraction": number(match["fraction"]),
             "kernel_mflops": number(match["kernel"]),
             "mflops": number(match["mflops"]),
@@ -217,11 +179,11 @@ def run_of(solve: Fields) -> Run:
 
 def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
     """What is odd about the solves."""
-    notes = [
+    notes = Notes(
         Note(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"], severity="warning")
         for solve in solves
         if solve["passed"] is False
-    ]
+    )
     notes += [
         Note(f"size {solve['size']}: no number for time or GFlops", solve["line"], severity="warning")
         for solve in solves
@@ -229,22 +191,20 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
     ]
     unchecked = [solve for solve in solves if solve["passed"] is None]
     if unchecked:
-        many = f"{len(unchecked)} of {len(solves)} solves have no residual check beside them"
-        notes.append(Note(many, unchecked[0]["line"]))
+        notes.say(f"{len(unchecked)} of {len(solves)} solves have no residual check beside them", unchecked[0]["line"])
     if progress and not solves:
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
-        message = f"the run ended before its result{share}: only its progress is here"
-        notes.append(Note(message, len(lines), severity="warning"))
+        notes.warn(f"the run ended before its result{share}: only its progress is here", len(lines))
     said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
-    notes += left_over([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
+    notes += left_out([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
     return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
 
 
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of MKL's LINPACK or of HPL."""
-    text = read_text(source)
-    lines, notes = whole_lines(text, "nan")
+    text = source.text().without_cut_number("nan")
+    lines, notes = text.lines(), Notes(text.notes)
     mkl, summary, said = read_mkl(lines)
     hpl, more = read_hpl(lines)
     progress = read_progress(lines)
@@ -252,7 +212,7 @@ def read(source: Source) -> Recording:
     if not (mkl or hpl or progress or summary):
         raise nothing(notes, "LINPACK")
     if summary and not mkl:
-        notes.append(Note("the summary is here, the solves are not", summary[0]["line"], severity="warning"))
+        notes.warn("the summary is here, the solves are not", summary[0]["line"])
     solves = [
         {**solve, "repetition": repetition}
         for part in (mkl, hpl)

@@ -21,20 +21,11 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    errors,
-    left_over,
-    nothing,
-    number,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.objects import NOT_A_NUMBER, mapping
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -43,8 +34,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "memtier"
-TITLE = "memtier_benchmark output (text, JSON)"
-OPTIONS: frozenset[str] = frozenset()
 
 _SECTION = re.compile(
     r"^\s*(?P<name>ALL STATS|BEST RUN RESULTS|WORST RUN RESULTS|AGGREGATED AVERAGE RESULTS(?: \(\d+ runs\))?|"
@@ -62,8 +51,6 @@ _ORDINARY = re.compile(
 _ERROR = re.compile(
     r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )
-_JSON_SECTION = re.compile(r'"(?:ALL STATS|RUN #\d+ RESULTS|AGGREGATED AVERAGE RESULTS[^"]*)"\s*:')
-_NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
 
 _METRICS: Mapping[str, tuple[str, str, bool | None]] = {
     "ops/sec": ("throughput", "requests/s", True),
@@ -88,26 +75,9 @@ _METRICS: Mapping[str, tuple[str, str, bool | None]] = {
 _PERCENTILE = re.compile(r"^p(?P<percentile>\d+(?:\.\d+)?)(?: latency)?$", re.IGNORECASE)
 _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
-_STEPS = {"section": pl.String, "test": pl.String, "to_ms": pl.Float64, "cumulative_pct": pl.Float64}
-_PERCENTILES = {"section": pl.String, "test": pl.String, "percentile": pl.Float64, "latency_ms": pl.Float64}
-_SERIES = {
-    "section": pl.String,
-    "test": pl.String,
-    "elapsed_s": pl.Float64,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """By the titles of its table, or by the sections of its JSON document."""
-    if not marked(head, "ops/sec"):
-        return False
-    text = beginning(head)
-    if any(_TITLES.match(line) for line in text.split("\n")):
-        return True
-    return text.lstrip().startswith("{") and "Ops/sec" in text and bool(_JSON_SECTION.search(text))
+_STEPS = schema("section test str, to_ms cumulative_pct f64")
+_PERCENTILES = schema("section test str, percentile latency_ms f64")
+_SERIES = schema("section test str, elapsed_s f64, metric str, value f64, unit str")
 
 
 def figure(name: str, value: Any) -> Figure | None:
@@ -171,7 +141,7 @@ def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
     shared = {"section": section, "test": test}
     percentiles = [
         {**shared, "percentile": number(match["percentile"]), "latency_ms": number(value)}
-        for name, value in _mapping(kind.get("Percentile Latencies")).items()
+        for name, value in mapping(kind.get("Percentile Latencies")).items()
         if (match := _PERCENTILE.match(name)) and None not in (number(match["percentile"]), number(value))
     ]
     metrics = {one.metric for one in figures}
@@ -182,8 +152,8 @@ def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
     ]
     series = [
         {**shared, "elapsed_s": number(second), "metric": one.metric, "value": one.value, "unit": one.unit}
-        for second, values in _mapping(kind.get("Time-Serie")).items()
-        for name, value in _mapping(values).items()
+        for second, values in mapping(kind.get("Time-Serie")).items()
+        for name, value in mapping(values).items()
         if not isinstance(value, dict | list) and (one := figure(name, value)) and one.value is not None
     ]
     # "Latency" and "Average Latency" are the same number.
@@ -194,14 +164,10 @@ def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
     }
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def read_document(document: Mapping[str, Any]) -> Fields:
     """The JSON document: runs, percentiles, distributions, series, facts."""
     found: Fields = {"runs": [], "distribution": [], "percentiles": [], "series": [], "meta": {}}
-    about = {name.lower(): value for name, value in _mapping(document.get("run information")).items()}
+    about = {name.lower(): value for name, value in mapping(document.get("run information")).items()}
     settings = {name: about[name] for name in about if isinstance(about[name], int | float)}
     for section, content in document.items():
         if section in _NOT_TESTS or not isinstance(content, dict):
@@ -219,7 +185,7 @@ def read_document(document: Mapping[str, Any]) -> Fields:
                     found["runs"].append(Run(name.lower(), configured(settings, section), parts["figures"]))
                 found["percentiles"] += parts["percentiles"]
                 found["series"] += parts["series"]
-        runtime = _mapping(content.get("Runtime"))
+        runtime = mapping(content.get("Runtime"))
         for key, name in (("start", "Start time"), ("end", "Finish time")):
             if (moment := number(runtime.get(name))) and 0 < moment < 1e14:  # noqa: PLR2004  the year 5138, in ms
                 found["meta"].setdefault(key, datetime.fromtimestamp(moment / 1e3, UTC))
@@ -228,13 +194,13 @@ def read_document(document: Mapping[str, Any]) -> Fields:
 
 def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
     """The document, mended where memtier prints what is no JSON (`nan`), or where the file was cut."""
-    mended, many = _NOT_A_NUMBER.subn("null", text[text.index("{") :])
-    notes = [Note(f"{many} numbers are nan or inf: left out")] if many else []
+    mended, many = NOT_A_NUMBER.subn("null", text[text.index("{") :])
+    notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     try:
-        return _mapping(json.JSONDecoder().raw_decode(mended)[0]), notes
+        return mapping(json.JSONDecoder().raw_decode(mended)[0]), notes
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        notes.append(Note("the document is cut or damaged: what is whole of it is read", line, severity="warning"))
+        notes.warn("the document is cut or damaged: what is whole of it is read", line)
     document: dict[str, Any] = {}
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
         # Sections first, each kind of command by itself where a section is not whole.
@@ -251,16 +217,16 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
 
 def read(source: Source) -> Recording:
     """Reads memtier_benchmark's report, or its JSON document."""
-    text = read_text(source)
+    text = source.text()
     notes = list(text.notes)
     if text.text.lstrip().startswith("{"):
         document, more = parse(text.text)
         found = {"wrong": [], "rest": [], **read_document(document)}
         notes += more
     else:
-        lines, notes = whole_lines(text, "nan")
-        found = {"percentiles": [], "series": [], "meta": {}, **read_report(lines)}
-        notes += errors(found["wrong"], "memtier_benchmark")
+        text = text.without_cut_number("nan")
+        found = {"percentiles": [], "series": [], "meta": {}, **read_report(text.lines())}
+        notes = Notes([*text.notes, *errors(found["wrong"], "memtier_benchmark")])
     if not found["runs"]:
         raise nothing(notes, "memtier_benchmark")
     details = {
@@ -273,5 +239,5 @@ def read(source: Source) -> Recording:
         source=source.name,
         tables=tables("memtier", found["runs"], details),
         meta={**found["meta"], "samples": len(found["runs"])},
-        notes=(*notes, *left_over(found["rest"])),
+        notes=(*notes, *left_out(found["rest"])),
     )

@@ -20,66 +20,251 @@ Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from esxparse.formats.benchmarks import netperf_lines
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, Run, errors, left_over, nothing, tables, whole_lines
-from esxparse.formats.text import beginning, read_text
-from esxparse.formats.window import TIME
-from esxparse.recording import Note, Recording
+from esxparse.formats.benchmarks.table import Fields, Run, errors, nothing, tables
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from esxparse.formats.benchmarks.table import Fields
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "netperf"
-TITLE = "netperf output (classic text, omni CSV, text and key=value)"
-OPTIONS: frozenset[str] = frozenset()
 
-_SETTINGS = {
-    "run": pl.Int64,
-    "test": pl.String,
-    "destination": pl.String,
-    **dict.fromkeys(
-        (
-            "local_send_socket_bytes",
-            "local_recv_socket_bytes",
-            "remote_send_socket_bytes",
-            "remote_recv_socket_bytes",
-            "message_bytes",
-            "request_bytes",
-            "response_bytes",
-            "messages_sent",
-            "messages_received",
-            "errors",
-        ),
-        pl.Int64,
-    ),
-    "elapsed_s": pl.Float64,
-}
-_FIELDS = {"run": pl.Int64, "field": pl.String, "text": pl.String, "value": pl.Float64}
-_MARKS = (
-    " TEST from ",
-    " TEST to",
-    "Recv",
-    "Elapsed",
-    "NETPERF_",
-    "THROUGHPUT_UNITS=",
-    "_LATENCY=",
-    "LOCAL_CPU_UTIL=",
-    "ELAPSED_TIME=",
+_INTERIM_KEY = re.compile(r"^NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[(?P<n>\d+)\]=(?P<value>.*)$")
+_TITLE_WORDS = re.compile(
+    r"^\s*(?:Throughput|Local|Remote|Elapsed|Minimum|Maximum|Mean|Stddev|\d\dth|Transaction|Socket)\b"
 )
+_LATER_TITLES = 6
+_NOT_MEASURED = -1.0
+
+
+@dataclass
+class Found:
+    """What the lines of a file hold."""
+
+    results: list[text.Result] = field(default_factory=list)
+    intervals: list[Fields] = field(default_factory=list)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+    rest: list[tuple[int, str]] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
+    waiting: list[text.Banner] = field(default_factory=list)
+    """Banners whose results are still to come."""
+    used: text.Banner | None = None
+    unit: tuple[float, str] | None = None
+    """What the latest titles say."""
+
+
+def _banner(lines: Sequence[str], at: int, found: Found) -> int:
+    match = text.BANNER.match(lines[at])
+    if not match:
+        return 0
+    more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
+    found.waiting.append(text.Banner(text.test_name(match["test"]), match["to"] or (more[0] if more else None)))
+    found.unit = None
+    return 2 if more else 1
+
+
+def _classic(lines: Sequence[str], at: int, found: Found) -> int:
+    shape = text.shape_of(lines[at])
+    if not shape:
+        return 0
+    family, cells = shape
+    found.used = text.take(found.waiting, found.used, family)
+    result = text.read_classic(family, cells, found.used, found.unit)
+    found.results.append(result)
+    if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
+        found.notes.say("a CPU figure below zero was not measured, and is left out", at + 1)
+    following = lines[at + 1] if at + 1 < len(lines) else ""
+    if family == "rr" and (remote := text.RR_REMOTE.match(following)):
+        names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
+        result.settings |= dict(zip(names, map(whole, remote.groups()), strict=True))
+        return 2
+    if family == "udp" and (received := text.UDP_RECEIVED.match(following)):
+        text.read_received(result, received.groups(), found.unit)
+        return 2
+    if family != "stream":
+        lost = "the other side's sizes" if family == "rr" else "what the other side received"
+        found.notes.warn(f"the second line of this result is missing: {lost}", at + 1)
+    return 1
+
+
+def _alone(lines: Sequence[str], at: int, found: Found) -> int:
+    match = text.ALONE.match(lines[at])
+    if not match or not found.waiting:
+        return 0
+    found.used = found.waiting.pop(0)
+    found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.used))
+    found.notes.say("a result without its unit (-v 0): the default of its test is taken", at + 1)
+    return 1
+
+
+def _next_omni(fields: dict[str, str], found: Found) -> None:
+    banner = found.waiting.pop(0) if found.waiting else found.used or text.Banner("OMNI")
+    found.used = banner
+    found.results.append(text.read_omni(fields, banner))
+
+
+def _csv(lines: Sequence[str], at: int, found: Found) -> int:
+    if not omni.is_csv_titles(lines[at]):
+        return 0
+    end = at
+    while end < len(lines) and lines[end].strip() and not text.BANNER.match(lines[end]) and "," in lines[end]:
+        end += 1
+    # A last line may be wrapped so that no comma is left on it.
+    results, left = omni.read_csv(lines[at:end])
+    for fields in results:
+        _next_omni(fields, found)
+    found.rest += [(end, line) for line in left]
+    if not results:
+        found.notes.warn("titles of an omni result without the result", at + 1)
+    return end - at
+
+
+def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
+    fields: dict[str, str] = {}
+    end = at
+    while end < len(lines) and (pair := omni.key_value(lines[end])) and not _INTERIM_KEY.match(lines[end]):
+        if pair[0] in fields:
+            break
+        fields[pair[0]] = pair[1]
+        end += 1
+    if fields:
+        _next_omni(fields, found)
+    return end - at
+
+
+def _interim(lines: Sequence[str], at: int, found: Found) -> int:
+    parts: dict[str, str] = {}
+    end = at
+    while end < len(lines) and (match := _INTERIM_KEY.match(lines[end])) and match["what"] not in parts:
+        parts[match["what"]] = match["value"].strip()
+        end += 1
+    if parts:
+        row = text.read_interim(
+            parts.get("INTERIM_RESULT", ""), parts.get("UNITS", ""), parts.get("INTERVAL", ""), parts.get("ENDING")
+        )
+    else:
+        line = text.INTERIM.search(lines[at]) or text.INTERIM_CSV.match(lines[at])
+        if not line:
+            return 0
+        row, end = text.read_interim(line["value"], line["unit"], line["seconds"], line["end"]), at + 1
+    if row:
+        found.intervals.append(row)
+    else:
+        found.rest.append((at + 1, lines[at]))
+    return end - at
+
+
+def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
+    if bins := text.read_bins(lines[at]):
+        if found.results:
+            found.results[-1].histogram += bins
+        else:
+            found.rest.append((at + 1, lines[at]))
+        return 1
+    if total := text.TOTAL.match(lines[at]):
+        counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
+        if counts and sum(counts) != whole(total["count"]):
+            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it were lost", at + 1)
+        return 1
+    return 0
+
+
+def _columns(lines: Sequence[str], at: int, found: Found) -> int:
+    if not found.waiting or not _TITLE_WORDS.match(lines[at]):
+        return 0
+    for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
+        first = lines[end].split()[:1]
+        if first and (number(first[0]) is not None):
+            _next_omni(omni.read_columns(lines[at:end], lines[end]), found)
+            return end - at + 1
+    return 0
+
+
+def _messages(lines: Sequence[str], at: int, found: Found) -> int:
+    line = lines[at]
+    if confidence := text.CONFIDENCE.match(line):
+        if confidence["what"] == "Throughput":
+            message = f"the confidence asked for was not reached: throughput is known to {confidence['pct']}"
+            found.notes.warn(message, at + 1)
+        return 1
+    if text.TITLES.match(line):
+        found.unit = omni.unit_of(line) or found.unit
+        if text.is_titles(line) and found.used and not found.waiting:
+            # Each test prints its banner first: the latest one belongs to another result.
+            found.used = None
+            message = "titles without the banner above them: the test and the destination of the result are not known"
+            found.notes.warn(message, at + 1)
+        return 1
+    if text.ERROR.match(line):
+        found.wrong.append((at + 1, line))
+        # That test prints no result.
+        found.waiting = found.waiting[:-1]
+        return 1
+    return 1 if text.WARNING.match(line) or text.ORDINARY.match(line) else 0
+
+
+_KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
+    _banner,
+    _classic,
+    _interim,
+    _key_values,
+    _csv,
+    _histogram,
+    _messages,
+    _columns,
+    _alone,
+)
+"""Each reads what begins at a line, if it is of its kind, and says how many lines that was."""
+
+
+def split(lines: Sequence[str]) -> Found:
+    """Reads the lines of a file."""
+    found = Found()
+    at = 0
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        read = next((count for kind in _KINDS if (count := kind(lines, at, found))), 0)
+        if not read:
+            found.rest.append((at + 1, lines[at]))
+        at += read or 1
+    bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
+    if any(result.run.test in {"STREAM", "RR"} for result in bare):
+        found.notes.say("no banner (-P 0): protocol and unit are netperf's defaults")
+    return found
+
+
+_SETTINGS = schema(
+    "run i64, test destination str, "
+    "local_send_socket_bytes local_recv_socket_bytes remote_send_socket_bytes remote_recv_socket_bytes "
+    "message_bytes request_bytes response_bytes messages_sent messages_received errors i64, elapsed_s f64"
+)
+_FIELDS = schema("run i64, field text str, value f64")
+_MARKS = (
+    " TEST from ", " TEST to", "Recv", "Elapsed", "NETPERF_", "THROUGHPUT_UNITS=", "_LATENCY=", "LOCAL_CPU_UTIL=",
+    "ELAPSED_TIME=",
+)  # fmt: skip
 """Words of which one stands in every output but CSV and bare numbers."""
-_INTERVALS = {"time": TIME, "seconds": pl.Float64, "throughput": pl.Float64, "unit": pl.String}
-_HISTOGRAM = {"run": pl.Int64, "from_ms": pl.Float64, "to_ms": pl.Float64, "count": pl.Int64}
+_INTERVALS = schema("time time, seconds throughput f64, unit str")
+_HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
-    begin = beginning(head)
+    begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
     if not (any(mark in begin for mark in _MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
         return False
@@ -91,11 +276,11 @@ def recognise(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Reads one or many results of netperf, whatever the mix of their forms."""
-    content = read_text(source)
+    content = source.text()
     # Numbers in columns are told by their place: a cut one leaves a mark there. Others leave nothing.
-    lines, notes = whole_lines(content, "nan" if text.is_in_columns(content.lines()[-1]) else "")
-    found = netperf_lines.split(lines)
-    notes += [*errors(found.wrong, "netperf"), *found.notes]
+    content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
+    found = split(content.lines())
+    notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
     runs: list[Run] = []
     settings: list[Fields] = []
     fields: list[Fields] = []
@@ -115,5 +300,5 @@ def read(source: Source) -> Recording:
     if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
-        notes.append(Note("no result: the run ended before its time, or failed", severity="warning"))
-    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_over(found.rest)))
+        notes.warn("no result: the run ended before its time, or failed")
+    return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))

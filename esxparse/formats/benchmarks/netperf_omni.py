@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Figure, cells_of, number
+from esxparse.formats.benchmarks.table import Figure
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.text import cells_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

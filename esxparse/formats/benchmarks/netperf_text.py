@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks import netperf_omni as omni
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, integer, number
+from esxparse.formats.benchmarks.table import Fields, Figure, Run
+from esxparse.formats.kit.numbers import number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,11 +179,11 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, unit: tuple[
     """A classic result from its first line of numbers."""
     names = _SIZES["maerts" if banner.test.endswith("MAERTS") else family]
     settings: Fields = {"test": banner.test, "destination": banner.destination}
-    settings |= {name: integer(cell) for name, cell in zip(names, cells, strict=False)}
+    settings |= {name: whole(cell) for name, cell in zip(names, cells, strict=False)}
     rest = list(cells[len(names) :])
     settings["elapsed_s"] = number(rest.pop(0))
     if family == "udp":
-        settings |= {"messages_sent": integer(rest.pop(0)), "errors": integer(rest.pop(0))}
+        settings |= {"messages_sent": whole(rest.pop(0)), "errors": whole(rest.pop(0))}
     factor, name = unit or (_TRANSACTIONS if family == "rr" else _DEFAULT_UNIT)
     rate = number(rest.pop(0))
     figures = [Figure("throughput", None if rate is None else rate * factor, name, higher_is_better=True)]
@@ -201,7 +202,7 @@ def read_received(result: Result, cells: Sequence[str | None], unit: tuple[float
     value = number(rate)
     figures = [Figure("throughput_received", None if value is None else value * factor, name, higher_is_better=True)]
     figures += _used(("cpu_remote", "service_demand_remote"), used, "us/KB")
-    result.settings |= {"remote_recv_socket_bytes": integer(socket), "messages_received": integer(messages)}
+    result.settings |= {"remote_recv_socket_bytes": whole(socket), "messages_received": whole(messages)}
     result.run = replace(result.run, figures=(*result.run.figures, *figures))
 
 
@@ -227,13 +228,13 @@ def read_bins(line: str) -> list[Fields]:
     """The bins of one line of a histogram."""
     if over := _OVER.match(line):
         start = number(over["seconds"])
-        return [{"from_ms": None if start is None else start * 1e3, "to_ms": None, "count": integer(over["count"])}]
+        return [{"from_ms": None if start is None else start * 1e3, "to_ms": None, "count": whole(over["count"])}]
     match = _HISTOGRAM.match(line)
     if not match:
         return []
     times, unit = match["row"].split("_")
     width = _ROW_TIMES[times] * _ROW_MS[unit]
-    counts = [integer(text) for text in match["counts"].split(":")]
+    counts = [whole(text) for text in match["counts"].split(":")]
     # What is below ten of a unit is counted in the bins of the line above: the first bin of this one is always zero.
     return [
         {"from_ms": place * width, "to_ms": (place + 1) * width, "count": count}

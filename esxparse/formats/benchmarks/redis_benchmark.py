@@ -20,23 +20,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    cells_of,
-    errors,
-    integer,
-    left_over,
-    nothing,
-    number,
-    repetitions,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, repetitions, tables
+from esxparse.formats.kit.notes import left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.text import cells_of
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -45,8 +33,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "redis_benchmark"
-TITLE = "redis-benchmark output (text, -q, --csv)"
-OPTIONS: frozenset[str] = frozenset()
 
 _LATENCIES = {"avg": "latency_mean", **{name: f"latency_{name}" for name in ("min", "p50", "p95", "p99", "max")}}
 _TITLE = re.compile(r"^\s*=+ (?P<title>.+?) =+\s*$")
@@ -55,11 +41,6 @@ _CSV_ROW = re.compile(r'^\s*"(?:[^"]|"")+"(?:,"[^"]*")+\s*$')
 _CSV_WIDTHS = frozenset({2, 2 + len(_LATENCIES)})
 """Cells of a row before Redis 6.2, and since."""
 _CSV_BEGINNING = re.compile(r'^\s*"[^"]+",')
-_CSV_TEST = re.compile(
-    r'^\s*"(?:PING_INLINE|PING_BULK|PING_MBULK|PING|SET|GET|INCR|[LR]PUSH|[LR]POP|SADD|HSET|SPOP|ZADD|ZPOPMIN|'
-    r'LRANGE_\d+|MSET|MGET|XADD|FUNCTION|LPUSH)(?: \([^"]*\))?","[\d.]+"\s*$',
-    re.MULTILINE,
-)
 _QUIET = re.compile(
     r"^\s*(?P<title>\S.*?): (?P<rps>[\d.]+|-?nan|inf) requests per second(?:, p50=(?P<p50>\S+) msec)?\s*$"
 )
@@ -87,33 +68,10 @@ _ERROR = re.compile(
     r"Cluster .*(?:fail|error))",
     re.IGNORECASE,
 )
-_REFUSED = re.compile(r"^\s*Could not connect to (?:Redis|Valkey|server) at ", re.MULTILINE)
 
-_SHARED = {"test": pl.String, "repetition": pl.Int64}
-_TESTS = {
-    **_SHARED,
-    "requests": pl.Int64,
-    "duration_s": pl.Float64,
-    **dict.fromkeys(("clients", "payload_bytes", "keep_alive", "threads"), pl.Int64),
-}
-_PERCENTILES = {**_SHARED, "percentile": pl.Float64, "latency_ms": pl.Float64, "count": pl.Int64}
-_DISTRIBUTION = {**_SHARED, "to_ms": pl.Float64, "cumulative_pct": pl.Float64, "cumulative_count": pl.Int64}
-
-
-def recognise(head: bytes) -> bool:
-    """By what each of its outputs has alone: CSV titles or test names, `-q` lines, the parts of a text report."""
-    text = beginning(head)
-    first = text.lstrip().split("\n", 1)[0]
-    if _CSV_TITLES.match(first):
-        return True
-    if "requests per second" in text and (
-        any(_QUIET.match(line) and not _PLAIN_RATE.match(line) for line in text.split("\n"))
-        or ("requests completed in" in text and "parallel clients" in text)
-    ):
-        return True
-    if re.search(r"requests completed in [\d.]+ seconds\n\s*\d+ parallel clients", text):
-        return True
-    return bool(_REFUSED.match(text.lstrip()) or _CSV_TEST.match(first))
+_TESTS = schema("test str, repetition requests i64, duration_s f64, clients payload_bytes keep_alive threads i64")
+_PERCENTILES = schema("test str, repetition i64, percentile latency_ms f64, count i64")
+_DISTRIBUTION = schema("test str, repetition i64, to_ms cumulative_pct f64, cumulative_count i64")
 
 
 def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
@@ -136,7 +94,7 @@ def read_setting(line: str) -> Fields:
     found: Fields = {}
     for name, pattern in _SETTINGS.items():
         if match := pattern.match(line):
-            found[name] = number(match[1]) if name == "duration_s" else integer(match[1])
+            found[name] = number(match[1]) if name == "duration_s" else whole(match[1])
     return found
 
 
@@ -145,7 +103,7 @@ def read_percent(line: str, *, by_percentile: bool) -> Fields | None:
     match = _PERCENT.match(line)
     if not match:
         return None
-    share, latency, count = number(match["share"]), number(match["ms"]), integer(match["count"])
+    share, latency, count = number(match["share"]), number(match["ms"]), whole(match["count"])
     if by_percentile:
         return {"percentile": share, "latency_ms": latency, "count": count}
     return {"to_ms": latency, "cumulative_pct": share, "cumulative_count": count}
@@ -236,11 +194,11 @@ def run_of(found: Fields) -> Run:
 
 def read(source: Source) -> Recording:
     """Reads one or many runs of redis-benchmark."""
-    text = read_text(source)
+    text = source.text()
     # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
-    lines, notes = whole_lines(text, "" if _CSV_BEGINNING.match(text.lines()[-1]) else "nan")
-    found = split(lines)
-    notes += [*errors(found.wrong, "redis-benchmark"), *left_over(found.damaged, "warning")]
+    text = text.without_cut_number("" if _CSV_BEGINNING.match(text.lines()[-1]) else "nan")
+    found = split(text.lines())
+    notes = [*text.notes, *errors(found.wrong, "redis-benchmark"), *left_out(found.damaged, "warning")]
     whole = [test for test in found.tests if test.get("throughput") is not None]
     notes += [
         Note(f"{test['test']} has no rate: the run ended before its time", line=test["line"], severity="warning")
@@ -270,5 +228,5 @@ def read(source: Source) -> Recording:
         source=source.name,
         tables=tables("redis-benchmark", runs, details),
         meta={"samples": len(whole)},
-        notes=(*notes, *left_over(found.rest)),
+        notes=(*notes, *left_out(found.rest)),
     )

@@ -22,27 +22,27 @@ Source: the format is esxparse's own. Times without a zone are taken for UTC.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.benchmarks.table import SCHEMA, Fields, cut_note, ends_in_number, excerpt, frame, integer, number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.benchmarks.table import SCHEMA, Fields
+from esxparse.formats.kit.notes import Notes, excerpt
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import frame
+from esxparse.formats.kit.text import cells_of, may_be_cut
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from esxparse.formats.kit.text import Text
     from esxparse.formats.source import Source
-    from esxparse.formats.text import Text
 
 FORMAT = "results_csv"
-TITLE = 'benchmark results in a CSV of one\'s own (format="results_csv")'
-OPTIONS: frozenset[str] = frozenset({"value_column", "time_column"})
 
 MARK = "# esxparse benchmark results"
 _QUOTED = re.compile(r'"[^"]*"')
@@ -82,11 +82,6 @@ _THOUSANDS = {
 }
 _DECIMAL_COMMA = re.compile(r"^[-+]?\d+,\d+(?:[eE][-+]?\d+)?$")
 _SECONDS = 1 << 33
-
-
-def recognise(head: bytes) -> bool:
-    """By its own comment in the first line; else the format is asked for."""
-    return beginning(head[:1024]).lstrip().startswith(MARK)
 
 
 def read_cell(text: str, separator: str) -> float | None:
@@ -164,12 +159,7 @@ def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], str, d
     kept = [(place, line) for place, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     said = {match["name"]: match["value"] for line in lines if (match := _COMMENT.match(line))}
     separator = separator_of([line for _, line in kept])
-    rows = []
-    for place, line in kept:
-        try:
-            rows.append((place, [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]))
-        except csv.Error:
-            rows.append((place, [line]))
+    rows = [(place, cells_of(line, separator) or [line]) for place, line in kept]
     return rows, separator, said
 
 
@@ -238,12 +228,12 @@ def _without_cut(
     rows: Sequence[tuple[int, list[str]]], role: Fields, text: Text
 ) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     """The rows without a number that touches the end of the file; the row goes with it where it is a label."""
-    if not rows or rows[-1][0] != len(text.lines()) or not ends_in_number(text):
+    if not rows or rows[-1][0] != len(text.lines()) or not may_be_cut(text.lines()[-1]):
         return list(rows), []
     line, cells = rows[-1]
     if len(cells) - 1 not in role["metrics"]:
-        return list(rows[:-1]), [cut_note(text, "the row is left out")]
-    return [*rows[:-1], (line, [*cells[:-1], ""])], [cut_note(text)]
+        return list(rows[:-1]), [text.cut_note("the row is left out")]
+    return [*rows[:-1], (line, [*cells[:-1], ""])], [text.cut_note("that number is left out")]
 
 
 def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: Mapping[str, str]) -> Fields:
@@ -258,7 +248,7 @@ def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: M
         "benchmark": at("benchmark") or "results",
         "test": test,
         "configuration": ", ".join(part for part in settings if part),
-        "repetition": integer(at("repetition")),
+        "repetition": whole(at("repetition")),
         "metric": at("metric"),
         "unit": at("unit"),
         "higher_is_better": at("higher_is_better").lower(),
@@ -275,7 +265,7 @@ def _figure(label: Fields, title: str, value: float) -> Fields:
 
 def read(source: Source, value_column: str | None = None, time_column: str | None = None) -> Recording:
     """Reads a table of results."""
-    text = read_text(source)
+    text = source.text()
     every, separator, said = read_rows(text.lines())
     if not every:
         msg = "there is no row of results in it: write a label and a number on each line"
@@ -284,21 +274,20 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
     rows, uneven = _whole_rows(titles, rows)
     role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
     rows, cut = _without_cut(rows, role, text)
-    notes = [*text.notes, *uneven, *cut]
+    notes = Notes([*text.notes, *uneven, *cut])
     found: list[Fields] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for line, cells in rows:
         label = _labelled(cells, titles, role, said)
         time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
         if role["time"] is not None and time is None:
-            notes.append(Note("no time here: the row is left out", line, role["time"] + 1, severity="warning"))
+            notes.warn("no time here: the row is left out", line, role["time"] + 1)
             continue
         for place in role["metrics"]:
             cell = cells[place] if place < len(cells) else ""
             value = read_cell(cell, separator)
             if value is None:
-                message = f"no number: {excerpt(cell)!r} is left out"
-                notes.append(Note(message, line, place + 1, severity="warning"))
+                notes.warn(f"no number: {excerpt(cell)!r} is left out", line, place + 1)
                 continue
             row = _figure(label, titles[place], value)
             key = (row["benchmark"], row["test"], row["configuration"], row["metric"])
@@ -310,4 +299,4 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
         raise DamagedError(msg)
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}
-    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema)}, meta, tuple(notes))
+    return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))

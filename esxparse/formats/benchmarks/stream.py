@@ -22,28 +22,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    integer,
-    left_over,
-    nothing,
-    number,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "stream"
-TITLE = "STREAM memory bandwidth output"
-OPTIONS: frozenset[str] = frozenset()
 
 _TITLES = re.compile(
     r"^\s*Function\s+(?:Best\s+)?(?:Rate\s*\(?)?(?P<unit>[MG]i?B(?:ytes)?/s(?:ec)?)\)?\s+(?P<rest>\S.*)$", re.IGNORECASE
@@ -64,26 +52,9 @@ _PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECAS
 _FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
 _COMMON = ("copy", "scale", "add", "triad")
 
-_SCHEMA = {
-    "run": pl.Int64,
-    "kernel": pl.String,
-    "bandwidth_mb_per_s": pl.Float64,
-    "time_mean_s": pl.Float64,
-    "time_min_s": pl.Float64,
-    "time_max_s": pl.Float64,
-    "array_size": pl.Int64,
-    "threads": pl.Int64,
-    "valid": pl.Boolean,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """By its version line, or by the titles of its table."""
-    has_version = marked(head, "stream") and marked(head, "version", "babelstream")
-    has_titles = marked(head, "function") and marked(head, "b/s", "bytes/s")
-    if not (has_version or has_titles):
-        return False
-    return any(_VERSION.match(line) or _TITLES.match(line) for line in beginning(head).split("\n"))
+_SCHEMA = schema(
+    "run i64, kernel str, bandwidth_mb_per_s time_mean_s time_min_s time_max_s f64, array_size threads i64, valid bool"
+)
 
 
 def read_titles(line: str) -> tuple[float, list[str]] | None:
@@ -109,7 +80,7 @@ def read_kernel(line: str, factor: float, times: list[str]) -> Fields | None:
 def read_fact(line: str) -> Fields:
     """What a line says of the run to come."""
     return {
-        name: integer(next(group for group in match.groups() if group))
+        name: whole(next(group for group in match.groups() if group))
         for name, pattern in _FACTS.items()
         if (match := pattern.match(line))
     }
@@ -142,17 +113,15 @@ def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
 
 def about(run: Fields, place: int) -> list[Note]:
     """What is odd about a run."""
-    notes = []
+    notes = Notes()
     if run["valid"] is False:
-        message = f"run {place} failed its validation: its rates are of wrong results"
-        notes.append(Note(message, line=run["checked"], severity="warning"))
+        notes.warn(f"run {place} failed its validation: its rates are of wrong results", run["checked"])
     names = {row["kernel"] for row in run["kernels"]}
     lost = [name for name in _COMMON if name not in names]
     if lost and names <= set(_COMMON):
-        message = f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost"
-        notes.append(Note(message, line=run["line"], severity="warning"))
+        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost", run["line"])
     elif run["valid"] is None:
-        notes.append(Note(f"run {place} does not say whether its results are right", line=run["line"]))
+        notes.say(f"run {place} does not say whether its results are right", run["line"])
     return notes
 
 
@@ -168,10 +137,9 @@ def configuration(run: Fields) -> str:
 
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
-    text = read_text(source)
-    lines, notes = whole_lines(text, "nan")
-    found, rest = split(lines)
-    notes += [note for place, run in enumerate(found, 1) for note in about(run, place)]
+    text = source.text().without_cut_number("nan")
+    found, rest = split(text.lines())
+    notes = Notes([*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))])
     runs, rows = [], []
     for place, run in enumerate(found, 1):
         threads = run.get("threads") or run.get("requested")
@@ -188,5 +156,5 @@ def read(source: Source) -> Recording:
         source=source.name,
         tables=tables("stream", runs, {"kernels": (rows, _SCHEMA)}),
         meta={name: value for name, value in facts.items() if value is not None},
-        notes=(*notes, *left_over(rest, "warning")),
+        notes=(*notes, *left_out(rest, "warning")),
     )

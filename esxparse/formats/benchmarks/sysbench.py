@@ -17,33 +17,22 @@ Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from esxparse.formats.benchmarks.table import (
-    Fields,
-    Figure,
-    Run,
-    errors,
-    integer,
-    left_over,
-    nothing,
-    number,
-    tables,
-    whole_lines,
-)
-from esxparse.formats.text import beginning, marked, read_text
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from esxparse.formats.source import Source
 
 FORMAT = "sysbench"
-TITLE = "sysbench output"
-OPTIONS: frozenset[str] = frozenset()
 
 _BANNER = re.compile(r"^\s*sysbench (?P<version>\d[\w.+-]*)(?: \(|:|$)")
 _COMMAND = re.compile(
@@ -53,117 +42,23 @@ _COMMAND = re.compile(
 _CHECKPOINT = re.compile(r"^\s*\[\s*(?P<at>\d+)s\s*\] Checkpoint report:")
 _INTERVAL = re.compile(r"^\s*\[\s*(?P<at>\d+(?:\.\d+)?)s\s*\] (?P<rest>.*\S)\s*$")
 _BIN = re.compile(r"^\s*(?P<to>\d+\.\d+)\s+\|[* ]*\s(?P<count>\d+)\s*$")
-_TESTS: Mapping[str, re.Pattern[str]] = {
-    "cpu": re.compile(r"Prime numbers limit|Maximum prime number|CPU performance benchmark|^CPU speed:"),
-    "memory": re.compile(r"memory (?:operations )?speed test|^Memory transfer|^Total operations: |MiB transferred"),
-    "fileio": re.compile(r"^Extra file open flags|^File operations:|Requests/sec executed|\bIOPS="),
-    "threads": re.compile(r"thread subsystem performance test"),
-    "mutex": re.compile(r"mutex performance test"),
-    "oltp": re.compile(r"^(?:OLTP test|SQL) statistics:|Running .*OLTP test"),
-}
-_SETTINGS = {
-    "threads": re.compile(r"^Number of threads: (\d+)"),
-    "block": re.compile(r"^(?:\s*block size: |Block size |Memory block size: )(\S+)"),
-    "mode": re.compile(r"^Doing (.+?)(?: test)?$"),
-    "operation": re.compile(r"^\s*operation: (\w+)|^Memory operations type: (\w+)"),
-    "primes": re.compile(r"^(?:Prime numbers limit|Maximum prime number checked in CPU test): (\d+)"),
-    "rate": re.compile(r"^Target transaction rate: (\S+)"),
-    "total": re.compile(r"^\s*(\S+) total file size"),
-}
-_SHOWN = {
-    "threads": "{} threads",
-    "mode": "{}",
-    "operation": "{}",
-    "block": "block {}",
-    "total": "{} of files",
-    "primes": "primes to {}",
-    "rate": "rate {}",
-    "checkpoint": "checkpoint at {} s",
-}
-_UP, _DOWN, _NEITHER = True, False, None
 _SIZES = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 _N = r"(-?\d+(?:\.\d+)?)"
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_BETTER = {"up": True, "down": False, "": None}
 
-_LINES: tuple[tuple[re.Pattern[str], tuple[tuple[str, str, bool | None], ...]], ...] = tuple(
-    (re.compile(pattern), figures)
-    for pattern, figures in (
-        (rf"^\s*events per second:\s*{_N}", (("events", "events/s", _UP),)),
-        (rf"^\s*events/s \(eps\):\s*{_N}", (("events", "events/s", _UP),)),
-        (rf"^\s*(?:total time|time elapsed):\s*{_N}s", (("total_time", "s", _DOWN),)),
-        (rf"^\s*total number of events:\s*{_N}", (("event_count", "1", _NEITHER),)),
-        (rf"^\s*total time taken by event execution:\s*{_N}", (("execution_time", "s", _NEITHER),)),
-        (rf"^\s*min:\s*{_N}(?:ms)?\s*$", (("latency_min", "ms", _DOWN),)),
-        (rf"^\s*avg:\s*{_N}(?:ms)?\s*$", (("latency_mean", "ms", _DOWN),)),
-        (rf"^\s*max:\s*{_N}(?:ms)?\s*$", (("latency_max", "ms", _DOWN),)),
-        (rf"^\s*sum:\s*{_N}(?:ms)?\s*$", (("latency_sum", "ms", _NEITHER),)),
-        (
-            rf"^\s*transactions:\s*{_N}\s*\({_N} per sec",
-            (("transaction_count", "1", None), ("transactions", "1/s", _UP)),
-        ),
-        (rf"^\s*queries:\s*{_N}\s*\({_N} per sec", (("query_count", "1", None), ("queries", "1/s", _UP))),
-        (
-            rf"^\s*read/write requests:\s*{_N}\s*\({_N} per sec",
-            (("request_count", "1", None), ("requests", "1/s", _UP)),
-        ),
-        (
-            rf"^\s*other operations:\s*{_N}\s*\({_N} per",
-            (("other_count", "1", None), ("other_operations", "1/s", None)),
-        ),
-        (rf"^\s*deadlocks:\s*{_N}\s*\({_N} per sec", (("deadlock_count", "1", _DOWN), ("deadlocks", "1/s", _DOWN))),
-        (rf"^\s*ignored errors:\s*{_N}\s*\({_N} per sec", (("error_count", "1", _DOWN), ("errors", "1/s", _DOWN))),
-        (rf"^\s*reconnects:\s*{_N}\s*\({_N} per sec", (("reconnect_count", "1", _DOWN), ("reconnects", "1/s", _DOWN))),
-        (rf"^\s*reads/s:\s*{_N}", (("reads", "1/s", _UP),)),
-        (rf"^\s*writes/s:\s*{_N}", (("writes", "1/s", _UP),)),
-        (rf"^\s*fsyncs/s:\s*{_N}", (("fsyncs", "1/s", _UP),)),
-        (rf"^\s*read, MiB/s:\s*{_N}", (("read_bandwidth", "MiB/s", _UP),)),
-        (rf"^\s*written, MiB/s:\s*{_N}", (("write_bandwidth", "MiB/s", _UP),)),
-        (rf"^\s*read:\s+IOPS={_N}\s+{_N} MiB/s", (("reads", "1/s", _UP), ("read_bandwidth", "MiB/s", _UP))),
-        (rf"^\s*write:\s+IOPS={_N}\s+{_N} MiB/s", (("writes", "1/s", _UP), ("write_bandwidth", "MiB/s", _UP))),
-        (rf"^\s*fsync:\s+IOPS={_N}", (("fsyncs", "1/s", _UP),)),
-        (rf"^\s*{_N} Requests/sec executed", (("requests", "1/s", _UP),)),
-        (
-            rf"^\s*Total operations: {_N} \(\s*{_N} per second",
-            (("operation_count", "1", None), ("operations", "1/s", _UP)),
-        ),
-        (
-            rf"^\s*Operations performed: {_N} \(\s*{_N} ops/sec",
-            (("operation_count", "1", None), ("operations", "1/s", _UP)),
-        ),
-        (
-            rf"^\s*{_N} (?:MiB|MB) transferred \({_N} (?:MiB|MB)/sec",
-            (("transferred", "MiB", None), ("memory_bandwidth", "MiB/s", _UP)),
-        ),
-        (
-            rf"^\s*Operations performed:\s+{_N} (?i:reads?, {_N} writes?, {_N} other)",
-            (("read_count", "1", None), ("write_count", "1", None), ("other_count", "1", None)),
-        ),
-    )
-)
+
+def _patterns(table: str) -> list[tuple[re.Pattern[str], Any]]:
+    return [(re.compile(pattern.replace("<N>", _N)), told) for pattern, told in _DATA[table].items()]
+
+
+_LINES, _INTERVALS = _patterns("line"), _patterns("interval")
+_TESTS, _SETTINGS = _patterns("test"), _patterns("setting")
+_SHOWN: dict[str, str] = _DATA["shown"]
+
 _PERCENTILE = re.compile(rf"^\s*(?:approx\.\s+)?(?P<which>\d+(?:\.\d+)?)(?:th|st|nd|rd)? percentile:\s*{_N}(?:ms)?\s*$")
 _OLD_BANDWIDTH = re.compile(r"Total transferred \S+\s+\((?P<value>[\d.]+)(?P<size>[KMGT]?)i?[bB]/sec\)")
 _QUERIES = re.compile(rf"^\s+(?P<kind>read|write|other|total):\s+{_N}\s*$")
-_INTERVALS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
-    (re.compile(pattern), metric, unit)
-    for pattern, metric, unit in (
-        (rf"(?:thds|threads): {_N}", "threads", "1"),
-        (rf"eps: {_N}", "events", "events/s"),
-        (rf"tps: {_N}", "transactions", "1/s"),
-        (rf"qps: {_N}", "queries", "1/s"),
-        (rf"\(r/w/o: {_N}/", "reads", "1/s"),
-        (rf"\(r/w/o: [\d.]+/{_N}/", "writes", "1/s"),
-        (rf"\(r/w/o: [\d.]+/[\d.]+/{_N}\)", "other_operations", "1/s"),
-        (rf"\breads: {_N} Mi?B/s", "read_bandwidth", "MiB/s"),
-        (rf"\breads: {_N}(?!\S* Mi?B)", "reads", "1/s"),
-        (rf"writes: {_N} Mi?B/s", "write_bandwidth", "MiB/s"),
-        (rf"writes: {_N}(?!\S* Mi?B)", "writes", "1/s"),
-        (rf"fsyncs: {_N}/s", "fsyncs", "1/s"),
-        (rf"^{_N} Mi?B/sec", "memory_bandwidth", "MiB/s"),
-        (rf"(?:lat|latency) \(ms,\S+\): {_N}", "latency_percentile", "ms"),
-        (rf"response time: {_N}\s*ms", "latency_percentile", "ms"),
-        (rf"err(?:ors)?(?:/s)?: +{_N}", "errors", "1/s"),
-        (rf"reconn(?:/s|ects)?: +{_N}", "reconnects", "1/s"),
-    )
-)
 _ORDINARY = re.compile(
     r"^\s*(?:Running the test with|Initializ|Threads? started|Done\.|General statistics|Latency|Threads fairness|"
     r"events \(avg|execution time \(avg|CPU speed|SQL statistics|OLTP test stat|queries performed|"
@@ -175,25 +70,8 @@ _ORDINARY = re.compile(
 )
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 
-_INTERVAL_SCHEMA = {
-    "run": pl.Int64,
-    "elapsed_s": pl.Float64,
-    "metric": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-}
-_HISTOGRAM = {"run": pl.Int64, "to_ms": pl.Float64, "count": pl.Int64}
-
-
-def recognise(head: bytes) -> bool:
-    """By its version line, or by two parts of its report."""
-    if not marked(head, "sysbench ", "threads fairness:"):
-        return False
-    lines = beginning(head).split("\n")
-    if any(_BANNER.match(line) for line in lines):
-        return True
-    parts = ("General statistics:", "Test execution summary:")
-    return any(line.strip() in parts for line in lines) and any(line.strip() == "Threads fairness:" for line in lines)
+_INTERVAL_SCHEMA = schema("run i64, elapsed_s f64, metric str, value f64, unit str")
+_HISTOGRAM = schema("run i64, to_ms f64, count i64")
 
 
 def read_figures(line: str) -> list[Figure]:
@@ -201,7 +79,7 @@ def read_figures(line: str) -> list[Figure]:
     for pattern, figures in _LINES:
         if match := pattern.match(line):
             values = zip(figures, match.groups(), strict=True)
-            return [Figure(metric, number(text), unit, better) for (metric, unit, better), text in values]
+            return [Figure(metric, number(text), unit, _BETTER[better]) for (metric, unit, better), text in values]
     if match := _PERCENTILE.match(line):
         return [Figure(f"latency_p{float(match['which']):g}", number(match[2]), "ms", higher_is_better=False)]
     if match := _OLD_BANDWIDTH.search(line):
@@ -216,7 +94,7 @@ def read_figures(line: str) -> list[Figure]:
 def read_interval(at: str, rest: str) -> list[Fields]:
     """The figures of one intermediate report."""
     rows = []
-    for pattern, metric, unit in _INTERVALS:
+    for pattern, (metric, unit) in _INTERVALS:
         if match := pattern.search(rest):
             rows.append({"elapsed_s": number(at), "metric": metric, "value": number(match[1]), "unit": unit})
     return rows
@@ -229,7 +107,7 @@ def _started(place: int, **facts: str | None) -> Fields:
 def read_line(line: str, place: int, runs: list[Fields]) -> bool:
     """Adds what a line tells to the latest run, or to a new one; false where it tells nothing."""
     run = runs[-1]
-    told = next((name for name, pattern in _TESTS.items() if pattern.search(line)), None)
+    told = next((name for pattern, name in _TESTS if pattern.search(line)), None)
     run["test"] = run["test"] or told
     settings = _settings(line)
     run["settings"] |= settings
@@ -242,7 +120,7 @@ def read_line(line: str, place: int, runs: list[Fields]) -> bool:
         run["intervals"] += rows
         return bool(rows)
     if step := _BIN.match(line):
-        run["histogram"].append({"to_ms": number(step["to"]), "count": integer(step["count"])})
+        run["histogram"].append({"to_ms": number(step["to"]), "count": whole(step["count"])})
         return True
     figures = read_figures(line)
     if {one.metric for one in figures} & {one.metric for one in run["figures"]}:
@@ -279,7 +157,7 @@ def split(lines: Iterable[str]) -> tuple[list[Fields], list[tuple[int, str]], li
 
 def _settings(line: str) -> dict[str, str]:
     found = {}
-    for name, pattern in _SETTINGS.items():
+    for pattern, name in _SETTINGS:
         if match := pattern.match(line):
             found[name] = next(group for group in match.groups() if group is not None)
     return found
@@ -294,10 +172,9 @@ def run_of(run: Fields) -> Run:
 
 def read(source: Source) -> Recording:
     """Reads one or many runs of sysbench."""
-    text = read_text(source)
-    lines, notes = whole_lines(text)
-    found, wrong, rest = split(lines)
-    notes += errors(wrong, "sysbench")
+    text = source.text().without_cut_number()
+    found, wrong, rest = split(text.lines())
+    notes = Notes([*text.notes, *errors(wrong, "sysbench")])
     notes += [
         Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
         for run in found
@@ -312,12 +189,12 @@ def read(source: Source) -> Recording:
         raise nothing(notes, "sysbench")
     unknown = [run for run in runs if run_of(run).test == "unknown"]
     if unknown:
-        notes.append(Note("the output does not name its test: it is called unknown", line=unknown[0]["line"]))
+        notes.say("the output does not name its test: it is called unknown", unknown[0]["line"])
     release = next((run["release"] for run in found if run["release"]), None)
     return Recording(
         format=FORMAT,
         source=source.name,
         tables=tables("sysbench", [run_of(run) for run in runs], details),
         meta={"samples": len(runs), **({"release": release} if release else {})},
-        notes=(*notes, *left_over(rest)),
+        notes=(*notes, *left_out(rest)),
     )

@@ -58,66 +58,39 @@ from esxparse.errors import DamagedError
 from esxparse.formats.diskspd.rows import TABLES, empty, frames
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.recording import Note, Recording
+from esxparse.formats.kit.notes import Notes
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.diskspd.rows import Row
+    from esxparse.formats.kit.text import Text
     from esxparse.formats.source import Source
-    from esxparse.formats.text import Text
 
 FORMAT = "diskspd"
-TITLE = "DiskSpd output (XML, text)"
-OPTIONS: frozenset[str] = frozenset()
 
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
-_TEXT = re.compile(
-    r"""^[ \t]*(?:
-        Command\ Line:[^\n]*\n\s*(?:Experiment\ Flags:[^\n]*\n\s*)?Input\ parameters:
-      | Results\ for\ timespan\ \d+:[ \t]*$
-    )""",
-    re.MULTILINE | re.VERBOSE,
-)
-
-
-def recognise(head: bytes) -> bool:
-    """By the beginning of the XML, or the first lines of the text."""
-    text = beginning(head)
-    if not marked(head, "<results", "command line:", "results for timespan"):
-        return False
-    return bool(_XML.search(text) or _TEXT.search(text))
 
 
 def read(source: Source) -> Recording:
-    """Reads one or several outputs.
-
-    Raises:
-        DamagedError: There is no result and no profile in it, or it declares entities.
-    """
-    text = read_text(source)
+    """Reads one or several outputs."""
+    text = source.text()
     rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
     if not any(rows.values()):
         why = f": {notes[0]}" if notes else ""
         msg = f"holds no result of DiskSpd{why}; the run may have failed, or the copy"
         raise DamagedError(msg)
     if not rows["jobs"]:
-        notes.append(Note("no results: only what was asked for", severity="warning"))
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=frames(rows),
-        meta=_meta(facts),
-        notes=(*text.notes, *notes),
-    )
+        notes.warn("no results: only what was asked for")
+    return Recording(FORMAT, source.name, frames(rows), _meta(facts), (*text.notes, *notes))
 
 
-def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     rows = empty()
     facts: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     for line, document, between in documents(text.text):
         if between:
-            notes.append(Note(f"text outside of the results, left out: {between[:60]!r}", line))
+            notes.say(f"text outside of the results, left out: {between[:60]!r}", line)
         if document:
             own, known, more = read_document(document, line, len(facts) + 1)
             facts.append(known)
@@ -127,10 +100,10 @@ def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
     return rows, facts, notes
 
 
-def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], list[Note]]:
+def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     rows = empty()
     facts: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     lines = text.lines()
     cut = len(lines) if lines[-1].strip() else None
     for run, part in enumerate(runs(lines), 1):

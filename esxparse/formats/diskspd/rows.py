@@ -2,84 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 Row = dict[str, Any]
-Schema = dict[str, Any]
 
 TABLES = ("jobs", "percentiles", "series", "cpu", "targets")
 DIRECTIONS = ("read", "write", "all")
 SETTINGS = ("block_size_bytes", "queue_depth", "read_pct", "random_pct")
 
-_WHICH: Schema = {"run": pl.Int64, "timespan": pl.Int64}
-SCHEMAS: dict[str, Schema] = {
-    "jobs": _WHICH
-    | {"level": pl.String, "thread": pl.Int64, "target": pl.String, "direction": pl.String}
-    | dict.fromkeys(("ios", "bytes"), pl.Int64)
-    | dict.fromkeys(("iops", "bandwidth_bytes_per_s"), pl.Float64)
-    | dict.fromkeys(("latency_mean_ms", "latency_stddev_ms", "latency_min_ms", "latency_max_ms"), pl.Float64)
-    | {"iops_stddev": pl.Float64, "run_time_s": pl.Float64, "workers": pl.Int64}
-    | {"block_size_bytes": pl.Int64, "queue_depth": pl.Int64, "read_pct": pl.Float64, "random_pct": pl.Float64},
-    "percentiles": _WHICH
-    | {"target": pl.String, "direction": pl.String, "percentile": pl.Float64, "latency_ms": pl.Float64},
-    "series": _WHICH
-    | {"thread": pl.Int64, "target": pl.String, "elapsed_s": pl.Float64, "metric": pl.String}
-    | {"direction": pl.String, "value": pl.Float64},
-    "cpu": _WHICH
-    | dict.fromkeys(("socket", "node", "group", "core", "cpu"), pl.Int64)
-    | dict.fromkeys(("cpu_pct", "user_pct", "kernel_pct", "idle_pct"), pl.Float64),
-    "targets": _WHICH
-    | {"target": pl.String, "block_size_bytes": pl.Int64, "queue_depth": pl.Int64, "workers": pl.Int64}
-    | {"read_pct": pl.Float64, "random_pct": pl.Float64, "stride_bytes": pl.Int64}
-    | {"duration_s": pl.Float64, "warmup_s": pl.Float64, "cooldown_s": pl.Float64},
+_SPAN = "run timespan i64"
+SCHEMAS = {
+    "jobs": schema(
+        f"{_SPAN}, level str, thread i64, target direction str, ios bytes i64, iops bandwidth_bytes_per_s f64, "
+        "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms iops_stddev run_time_s f64, "
+        "workers block_size_bytes queue_depth i64, read_pct random_pct f64"
+    ),
+    "percentiles": schema(f"{_SPAN}, target direction str, percentile latency_ms f64"),
+    "series": schema(f"{_SPAN}, thread i64, target str, elapsed_s f64, metric direction str, value f64"),
+    "cpu": schema(f"{_SPAN}, socket node group core cpu i64, cpu_pct user_pct kernel_pct idle_pct f64"),
+    "targets": schema(
+        f"{_SPAN}, target str, block_size_bytes queue_depth workers i64, read_pct random_pct f64, stride_bytes i64, "
+        "duration_s warmup_s cooldown_s f64"
+    ),
 }
 
-_LARGEST = (1 << 63) - 1
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UTC)?")
-_NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?")
-
-
-def number(text: str | None) -> float | None:
-    """The number in a text; none where it is none.
-
-    >>> number(" 13.51 "), number("99.95%"), number("N/A"), number("-nan(ind)"), number(None)
-    (13.51, 99.95, None, None, None)
-    """
-    stripped = (text or "").strip().removesuffix("%")
-    value = float(stripped) if _NUMBER.fullmatch(stripped) else None
-    return value if value is not None and math.isfinite(value) else None
-
-
-def whole(text: str | None) -> int | None:
-    """The whole number in a text; none where it is none, or one too large for a count."""
-    stripped = (text or "").strip()
-    if not stripped.isascii() or not stripped.isdecimal() or len(stripped) > len(str(_LARGEST)):
-        return None
-    value = int(stripped)
-    return value if value <= _LARGEST else None
-
-
-def size(text: str | None) -> int | None:
-    """A size in bytes: the program counts in powers of two.
-
-    >>> size("64KiB"), size("65536"), size("1.5MiB"), size("10GB")
-    (65536, 65536, 1572864, 10737418240)
-    """
-    found = _SIZE.fullmatch((text or "").strip())
-    value = None if found is None else round(float(found[1]) * (1 << _UNITS[found[2].lower()]))
-    return value if value is not None and value <= _LARGEST else None
 
 
 def moment(text: str | None) -> datetime | None:

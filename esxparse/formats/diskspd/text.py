@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, number, size, strange, whole
+from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, strange
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from esxparse.formats.diskspd.rows import Row
 
@@ -32,7 +34,7 @@ _RUN = re.compile(r"\s*Command Line:(?P<command>.*)")
 _RESULTS = re.compile(r"\s*Results for timespan (\d{1,9}):\s*")
 _TOTALS = re.compile(r"\s*Totals:\s*")
 _SECTION = {"total io": "all", "read io": "read", "write io": "write"}
-_IO = {
+_IO: Mapping[str, tuple[str, Callable[[str], float | None]]] = {
     "bytes": ("bytes", whole),
     "i/os": ("ios", whole),
     "i/o per s": ("iops", number),
@@ -48,22 +50,22 @@ _PERCENTILE = re.compile(r"(?P<plain>\d{1,2}(?:\.\d+)?)(?:st|nd|rd|th)|(?P<nines
 _FACT = re.compile(r"\s*(?P<name>[a-z][a-z .]{2,40}):\s*(?P<value>.*)", re.IGNORECASE)
 _ETW = re.compile(r"\s*(?:ETW:|ETW Buffer Settings|Wait Statistics|Effective IO Distributions)")
 
-_SETTINGS = (
-    (re.compile(r"block size: (.+)"), lambda found: {"block_size_bytes": size(found[1])}),
+_SETTINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Row]], ...] = (
+    (re.compile(r"block size: (.+)"), lambda found: {"block_size_bytes": size_bytes(found[1])}),
     (re.compile(r"performing read test"), lambda _: {"read_pct": 100.0}),
     (re.compile(r"performing write test"), lambda _: {"read_pct": 0.0}),
     (re.compile(r"performing mix test \(read/write ratio: (\d+)/\d+\)"), lambda found: {"read_pct": number(found[1])}),
     (
         re.compile(r"using random I/O \(alignment: (.+)\)"),
-        lambda found: {"random_pct": 100.0, "stride_bytes": size(found[1])},
+        lambda found: {"random_pct": 100.0, "stride_bytes": size_bytes(found[1])},
     ),
     (
         re.compile(r"using(?: interlocked)? sequential I/O \(stride: (.+)\)"),
-        lambda found: {"random_pct": 0.0, "stride_bytes": size(found[1])},
+        lambda found: {"random_pct": 0.0, "stride_bytes": size_bytes(found[1])},
     ),
     (
         re.compile(r"using mixed random/sequential I/O \((\d+)% random\) \(alignment/stride: (.+)\)"),
-        lambda found: {"random_pct": number(found[1]), "stride_bytes": size(found[2])},
+        lambda found: {"random_pct": number(found[1]), "stride_bytes": size_bytes(found[2])},
     ),
     (
         re.compile(r"number of outstanding I/O operations(?: per thread)?: (\d+)"),
@@ -92,7 +94,7 @@ def runs(lines: list[str]) -> Iterator[Lines]:
 def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list[Row]], Row, list[Note]]:
     """Rows of the tables, what is known of the run, notes; `cut` is a line that has no end."""
     rows = empty()
-    notes: list[Note] = []
+    notes = Notes()
     before, spans = _spans(lines)
     rows["targets"], facts = _parameters(before, run)
     for place, span in spans:
@@ -183,9 +185,9 @@ def _read_span(
     which: Row, lines: Lines, settings: list[Row], rows: dict[str, list[Row]], cut: int | None
 ) -> list[Note]:
     """Adds the rows of one time span to the tables."""
-    notes: list[Note] = []
+    notes = Notes()
     if cut is not None and lines and lines[-1][0] == cut:
-        notes.append(Note("the file ends in this line: left out", cut, severity="warning"))
+        notes.warn("the file ends in this line: left out", cut)
         lines = lines[:-1]
     tables, plain = _printed(lines)
     facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _FACT.fullmatch(text))}
@@ -211,7 +213,7 @@ def _read_span(
         if "interrupted before the measurements" in text
     ]
     if any(_ETW.match(text) for _, text in plain):
-        notes.append(Note("event tracing, wait statistics and I/O distributions are not read", lines[0][0]))
+        notes.say("event tracing, wait statistics and I/O distributions are not read", lines[0][0])
     seconds = number(facts.get("actual test time", "").removesuffix("s"))
     rows["jobs"] += _jobs(which, jobs, settings, seconds, whole(facts.get("thread count")), rows["percentiles"])
     return [*notes, *strange(unread, "not understood")]
@@ -302,6 +304,6 @@ def _cpu(which: Row, header: list[str], written: list[str]) -> Iterator[Row]:
     if len(written) != len(titles):
         return
     named = dict(zip(titles, written, strict=True))
-    shares = {own: number(named.get(title)) for title, own in _CPU.items()}
+    shares = {own: number(named.get(title, "").removesuffix("%")) for title, own in _CPU.items()}
     if any(share is not None for share in shares.values()):
         yield which | {name: None if average else whole(named.get(name)) for name in _PLACES} | shares

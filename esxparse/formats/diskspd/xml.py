@@ -10,7 +10,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, number, size, whole
+from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -66,12 +68,12 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         yield begin, len(text)
 
 
-def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[Note]]:
+def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes]:
     """The document; the part of it that is incomplete; notes. What it ends inside of is cut away."""
-    notes = []
+    notes = Notes()
     mended, loose = _LOOSE.subn("&amp;", text)
     if loose:
-        notes.append(Note(f"{loose} '&' not written as XML asks for (paths are not): taken as they stand", line))
+        notes.say(f"{loose} '&' not written as XML asks for (paths are not): taken as they stand", line)
     root = None
     opened: list[Element] = []
     try:
@@ -86,9 +88,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[
         raise DamagedError(msg) from None
     except ParseError as error:
         where = line + error.position[0] - 1
-        notes.append(
-            Note(f"no XML from here on ({error.msg}): what is whole before it is read", where, severity="warning")
-        )
+        notes.warn(f"no XML from here on ({error.msg}): what is whole before it is read", where)
         if len(opened) > _INSIDE:
             opened[1].remove(opened[2])
         return root, opened[1] if len(opened) > 1 else None, notes
@@ -96,11 +96,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, list[
 
 
 def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]], Row, list[Note]]:
-    """Rows of the tables, what is known of the run, notes, from one `<Results>`.
-
-    Raises:
-        DamagedError: It declares entities.
-    """
+    """Rows of the tables, what is known of the run, notes, from one `<Results>`."""
     rows = empty()
     root, incomplete, notes = _parsed(text, line)
     if root is None:
@@ -117,10 +113,10 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
         which = {"run": run, "timespan": place}
         error = span.findtext("Error")
         if error:
-            notes.append(Note(f"time span {place}: the program says: {error.strip()[:120]}", line, severity="warning"))
+            notes.warn(f"time span {place}: the program says: {error.strip()[:120]}", line)
         settings = [row for row in rows["targets"] if row["timespan"] == place]
         if span is incomplete:
-            notes.append(Note(f"time span {place} is cut: it has no totals here", line, severity="warning"))
+            notes.warn(f"time span {place} is cut: it has no totals here", line)
         rows["jobs"] += _jobs(which, span, settings, totals=span is not incomplete)
         rows["percentiles"] += _percentiles(which, span)
         rows["cpu"] += _cpu(which, span)
@@ -157,13 +153,13 @@ def _targets(which: Row, span: Element) -> Iterator[Row]:
             | times
             | {
                 "target": target.findtext("Path"),
-                "block_size_bytes": size(target.findtext("BlockSize")),
+                "block_size_bytes": size_bytes(target.findtext("BlockSize")),
                 # Of a pool of threads each has so many outstanding, over all targets.
                 "queue_depth": requests if pool and requests else whole(target.findtext("RequestCount")),
                 "workers": pool or whole(target.findtext("ThreadsPerFile")),
                 "read_pct": None if written is None else 100.0 - written,
                 "random_pct": 0.0 if alignment is None else 100.0 if ratio is None else ratio,
-                "stride_bytes": size(stride),
+                "stride_bytes": size_bytes(stride),
             }
         )
 

@@ -37,26 +37,23 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.formats import memory
 from esxparse.formats.esxtop import (
-    header,
-    instances,
+    first_sample,
+    grammar,
     odd,
     release,
     resaved,
     rows,
     seams,
     segments,
-    stamp_order,
     tables,
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.esxtop.first_sample import notes as first_notes
-from esxparse.formats.esxtop.line_notes import counted, no_rows
+from esxparse.formats.esxtop.notes import counted, no_rows
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
-from esxparse.formats.window import EVERYTHING, Window, inside
+from esxparse.formats.window import EVERYTHING, Window
 from esxparse.recording import Note, Recording
 from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD
@@ -65,14 +62,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import date
 
-    from esxparse.formats.esxtop.layout import Layout, TableShape
     from esxparse.formats.esxtop.segments import Keep
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.opening import DateOrder
     from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
-TITLE = "esxtop batch capture (PDH-CSV)"
-OPTIONS = frozenset({"window", "lazy", "segment", "date_order", "date", "numbers"})
 
 LAZY_FROM = 256_000_000
 """Bytes of a file above which its numbers are left in it."""
@@ -81,53 +76,52 @@ UNPACK_FROM = LAZY_FROM // 8
 """Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
 
 
-def recognise(head: bytes) -> bool:
-    """Whether a file that begins with `head` is a capture."""
-    mark = header.MARK.decode()
-    return header.MARK in head or any(mark.encode(encoding) in head for encoding in ("utf-16-le", "utf-16-be"))
+def recognise(head: Head) -> bool:
+    """Whether a file that begins so is a capture."""
+    mark = grammar.MARK
+    encoded = (mark.decode().encode(encoding) for encoding in ("utf-16-le", "utf-16-be"))
+    return any(found in head.content for found in (mark, *encoded))
 
 
-def _vms(worlds: pl.DataFrame | None) -> tuple[str, ...]:
-    """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
-    if worlds is None:
+@dataclass(frozen=True)
+class _Judged:
+    """A capture whose samples are chosen and whose oddities are known; its numbers are not in tables yet."""
+
+    segment: segments.Segment
+    samples: rows.Samples
+    tables: Sequence[tables.Table]
+    notes: tuple[Note, ...]
+
+    def recording(self, source: Source, built: Mapping[str, pl.LazyFrame]) -> Recording:
+        """The recording with these tables."""
+        return Recording(format=FORMAT, source=source.name, tables=built, meta=self._meta(), notes=self.notes)
+
+    def _meta(self) -> dict[str, Any]:
+        parsed, clock = self.segment.header, self.samples.times
+        shapes = {table.shape.name: table.shape for table in self.tables}
+        guessed, evidence = release.guess(parsed, shapes)
+        pcpus = shapes["physical_cpu"].instances if "physical_cpu" in shapes else ()
+        return {
+            "host": parsed.hosts[0] if parsed.hosts else None,
+            "start": clock.min(),
+            "end": clock.max(),
+            "interval": times.interval(clock),
+            "samples": len(clock),
+            "columns": len(parsed.owners) + 1,
+            "objects": {name: len(shape.instances) for name, shape in shapes.items()},
+            "vms": self._vms(),
+            "pcpus": sum((instance or "").isdecimal() for instance in pcpus) or None,
+            "release": guessed,
+            "release_evidence": evidence,
+        }
+
+    def _vms(self) -> tuple[str, ...]:
+        """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
+        for table in self.tables:
+            if table.shape.name == "vcpu":
+                vms = table.parts.filter(pl.col("world").str.contains(VCPU_WORLD))
+                return tuple(vms.unique("group_id", maintain_order=True)["group"].to_list())
         return ()
-    vms = worlds.filter(pl.col("world").str.contains(VCPU_WORLD)).unique("group_id", maintain_order=True)
-    return tuple(vms["group"].to_list())
-
-
-def _pcpus(shapes: Mapping[str, TableShape]) -> int | None:
-    if "physical_cpu" not in shapes:
-        return None
-    return sum((instance or "").isdecimal() for instance in shapes["physical_cpu"].instances) or None
-
-
-def _meta(
-    parsed: header.Header, laid_out: Layout, parts: Mapping[str, pl.DataFrame], clock: pl.Series
-) -> dict[str, Any]:
-    shapes = {shape.name: shape for shape in laid_out.tables}
-    guessed, evidence = release.guess(parsed, shapes)
-    return {
-        "host": parsed.hosts[0] if parsed.hosts else None,
-        "start": clock.min(),
-        "end": clock.max(),
-        "interval": times.interval(clock),
-        "samples": len(clock),
-        "columns": len(parsed.owners) + 1,
-        "objects": {shape.name: len(shape.instances) for shape in laid_out.tables},
-        "vms": _vms(parts.get("vcpu")),
-        "pcpus": _pcpus(shapes),
-        "release": guessed,
-        "release_evidence": evidence,
-    }
-
-
-def _windowed(samples: rows.Samples, window: Window) -> rows.Samples:
-    kept = inside(samples.times, window)
-    if not len(kept):
-        whole = Window(samples.times.min(), samples.times.max())  # type: ignore[arg-type]
-        msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
-        raise EsxparseError(msg)
-    return replace(samples, keep=samples.keep[kept], times=samples.times[kept], lines=samples.lines[kept])
 
 
 def read(
@@ -161,35 +155,21 @@ def read(
         DamagedError: There is a header and not one whole row, or no column.
         EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
     """
-    dates = resaved.Dates(date_order, date)
+    dates = times.Dates(date_order, date)
     content = _resaved_content(source)
     keep = True if numbers is None else numbers
-    if content is None:
-        return _as_written(source, window, segment, keep, dates, lazy=lazy)
-    mended = resaved.canonical(content, dates)
-    with Scratch() as folder:
-        copy = folder / "capture.csv"
-        copy.write_bytes(mended.content)
-        # Its dates have the month first now, and were judged.
-        rec = _at_once(replace(source, path=copy), window, segment, keep, resaved.Dates(dates.order and "mdy"))
-    return replace(rec, notes=(*mended.notes, *rec.notes))
-
-
-def _as_written(
-    source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates, *, lazy: bool | None
-) -> Recording:
-    """A capture in esxtop's own grammar."""
+    if content is not None:
+        mended = resaved.canonical(content, dates)
+        with Scratch() as folder:
+            copy = folder / "capture.csv"
+            copy.write_bytes(mended.content)
+            rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates)
+        return replace(rec, notes=(*mended.notes, *rec.notes))
     local = unpacked(source) if lazy is not False and _unpack(source) else source
     large = local.path is not None and local.path.stat().st_size > LAZY_FROM
     if local.path is not None and (large if lazy is None else lazy):
         return _in_place(local, local.path, window, segment, dates)[0]
     return _at_once(local, window, segment, keep, dates)
-
-
-def _whole(source: Source) -> bytes:
-    with source.open() as stream:
-        pieces = iter(lambda: stream.read(segments.HEADER_WITHIN), b"")
-        return b"".join(memory.bounded(pieces, source.memory_limit))
 
 
 def _unpack(source: Source) -> bool:
@@ -204,9 +184,8 @@ def _unpack(source: Source) -> bool:
 def _resaved_content(source: Source) -> bytes | None:
     """The content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
-        if not resaved.is_resaved(resaved.head_with_rows(stream)):
-            return None
-    return _whole(source)
+        head = grammar.read_head(stream)
+        return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
 
 
 def read_in_place(
@@ -223,52 +202,35 @@ def read_in_place(
     """
     if source.path is None or _resaved_content(source) is not None:
         return None
-    return _in_place(source, source.path, window, segment, resaved.Dates(date_order, date))
+    return _in_place(source, source.path, window, segment, times.Dates(date_order, date))
 
 
-def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> Recording:
+def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> Recording:
     found = _judged(source, window, segment, keep, dates)
-    built = tables.build(found.segment.body, found.samples, found.holes, found.segment.layout, found.parts)
-    return _recording(source, found, built)
+    return found.recording(source, tables.eager(found.segment.body, found.samples, found.tables))
 
 
 def _in_place(
-    source: Source, path: Path, window: Window, segment: int, dates: resaved.Dates
+    source: Source, path: Path, window: Window, segment: int, dates: times.Dates
 ) -> tuple[Recording, dict[str, lazy_tables.Table]]:
     found = _judged(source, window, segment, False, dates)
-    kept, read_from = found.samples, found.segment.body
-    where = read_from.start[kept.keep], read_from.stop[kept.keep], kept.lines
-    stamps = [read_from.stamps[row] for row in kept.keep.tolist()]
+    kept, body = found.samples.keep, found.segment.body
     surveyed = lazy_tables.Surveyed(
         Opened.of(path, found.segment.status or path.stat()),
-        found.segment.layout,
-        kept.times,
-        *where,
-        stamps,
+        body.start[kept],
+        body.stop[kept],
+        found.samples.lines,
+        [body.stamps[row] for row in kept.tolist()],
         source.scratch,
     )
-    built = lazy_tables.build(surveyed, found.holes, found.parts)
-    return _recording(source, found, {name: table.scan() for name, table in built.items()}), built
+    built = {
+        table.shape.name: lazy_tables.Table(table.layout, table.place, table.times, table.parts, table.holes, surveyed)
+        for table in found.tables
+    }
+    return found.recording(source, {name: table.scan() for name, table in built.items()}), built
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """A capture whose samples are chosen and whose oddities are known; its tables are not made yet."""
-
-    segment: segments.Segment
-    samples: rows.Samples
-    holes: Sequence[tables.Gaps]
-    parts: Mapping[str, pl.DataFrame]
-    notes: tuple[Note, ...]
-
-
-def _recording(source: Source, found: _Judged, built: Mapping[str, pl.LazyFrame]) -> Recording:
-    segment = found.segment
-    facts = _meta(segment.header, segment.layout, found.parts, found.samples.times)
-    return Recording(format=FORMAT, source=source.name, tables=built, meta=facts, notes=found.notes)
-
-
-def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[int, int]:
+def strange_numbers(source: Source, segment: int, dates: times.Dates) -> dict[int, int]:
     """Line to its first cell whose number is not written as its counter is; none where that cannot be told."""
     if source.path is None or _resaved_content(source) is not None:
         return {}
@@ -277,15 +239,13 @@ def strange_numbers(source: Source, segment: int, dates: resaved.Dates) -> dict[
         strangers = _samples(found, dates)[1]
     except EsxparseError:
         return {}
-    lines = found.body.line + found.expected.first_line
+    lines = found.body.line + found.first_line
     return {int(lines[row]): cell for row, cell in reversed(strangers)}
 
 
-def _samples(found: segments.Segment, dates: resaved.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
+def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:
     """The samples of a capture, their numbers that are not written as their counter is, and the notes on other rows."""
-    samples, notes = rows.judge(found.body, found.expected, dates.order)
-    if samples.day_first and not dates.order:
-        raise stamp_order.unsaid(samples.day_first)
+    samples, notes = rows.judge(found, dates.order)
     if not len(samples.keep):
         raise no_rows(len(found.header.owners), [*found.notes, *notes])
     is_sample = np.zeros(len(found.body.cells), dtype=np.bool_)
@@ -293,25 +253,19 @@ def _samples(found: segments.Segment, dates: resaved.Dates) -> tuple[rows.Sample
     return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: resaved.Dates) -> _Judged:
+def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> _Judged:
     found = segments.find(source, segment, keep)
-    parsed, laid_out, bytes_read = found.header, found.layout, found.body
+    layout = found.layout
     samples, strangers, row_notes = _samples(found, dates)
-    samples = _windowed(samples, window)
-    odd_cells = odd.odd_cells(bytes_read, samples, strangers, laid_out, parsed)
-    tables.void(bytes_read, samples, laid_out, odd_cells.voids)
-    notes = [*found.notes, *stamp_order.notes(dates)]
-    if laid_out.repeated:
-        place = laid_out.repeated[0]
-        columns = counted(len(laid_out.repeated), "column")
-        message = f"{columns} met twice, such as {parsed.path(place)}: kept with _2, _3 after the name"
+    samples = samples.within(window)
+    odd_cells = odd.odd_cells(found.body, samples, strangers, layout, found.header)
+    notes = [*found.notes, *dates.notes()]
+    if layout.repeated:
+        place = layout.repeated[0]
+        columns = counted(len(layout.repeated), "column")
+        message = f"{columns} met twice, such as {found.header.path(place)}: kept with _2, _3 after the name"
         notes.append(Note(message, line=found.line, column=place + 2))
-    known = {shape.name: shape.instances for shape in laid_out.tables}
-    parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
-    return _Judged(
-        segment=found,
-        samples=samples,
-        holes=tables.gaps(laid_out, odd_cells, samples),
-        parts=parts,
-        notes=(*notes, *row_notes, *first_notes(laid_out, samples), *odd_cells.notes),
-    )
+    notes += [*row_notes, *first_sample.notes(layout, samples.lines[samples.unmeasured]), *odd_cells.notes]
+    made = zip(layout.parts().values(), tables.gaps(layout, odd_cells, samples), strict=True)
+    judged = [tables.Table(layout, place, samples.times, parts, holes) for place, (parts, holes) in enumerate(made)]
+    return _Judged(found, samples, judged, tuple(notes))

@@ -16,54 +16,64 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from esxparse.formats import memory
-from esxparse.formats.esxtop.header import MARK
-from esxparse.formats.esxtop.odd import Texts
-from esxparse.formats.esxtop.pieces import Grammar, Piece, Place, joints, take
+from esxparse.formats.esxtop.grammar import MARK, refuse_long_line
+from esxparse.formats.esxtop.pieces import Columns, Piece, Place, joints, take
 from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
-    from esxparse.formats.esxtop.pieces import Out
+    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 
-    Integers = NDArray[np.int64]
-    _Taken = tuple[int, int, int, int, int, bool]
-
-PIECE = 2 << 20
-"""Bytes read at a time."""
-
-_UNKNOWN = 32 << 20
-"""Bytes that content of unknown length is at first taken to have."""
-
-_SLACK = 1.03
-"""Room in a block beyond the rows expected; memory that is not used is not taken from the system."""
+PIECE = 2 << 20  # bytes read at a time
+_UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
+_SLACK = 1.03  # room in a block beyond the rows expected; memory that is not used is not taken from the system
 
 
 @dataclass(frozen=True)
 class Start:
     """Where the rows begin."""
 
-    position: int
-    """Byte of the content."""
-    rest: bytes
-    """What was read beyond it already."""
-    end: int | None
-    """Bytes of the content, where they are known."""
-    same_line: bool = False
-    """Whether the first row is on the header's line."""
+    position: int  # byte of the content
+    rest: bytes  # what was read beyond it already
+    end: int | None  # bytes of the content, where they are known
 
 
 @dataclass
 class Block:
-    """Rows of a capture, as numbers."""
+    """Rows of a capture, as numbers: all tables, each counter in a stretch of its own (`Layout.places`), else NaN."""
 
-    capacity: int
-    """Rows there is room for."""
-    numbers: NDArray[np.float64]
-    """All tables, each counter of each in a stretch of its own (`Layout.places`); cells without a number are NaN."""
+    capacity: int  # rows there is room for
+    numbers: Numbers
     rows: int = 0
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Cells with text, in the order of the file."""
+
+    sample: Integers
+    cell: Integers  # the time stamp not counted
+    word: Integers  # places of their texts in `words`
+    words: Sequence[bytes]
+
+    def where(self, mine: Flags) -> Texts:
+        """Some of them."""
+        return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
+
+    def of(self, sample_of: Integers) -> Texts:
+        """Those of the samples, where `sample` tells rows: -1 for a row that is no sample."""
+        mine = sample_of[self.sample] >= 0
+        return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
+
+    def items(self) -> list[tuple[int, int, bytes]]:
+        """Sample, cell and text of each."""
+        words = [self.words[word] for word in self.word.tolist()]
+        return list(zip(self.sample.tolist(), self.cell.tolist(), words, strict=True))
 
 
 @dataclass(frozen=True)
@@ -71,47 +81,30 @@ class Body:
     """What stands after the header. A row is a line long enough to hold all its cells, good or bad."""
 
     blocks: list[Block]
+    # For each row:
     block: Integers
-    """For each row its block."""
-    row: Integers
-    """For each row its place in the block."""
-    line: Integers
-    """For each row its line, the one after the header being 0."""
+    row: Integers  # its place in the block
+    line: Integers  # the line after the header being 0
     cells: Integers
-    """For each row the number of its cells."""
-    commas: Integers
-    """For each row the number of commas it ends with, each of which an empty cell follows."""
-    start: Integers
-    """For each row the byte of the file it begins with."""
-    stop: Integers
-    """For each row the byte after its last, its line end not counted."""
-    stamps: list[bytes]
-    """For each row its beginning."""
-    odd: Texts
-    """Rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one."""
+    commas: Integers  # commas it ends with, each of which an empty cell follows
+    start: Integers  # the byte of the file it begins with
+    stop: Integers  # the byte after its last, its line end not counted
+    stamps: list[bytes]  # its beginning
+    odd: Texts  # rows (as `sample`), cells and texts of the wanted cells that are neither numbers nor words for one
     words: list[tuple[int, int, int, int, bytes]]
     """For each row and kind of words in it: row, kind, how many, and the first one's cell and text."""
     blank: NDArray[np.uint8]
     """For each cell of a row, the time stamp's included, whether some row has a word for a missing number there."""
     shapes: list[Shapes]
-    """How the numbers of all rows are written."""
-    padded: bool
-    """Whether a number ends with a zero after its point."""
-    short: list[tuple[int, int]]
-    """Line and number of cells of each line too short to be a row."""
-    headers: dict[int, bytes]
-    """Rows in which a header stands again, whole."""
-    without_rates: frozenset[int]
-    """Rows after a header in which no disk has a rate above 0."""
-    short_headers: list[tuple[int, int]]
-    """Line, and byte of the file, of each header that is too short to be a row."""
-    bare_ends: list[int]
-    """Rows that no line end follows, and whose last cell has no quote at its end: it may be half a number."""
-    nul_tail: int
-    """NUL bytes that are all there is of the last line."""
+    padded: bool  # whether a number ends with a zero after its point
+    short: list[tuple[int, int]]  # line and number of cells of each line too short to be a row
+    headers: dict[int, bytes]  # rows in which a header stands again, whole
+    without_rates: frozenset[int]  # rows after a header in which no disk has a rate above 0
+    short_headers: list[tuple[int, int]]  # line, and byte of the file, of each header too short to be a row
+    bare_ends: list[int]  # rows that no line end follows, and no quote: the last cell may be half a number
+    nul_tail: int  # NUL bytes that are all there is of the last line
     lines: int
     last_byte: bytes
-    """Last byte that was read."""
 
 
 def threads() -> int:
@@ -133,25 +126,13 @@ class _Reader:
         self.end = start.end
         self.ended = False
         self.layout = layout
-        self.grammar = Grammar.of(layout)
+        self.columns = Columns.of(layout)
         self.after_header = True
         self.line = 0
         self.rows = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
         self.lock = threading.Lock()
-
-    def _read(self, buffer: bytearray, begin: int) -> int:
-        """Reads into `buffer` from its byte `begin` on until it is full or the stream ends; gives where that is."""
-        most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
-        while begin < most:
-            with memoryview(buffer)[begin:most] as room:
-                length = int(self.stream.readinto(room))  # type: ignore[attr-defined]
-            if not length:
-                break
-            begin += length
-        self.ended = begin < len(buffer)
-        return begin
 
     def _fill(self, buffer: bytearray) -> int:
         """Puts whole lines into `buffer`, which grows until it holds one; gives their length."""
@@ -161,16 +142,20 @@ class _Reader:
         buffer[:length] = self.rest
         self.rest = b""
         while True:
-            length = self._read(buffer, length)
+            most = len(buffer) if self.end is None else min(len(buffer), max(self.end - self.position, 0))
+            while length < most:
+                with memoryview(buffer)[length:most] as room:
+                    read = int(self.stream.readinto(room))  # type: ignore[attr-defined]
+                if not read:
+                    break
+                length += read
+            self.ended = length < len(buffer)
             if self.ended:
                 return length
-            end = buffer.rfind(b"\n", 0, length) + 1
-            if end:
+            if end := buffer.rfind(b"\n", 0, length) + 1:
                 self.rest = bytes(buffer[end:length])
                 return end
-            if length > self.memory_limit // memory.PER_BYTE:
-                what = f"a line of it is longer than {memory.shown(length)}"
-                raise memory.refusal(what, self.memory_limit)
+            refuse_long_line(length, self.memory_limit)
             buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:
@@ -178,9 +163,8 @@ class _Reader:
         if not self.keep:
             return -1, 0
         self.rows += rows
-        if memory.NUMBER * self.layout.width * self.rows > self.memory_limit:
-            size = memory.shown(memory.NUMBER * self.layout.width * self.rows)
-            what = f"the numbers of its first {self.rows:,} samples take {size}"
+        if (size := memory.NUMBER * self.layout.width * self.rows) > self.memory_limit:
+            what = f"the numbers of its first {self.rows:,} samples take {memory.shown(size)}"
             raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
@@ -192,77 +176,55 @@ class _Reader:
         self.blocks[-1].rows += rows
         return len(self.blocks) - 1, row
 
-    def _out(self, block: int, first_row: int, spare: NDArray[np.float64]) -> Out:
-        """Where a piece's numbers go: to its block, or each row over the one before it, to be forgotten."""
-        if block < 0:
-            cells = len(spare)
-            return np.arange(-1, cells), np.zeros(cells + 1, dtype=np.int64), spare
-        first, step = self.places[block]
-        return first + first_row * step, step, self.blocks[block].numbers
-
-    def take(self, buffer: bytearray) -> _Taken | None:
-        """Fills `buffer` with the next piece; None at the end.
-
-        Gives length, position, first line, block and row there, and whether the line before it is a header.
-        """
+    def take(self, buffer: bytearray) -> tuple[int, Place] | None:
+        """Fills `buffer` with the next piece; gives its length and place, None at the end."""
         with self.lock:
             if self.ended and not self.rest:
                 return None
             length = self._fill(buffer)
             if not length:
                 return None
-            lines, rows = count_lines(memoryview(buffer)[:length], self.grammar.least)
-            block, row = self._room_for(rows, length)
+            lines, rows = count_lines(memoryview(buffer)[:length], self.columns.least)
+            place = Place(self.position, self.line, *self._room_for(rows, length), self.after_header)
             self.position += length
             self.line += lines
-            after_header, self.after_header = self.after_header, self._ends_with_header(buffer, length)
-            return length, self.position - length, self.line - lines, block, row, after_header
+            # What the last line is that is not blank; what it was before where all of them are.
+            end = length
+            while end and buffer[end - 1] in b"\r\n":
+                end -= 1
+            if end:
+                self.after_header = buffer.find(MARK, buffer.rfind(b"\n", 0, end) + 1, end) >= 0
+            return length, place
 
-    def _ends_with_header(self, buffer: bytearray, length: int) -> bool:
-        """Whether the last line that is not blank is a header; what it was before where all of them are."""
-        while length and buffer[length - 1] in b"\r\n":
-            length -= 1
-        line = buffer.rfind(b"\n", 0, length) + 1
-        return buffer.find(MARK, line, length) >= 0 if length else self.after_header
-
-    def scan(self) -> list[Piece]:
-        """Takes and scans pieces until there are none left."""
-        buffer = bytearray(PIECE)
-        return self.go_on(buffer, self.take(buffer))
-
-    def go_on(self, buffer: bytearray, taken: _Taken | None) -> list[Piece]:
+    def scan(self, buffer: bytearray, taken: tuple[int, Place] | None) -> list[Piece]:
         """Scans the piece in `buffer`, and more pieces until there are none left."""
         spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while taken is not None:
-            length, position, first_line, block, first_row, after_header = taken
-            place = Place(position, first_line, block, first_row)
-            piece = self._scan(buffer, (0, length), place, spare, after_header)
-            found = joints(buffer, piece, self.grammar)
-            pieces += self._apart(buffer, piece, [0, *found, length], spare, after_header) if found else [piece]
+            length, place = taken
+            piece = self._scan(buffer, (0, length), place, spare)
+            found = joints(buffer, piece, self.columns)
+            pieces += self._apart(buffer, place, [0, *found, length], spare) if found else [piece]
             taken = self.take(buffer)
         return pieces
 
-    def _scan(
-        self, buffer: bytearray, span: tuple[int, int], place: Place, spare: NDArray[np.float64], after_header: bool
-    ) -> Piece:
-        out = self._out(place.block, place.first_row, spare)
-        return take(buffer, span, place, out, self.grammar, after_header=after_header)
+    def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place, spare: Numbers) -> Piece:
+        """Scans a span of the buffer; numbers that are not kept go to `spare`, each row over the one before it."""
+        first, step, numbers = np.arange(-1, len(spare)), np.zeros(len(spare) + 1, dtype=np.int64), spare
+        if place.block >= 0:
+            (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
+        return take(buffer, span, place, (first + place.first_row * step, step, numbers), self.columns)
 
-    def _apart(
-        self, buffer: bytearray, piece: Piece, bounds: list[int], spare: NDArray[np.float64], after_header: bool
-    ) -> list[Piece]:
+    def _apart(self, buffer: bytearray, place: Place, bounds: list[int], spare: Numbers) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
-        line = piece.first_line
+        line, after_header = place.first_line, place.after_header
         for begin, end in pairwise(bounds):
             with memoryview(buffer)[begin:end] as data:
-                lines, rows = count_lines(data, self.grammar.least)
+                lines, rows = count_lines(data, self.columns.least)
             with self.lock:
-                block, row = self._room_for(rows, end - begin)
-            pieces.append(
-                self._scan(buffer, (begin, end), Place(piece.position + begin, line, block, row), spare, after_header)
-            )
+                part = Place(place.position + begin, line, *self._room_for(rows, end - begin), after_header)
+            pieces.append(self._scan(buffer, (begin, end), part, spare))
             if stamps := pieces[-1].stamps:
                 after_header = MARK in stamps[-1]
             # What is glued to a line is on it.
@@ -271,57 +233,41 @@ class _Reader:
 
 
 def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
-    pieces.sort(key=lambda piece: piece.position + int(piece.lines[0, 0]) if len(piece.lines) else piece.position)
+    pieces.sort(key=lambda piece: piece.place.position)
+    firsts = np.cumsum([0, *(len(piece.stamps) for piece in pieces)]).tolist()
+    numbered = list(zip(firsts, pieces, strict=False))
     known: dict[bytes, int] = {}
-    odd, shapes = [], []
-    words: list[tuple[int, int, int, int, bytes]] = []
-    headers: dict[int, bytes] = {}
-    short: list[tuple[int, int]] = []
-    without_rates: set[int] = set()
-    short_headers, bare_ends = [], []
-    before = 0
-    for piece in pieces:
-        rows = len(piece.stamps)
+    odd, shapes = [np.zeros((0, 3), dtype=np.int64)], []
+    for first, piece in numbered:
         place = np.array([known.setdefault(text, len(known)) for text in piece.texts], dtype=np.int64)
         if len(piece.odd):
-            odd.append(np.column_stack([piece.odd[:, 0] + before, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
-        words += [(before + row, kind, count, cell, text) for row, kind, count, cell, text in piece.words]
-        changes = piece.shapes.changes + np.array([before, 0, 0])
-        shapes.append(Shapes(before, before + rows, piece.shapes.first, changes))
-        lines = piece.lines[~piece.is_row, 2].tolist()
-        short += [(piece.first_line + n, c) for n, c in zip(np.flatnonzero(~piece.is_row).tolist(), lines, strict=True)]
-        headers |= {before + row: text for row, text in piece.headers.items()}
-        without_rates |= {before + row for row in piece.without_rates}
-        short_headers += [(piece.first_line + line, piece.position + at) for line, at in piece.short_headers]
-        if piece.bare_end:
-            bare_ends.append(before + rows - 1)
-        before += rows
-    where = np.concatenate([np.zeros((0, 3), dtype=np.int64), *odd])
-    empty = np.zeros(0, dtype=np.int64)
+            odd.append(np.column_stack([piece.odd[:, 0] + first, piece.odd[:, 1] - 1, place[piece.odd[:, 2]]]))
+        changes = piece.shapes.changes + np.array([first, 0, 0])
+        shapes.append(Shapes(first, first + len(piece.stamps), piece.shapes.first, changes))
+    rows = np.concatenate([np.zeros((0, 7), dtype=np.int64), *(piece.rows for piece in pieces)])
+    block, row, line, cells, commas, start, stop = np.ascontiguousarray(rows.T)
+    sample, cell, word = np.ascontiguousarray(np.concatenate(odd).T)
+    no_blank = np.zeros(len(reader.layout.table) + 1, dtype=np.uint8)
     return Body(
         blocks=reader.blocks,
-        block=np.concatenate([empty, *(np.full(len(piece.stamps), piece.block) for piece in pieces)]),
-        row=np.concatenate(
-            [empty, *(np.arange(piece.first_row, piece.first_row + len(piece.stamps)) for piece in pieces)]
-        ),
-        line=np.concatenate([empty, *(np.flatnonzero(piece.is_row) + piece.first_line for piece in pieces)]),
-        cells=np.concatenate([empty, *(piece.lines[piece.is_row, 2] for piece in pieces)]),
-        start=np.concatenate([empty, *(piece.lines[piece.is_row, 0] + piece.position for piece in pieces)]),
-        stop=np.concatenate([empty, *(piece.lines[piece.is_row, 1] + piece.position for piece in pieces)]),
-        commas=np.concatenate([empty, *(piece.commas for piece in pieces)]),
+        block=block,
+        row=row,
+        line=line,
+        cells=cells,
+        commas=commas,
+        start=start,
+        stop=stop,
         stamps=[stamp for piece in pieces for stamp in piece.stamps],
-        odd=Texts(where[:, 0], where[:, 1], where[:, 2], list(known)),
-        words=words,
-        blank=np.bitwise_or.reduce(
-            [np.zeros(len(reader.layout.table) + 1, dtype=np.uint8), *(piece.blank for piece in pieces)]
-        ),
+        odd=Texts(sample, cell, word, list(known)),
+        words=[(first + row, *word) for first, piece in numbered for row, *word in piece.words],
+        blank=np.bitwise_or.reduce([no_blank, *(piece.blank for piece in pieces)]),
         shapes=shapes,
         padded=any(piece.padded for piece in pieces),
-        short=short,
-        headers=headers,
-        without_rates=frozenset(without_rates),
-        short_headers=short_headers,
-        bare_ends=bare_ends,
+        short=[line for piece in pieces for line in piece.short],
+        headers={first + row: text for first, piece in numbered for row, text in piece.headers.items()},
+        without_rates=frozenset(first + row for first, piece in numbered for row in piece.without_rates),
+        short_headers=[header for piece in pieces for header in piece.short_headers],
+        bare_ends=[first + len(piece.stamps) - 1 for first, piece in numbered if piece.bare_end],
         nul_tail=pieces[-1].nul_tail if pieces else 0,
         lines=reader.line,
         last_byte=pieces[-1].last_byte if pieces else b"",
@@ -342,14 +288,19 @@ def read(
     reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)
     # A small file is read before a second thread is up.
     small = start.end is not None and start.end - start.position <= 2 * PIECE
-    workers = 1 if small else threads()
+    others = 0 if small else threads() - 1
     # The first piece is taken here, for with it the block is made: what malloc gave to a thread that ended stays in an
     # arena of its own, and many captures read one after another would take several times the memory of one.
     buffer = bytearray(PIECE)
     taken = reader.take(buffer)
-    if workers == 1:
-        return _put_together(reader.go_on(buffer, taken), reader)
-    with ThreadPoolExecutor(workers - 1) as pool:
-        others = [pool.submit(reader.scan) for _ in range(workers - 1)]
-        pieces = reader.go_on(buffer, taken)
-        return _put_together([*pieces, *(piece for one in others for piece in one.result())], reader)
+    if not others:
+        return _put_together(reader.scan(buffer, taken), reader)
+
+    def more() -> list[Piece]:
+        own = bytearray(PIECE)
+        return reader.scan(own, reader.take(own))
+
+    with ThreadPoolExecutor(others) as pool:
+        running = [pool.submit(more) for _ in range(others)]
+        pieces = reader.scan(buffer, taken)
+        return _put_together([*pieces, *(piece for one in running for piece in one.result())], reader)

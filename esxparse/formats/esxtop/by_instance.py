@@ -7,26 +7,25 @@ instead, each time for as many instances as a stated number of bytes holds.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.formats.esxtop import body
-from esxparse.formats.esxtop.lazy import Wanted, batches, bytes_of, places
+from esxparse.formats.esxtop.lazy import batches, bytes_of, room
 from esxparse.formats.esxtop.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.lazy import Table
+    from esxparse.formats.esxtop.scan import Integers, Numbers
+    from esxparse.formats.esxtop.tables import Wanted
 
-    Numbers = NDArray[np.float64]
-
-_KEY_BYTES = 16
-"""Bytes that a row takes in each key column, roughly: texts are kept as views."""
+_KEY_BYTES = 16  # bytes that a row takes in each key column, roughly: texts are kept as views
 
 
 def _row_bytes(table: Table) -> int:
@@ -38,56 +37,30 @@ def _everything(table: Table) -> Wanted:
     lanes = table.parts.with_row_index("lane")
     parts = [name for name in table.parts.columns if name != "instance"]
     ordered = lanes.sort(parts, nulls_last=False, maintain_order=True) if parts else lanes
-    return Wanted(
-        samples=np.arange(len(table.surveyed.times)),
-        lanes=ordered["lane"].to_numpy().astype(np.int64),
-        keys=["time", *table.parts.columns],
-        counters=np.arange(len(table.shape.columns)),
-        texts=dict(table.texts),
-    )
+    return table.everything(ordered["lane"].to_numpy().astype(np.int64))
 
 
 def _numbers(parts: Sequence[tuple[Table, Wanted]]) -> list[Numbers]:
-    """For each part its counters, samples and instances, from one reading of the file; instance by instance in memory.
+    """The numbers of each part, from one reading of the file, without a call to polars: see `Table.numbers`."""
+    surveyed, samples = parts[0][0].surveyed, parts[0][1].samples
+    out, first, step, numbers = room(parts, len(samples), by_instance=True)
 
-    No call to polars: see `Table.numbers`.
-    """
-    surveyed = parts[0][0].surveyed
-    samples = parts[0][1].samples
-    sizes = [len(wanted.counters) * len(wanted.lanes) * len(samples) for _, wanted in parts]
-    out = np.full(sum(sizes), np.nan)
-    stops = np.cumsum(sizes)
-    first = np.full(len(surveyed.layout.table) + 1, -1, dtype=np.int64)
-    for (table, wanted), start in zip(parts, stops - sizes, strict=True):
-        mine = places(surveyed.layout, table.place, wanted, len(wanted.lanes) * len(samples), len(samples))
-        first[: len(mine)] = np.where(mine >= 0, mine + start, first[: len(mine)])
-    first = first[: int(np.flatnonzero(first >= 0).max(initial=0)) + 1]
-    step = np.ones(len(first), dtype=np.int64)
-
-    def fill(batch: NDArray[np.int64]) -> None:
+    def fill(batch: Integers) -> None:
         here = np.where(first >= 0, first + batch[0], -1)
         scan(bytes_of(surveyed, batch), here, step, out, 0, False)
 
     with ThreadPoolExecutor(body.threads()) as pool:
         for _ in pool.map(fill, batches(surveyed, samples, 1)):
             pass
-    return [
-        out[stop - size : stop].reshape(len(wanted.counters), len(wanted.lanes), len(samples)).transpose(0, 2, 1)
-        for (_, wanted), size, stop in zip(parts, sizes, stops, strict=True)
-    ]
-
-
-def _chunks(table: Table, budget: int) -> Iterator[Wanted]:
-    """A table in parts of so many bytes, of one instance at least."""
-    whole = _everything(table)
-    count = max(1, budget // (_row_bytes(table) * max(1, len(whole.samples))))
-    for begin in range(0, len(whole.lanes), count):
-        yield Wanted(whole.samples, whole.lanes[begin : begin + count], whole.keys, whole.counters, whole.texts)
+    return numbers
 
 
 def frames(table: Table, budget: int) -> Iterator[pl.DataFrame]:
     """The rows of a table, instance by instance, in frames of about `budget` bytes; the file is read for each."""
-    for wanted in _chunks(table, budget):
+    whole = _everything(table)
+    count = max(1, budget // (_row_bytes(table) * max(1, len(whole.samples))))
+    for begin in range(0, len(whole.lanes), count):
+        wanted = replace(whole, lanes=whole.lanes[begin : begin + count])
         (numbers,) = _numbers([(table, wanted)])
         yield table.frame(wanted, wanted.samples, numbers, by_instance=True)
 
@@ -114,4 +87,4 @@ def together(tables: Mapping[str, Table], budget: int) -> Iterator[dict[str, pl.
 
 
 def _size(table: Table) -> int:
-    return _row_bytes(table) * len(table.surveyed.times) * len(table.shape.instances)
+    return _row_bytes(table) * len(table.times) * len(table.shape.instances)

@@ -1,17 +1,16 @@
 """The first sample of a capture, which has no disk rates.
 
-esxtop prints what happened since it looked before. At its first sample it has looked at the CPUs, the memory and the
-ports once already, and at no disk: every rate, latency and count of every adapter, path, device, partition, world and
-virtual disk is 0.00, and so are shares. That is no idle disk: it was not measured, and is null in the tables. Depths of
-queues, which are settings, are there from the start.
+At its first sample esxtop has looked at CPUs, memory and ports once already, but at no disk: every rate, latency and
+count of every adapter, path, device, partition, world and virtual disk is 0.00, and so are shares. They were not
+measured, and are null in the tables. Queue depths, which are settings, are there from the start.
 
-A first sample is what follows a header at once, also one that stands again. It is told from an idle one by its peers:
-one rate of one disk that is not 0 shows that disks were measured, and then all zeros are kept. Later samples are not
-asked: a part of a capture whose disks do nothing has to open as it does within the whole. An idle interval that begins
-a file which somebody cut by hand cannot be told apart; a slice says that it goes on (`header.CONTINUED`).
+A first sample follows a header at once, also one that stands again. If one rate of one disk is not 0, disks were
+measured, and all zeros are kept. Later samples are not asked: a part of a capture whose disks do nothing has to open as
+it does within the whole. An idle interval at the beginning of a file cut by hand looks the same; a slice says in its
+header that it goes on (`grammar.CONTINUED`).
 
-Source: a capture of ESXi 6.5 (no disk counter but depths of queues is above 0 in sample 1; shares of 1000 and 22,790
-deleted blocks are there from sample 2 on).
+Source: a capture of ESXi 6.5 (no disk counter but queue depths is above 0 in sample 1; shares of 1000 are there from
+sample 2 on).
 """
 
 from __future__ import annotations
@@ -24,23 +23,17 @@ from esxparse.formats.esxtop.scan import scan
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.body import Body
     from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.rows import Expected, Samples
-
-    Integers = NDArray[np.int64]
+    from esxparse.formats.esxtop.scan import Integers, Numbers
 
 _DISKS = ("Physical Disk", "Virtual Disk")
 _GAUGES = ("_q_depth", "active_commands", "queued_commands", "pct_used", "load")
 """How the names of counters end that tell a state and no interval."""
-_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")
-"""How the names of rates and latencies end."""
+_MEASURED = ("_per_sec", "_per_command", "_per_read", "_per_write")  # how the names of rates and latencies end
 
 
 def unmeasured_columns(shape: TableShape) -> frozenset[int]:
-    """Columns of a table that the first sample has no numbers in."""
+    """Columns of a table that have no numbers in the first sample."""
     if not shape.object.startswith(_DISKS):
         return frozenset()
     return frozenset(place for place, name in enumerate(shape.columns) if not name.endswith(_GAUGES))
@@ -66,39 +59,16 @@ def all_zero(row: bytes, cells: Integers) -> bool:
     return not np.nan_to_num(rates).any()
 
 
-def unmeasured_rows(body: Body, expected: Expected) -> frozenset[int]:
-    """Rows of the body that follow a header at once, blank lines apart, and whose disks were not measured."""
-    blank = np.array([line for line, cells in body.short if not cells], dtype=np.int64)
-    headers = [(row, int(body.line[row])) for row in expected.again]
-    if not expected.continued:
-        headers.append((-1, -1))
-    found = set()
-    for row, line in headers:
-        if row + 1 in body.without_rates:
-            # A row that is glued to the header stands on its line.
-            between = max(int(body.line[row + 1]) - line - 1, 0)
-            passed = np.count_nonzero((blank > line) & (blank < body.line[row + 1]))
-            if between == passed:
-                found.add(row + 1)
-    return frozenset(found)
-
-
-def unmeasured_samples(samples: Samples) -> Integers:
-    """Places, among the samples, of those whose disks were not measured."""
-    return np.flatnonzero(np.isin(samples.keep, np.array(sorted(samples.unmeasured), dtype=np.int64)))
-
-
-def not_measured(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def not_measured(numbers: Numbers) -> Numbers:
     """The numbers of such samples: NaN for what was not measured."""
     return np.where(numbers == 0.0, np.nan, numbers)
 
 
-def notes(layout: Layout, samples: Samples) -> list[Note]:
-    """The note on samples whose disks were not measured."""
-    at = unmeasured_samples(samples)
-    if not len(at):
+def notes(layout: Layout, lines: Integers) -> list[Note]:
+    """The note on samples, on these lines, whose disks were not measured."""
+    if not len(lines):
         return []
     tables = ", ".join(shape.name for shape in layout.tables if unmeasured_columns(shape))
-    which = "the first sample has" if len(at) == 1 else f"{len(at)} samples, each the first after a header, have"
+    which = "the first sample has" if len(lines) == 1 else f"{len(lines)} samples, each the first after a header, have"
     message = f"{which} no rates of disks (esxtop prints 0.00 before it has measured them): null in {tables}"
-    return [Note(message, line=int(samples.lines[at[0]]), column=1)]
+    return [Note(message, line=int(lines[0]), column=1)]

@@ -10,28 +10,18 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
-from esxparse.formats.esxtop.line_notes import counted
+from esxparse.formats.esxtop.grammar import CONTINUED, decoded
+from esxparse.formats.esxtop.notes import counted
 from esxparse.recording import Note
 
-MARK = b"(PDH-CSV"
-"""What the first cell of every capture holds."""
-
-STAMP = rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"
-"""A time stamp as esxtop writes it."""
-STAMP_BYTES = 48
-"""Bytes of a line's beginning that hold a time stamp with its quotes, `"04/24/2018 10:49:12"`, or a header's mark."""
-JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP + rb'",)')
-"""What a header or a row begins with. Within a line it tells that a line end was lost there."""
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 A_MPERF = "% of aperf/mperf"
-
-CONTINUED = ", continued"
-"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
-
 _MOST_BIAS = 24 * 60
-
 _STAMP_CELL = re.compile(r'"?\(PDH-CSV [^)]*\) ?\((?P<zone>.*?)\)\((?P<bias>-?\d{1,9})\)"?')
 _PIECES = 4
 # A counter and what leads from it to the next cell. `",   -"` leads over a cell that has no name: ESXi 6.5 `-b -a`
@@ -47,19 +37,13 @@ _CUT = re.compile(r'"(?P<gap>, *+-? *+,?)"(?=\\\\)')
 class Header:
     """Cells of a row after the time stamp, and what was mended to name them."""
 
-    hosts: tuple[str, ...]
-    """Hosts named in the paths, in the order met; one, but for files that other programs glued together."""
-    owners: list[str]
-    """`object(instance)` or `object` of each cell."""
-    counters: list[str]
-    """Counter of each cell."""
-    commas: int
-    """Commas that the line ends with, after each of which an empty cell follows that is not counted."""
-    bias: int
-    """Minutes to add to the capture's clock to get UTC (a PDH bias)."""
+    hosts: tuple[str, ...]  # named in the paths, in the order met; one, but for files that were glued together
+    owners: list[str]  # `object(instance)` or `object` of each cell
+    counters: list[str]  # counter of each cell
+    commas: int  # commas that the line ends with, after each of which an empty cell follows that is not counted
+    bias: int  # minutes to add to the capture's clock to get UTC (a PDH bias)
     notes: tuple[Note, ...]
-    continued: bool = False
-    """Whether the first sample was measured, as the header of a slice says that begins with disks at rest."""
+    continued: bool = False  # whether the header of a slice says that its first sample was measured, disks at rest
 
     def path(self, place: int) -> str:
         """Name of a cell, without the host."""
@@ -73,59 +57,83 @@ class _Cells:
     hosts: list[str]
     owners: list[str]
     counters: list[str]
-    nameless: list[int]
+    gaps: Iterable[str | None]  # what leads from each to the next
     misquoted: list[int] = field(default_factory=list)
+    nameless: list[int] = field(default_factory=list)
 
+    def insert_nameless(self) -> None:
+        """Puts the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
+        over = {gap for gap in set(self.gaps) if gap and ("-" in gap or gap.count(",") > 1)}
+        if not over:
+            return
+        owners, counters = [], []
+        for owner, counter, gap in zip(self.owners, self.counters, self.gaps, strict=True):
+            owners.append(owner)
+            counters.append(counter)
+            if gap in over:
+                self.nameless.append(len(owners))
+                known = _POWER_STATE.fullmatch(owner)
+                owners.append(owner if known else "")
+                counters.append(A_MPERF if known else "")
+        self.owners, self.counters = owners, counters
 
-def _decode(line: bytes, number: int) -> tuple[str, list[Note]]:
-    try:
-        return line.decode("utf-8"), []
-    except UnicodeDecodeError as error:
-        column = line.count(b'","', 0, error.start) + 1
-        message = "the header is not UTF-8: read as Windows-1252, names may show wrong letters"
-        return line.decode("cp1252", errors="replace"), [Note(message, line=number, column=column, severity="warning")]
+    def take_back_doubled_quotes(self) -> bool:
+        """Halves doubled quotes where every quote in every name is doubled: RFC 4180 does that, esxtop does not."""
+        quoted = {owner for owner in self.owners if '"' in owner}
+        if not quoted or any('"' in owner.replace('""', "") for owner in quoted):
+            return False
+        self.owners = [owner.replace('""', '"') for owner in self.owners]
+        return True
 
-
-def _leads_over_nameless(gap: str | None) -> bool:
-    return gap is not None and ("-" in gap or gap.count(",") > 1)
-
-
-def _insert_nameless(cells: _Cells, gaps: list[str | None]) -> None:
-    """Puts the cells that have no name where they stand; that of a PCPU's power states is its A/MPERF."""
-    owners, counters = [], []
-    for owner, counter, gap in zip(cells.owners, cells.counters, gaps, strict=True):
-        owners.append(owner)
-        counters.append(counter)
-        if _leads_over_nameless(gap):
-            cells.nameless.append(len(owners))
-            known = _POWER_STATE.fullmatch(owner)
-            owners.append(owner if known else "")
-            counters.append(A_MPERF if known else "")
-    cells.owners, cells.counters = owners, counters
+    def notes(self, commas: int, line: int) -> Iterator[Note]:
+        if commas:
+            one = "trailing comma: the empty last column is"
+            what = one if commas == 1 else f"{commas} trailing commas: the empty last columns are"
+            yield Note(f"{what} left out", line=line, column=len(self.owners) + 2)
+        if self.misquoted:
+            names = counted(len(self.misquoted), "name")
+            message = f"{names} in the header lost a quote or comma at its end: read without"
+            yield Note(message, line=line, column=self.misquoted[0] + 2, severity="warning")
+        named = [place for place in self.nameless if self.owners[place]]
+        if named:
+            columns = counted(len(named), "column")
+            message = f"{columns} printed without name and comma (ESXi 6.5 -a): read as PCPU Power State {A_MPERF}"
+            yield Note(message, line=line, column=named[0] + 2)
+        nameless = [place for place, owner in enumerate(self.owners) if not owner]
+        if nameless:
+            columns = counted(len(nameless), "column")
+            message = f"{columns} without a \\\\host\\object\\counter for a name: kept in table 'object'"
+            yield Note(message, line=line, column=nameless[0] + 2, severity="warning")
+        if len(self.hosts) > 1:
+            hosts = ", ".join(self.hosts[:5])
+            message = f"columns of several hosts in one file ({hosts}): tables do not tell them apart"
+            yield Note(message, line=line, severity="warning")
 
 
 def _cut_at_backslashes(text: str) -> _Cells | None:
-    r"""Cuts the whole line at once; None where a name holds a backslash of its own."""
+    """Cuts the whole line at once; None where a name holds a backslash of its own."""
     _, *pieces = text.split("\\")
     if len(pieces) % _PIECES or any(pieces[0::_PIECES]):
         return None
     tails = pieces[3::_PIECES]
     known = {tail: _COUNTER.fullmatch(tail) for tail in dict.fromkeys(tails)}
-    if not all(known.values()):
+    matches = {tail: match for tail, match in known.items() if match}
+    if len(matches) < len(known):
         return None
-    counter_of = {tail: match["counter"] for tail, match in known.items() if match}
-    gap_of = {tail: match["gap"] for tail, match in known.items() if match}
-    counters = [counter_of[tail] for tail in tails]
-    cells = _Cells(list(dict.fromkeys(pieces[1::_PIECES])), pieces[2::_PIECES], counters, [])
+    counter_of = {tail: match["counter"] for tail, match in matches.items()}
+    gap_of = {tail: match["gap"] for tail, match in matches.items()}
     wrong = {tail for tail in known if not _WHOLE_TAIL.fullmatch(tail)}
-    cells.misquoted = [place for place, tail in enumerate(tails[:-1]) if tail in wrong] if wrong else []
-    if any(map(_leads_over_nameless, gap_of.values())):
-        _insert_nameless(cells, [gap_of[tail] for tail in tails])
-    return cells
+    return _Cells(
+        list(dict.fromkeys(pieces[1::_PIECES])),
+        pieces[2::_PIECES],
+        [counter_of[tail] for tail in tails],
+        [gap_of[tail] for tail in tails],
+        [place for place, tail in enumerate(tails[:-1]) if tail in wrong] if wrong else [],
+    )
 
 
 def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
-    r"""Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
+    """Cells from whole paths: the host ends at the third backslash, the counter begins after the last."""
     hosts: dict[str, None] = {}
     owners, counters = [], []
     for path in paths:
@@ -135,21 +143,16 @@ def _from_paths(paths: list[str], gaps: list[str | None]) -> _Cells:
             hosts.setdefault(host)
         owners.append(owner)
         counters.append(counter)
-    cells = _Cells(list(hosts), owners, counters, [])
-    if any(map(_leads_over_nameless, gaps)):
-        _insert_nameless(cells, gaps)
-    return cells
+    return _Cells(list(hosts), owners, counters, gaps)
 
 
 def _cut_at_quotes(text: str) -> _Cells:
-    r"""Cuts where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
+    """Cuts where a quote and a comma, or the bare cell of ESXi 6.5, lead to the two backslashes of a next path."""
     _, *rest = _CUT.split(text)
     gaps: list[str | None] = [*rest[2::2], None]
     paths = rest[1::2]
-    if paths:
-        last = re.fullmatch(r'(?P<path>.*?)"?(?P<gap>, *-? *,?)?', paths[-1], re.DOTALL)
-        if last:
-            paths[-1], gaps[-1] = last["path"], last["gap"]
+    if paths and (last := re.fullmatch(r'(?P<path>.*?)"?(?P<gap>, *-? *,?)?', paths[-1], re.DOTALL)):
+        paths[-1], gaps[-1] = last["path"], last["gap"]
     return _from_paths(paths, gaps)
 
 
@@ -163,67 +166,18 @@ def _cut_csv(text: str) -> _Cells:
     return _from_paths(paths, [None] * len(paths))
 
 
-def _take_back_doubled_quotes(cells: _Cells) -> bool:
-    """Halves doubled quotes where every quote in every name is doubled: RFC 4180 does that, esxtop does not."""
-    quoted = {owner for owner in cells.owners if '"' in owner}
-    if not quoted or any('"' in owner.replace('""', "") for owner in quoted):
-        return False
-    cells.owners = [owner.replace('""', '"') for owner in cells.owners]
-    return True
-
-
-def _notes(cells: _Cells, commas: int, number: int) -> list[Note]:
-    notes = []
-    if commas:
-        column = len(cells.owners) + 2
-        what = (
-            "trailing comma: the empty last column is"
-            if commas == 1
-            else f"{commas} trailing commas: the empty last columns are"
-        )
-        notes.append(Note(f"{what} left out", line=number, column=column))
-    if cells.misquoted:
-        message = (
-            f"{counted(len(cells.misquoted), 'name')} in the header lost a quote or comma at its end: read without"
-        )
-        notes.append(Note(message, line=number, column=cells.misquoted[0] + 2, severity="warning"))
-    named = [place for place in cells.nameless if cells.owners[place]]
-    if named:
-        message = (
-            f"{counted(len(named), 'column')} printed without name and comma (ESXi 6.5 -a): "
-            f"read as PCPU Power State {A_MPERF}"
-        )
-        notes.append(Note(message, line=number, column=named[0] + 2))
-    nameless = [place for place, owner in enumerate(cells.owners) if not owner]
-    if nameless:
-        message = (
-            f"{counted(len(nameless), 'column')} without a \\\\host\\object\\counter for a name: kept in table 'object'"
-        )
-        notes.append(Note(message, line=number, column=nameless[0] + 2, severity="warning"))
-    if len(cells.hosts) > 1:
-        message = f"columns of several hosts in one file ({', '.join(cells.hosts[:5])}): tables do not tell them apart"
-        notes.append(Note(message, line=number, severity="warning"))
-    return notes
-
-
-def stands_in(line: bytes, cells: int) -> bool:
-    """Whether a header stands in a line: at its beginning, or in one that is long enough for a row of so many cells."""
-    return MARK in line[:STAMP_BYTES] or (MARK in line and len(line) >= cells)
-
-
-def glued_row(line: bytes) -> int | None:
-    """Where the first row begins in a header line that lost its line end; None where it did not."""
-    joint = JOINT.search(line, 1)
-    return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
-
-
 def parse(line: bytes, number: int) -> Header:
     """Parses the header line (no line end) that stands on line `number` of the file.
 
     Raises:
         DamagedError: The first cell is not that of a capture, or no column follows it.
     """
-    text, notes = _decode(line, number)
+    text, wrong = decoded(line)
+    notes = []
+    if wrong is not None:
+        message = "the header is not UTF-8: read as Windows-1252, names may show wrong letters"
+        column = line.count(b'","', 0, wrong) + 1
+        notes.append(Note(message, line=number, column=column, severity="warning"))
     stamp = _STAMP_CELL.match(text)
     if not stamp:
         msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) and begins {text[:60]!r}"
@@ -239,9 +193,10 @@ def parse(line: bytes, number: int) -> Header:
     if not cells.owners:
         msg = f"line {number} is the header of a capture without a single column: capture again, or check the separator"
         raise DamagedError(msg)
-    if _take_back_doubled_quotes(cells):
+    cells.insert_nameless()
+    if cells.take_back_doubled_quotes():
         notes.append(Note("doubled quotes in names: another program saved this file, single quotes kept", line=number))
-    notes += _notes(cells, commas, number)
+    notes += cells.notes(commas, number)
     bias, zone = int(stamp["bias"]), stamp["zone"].removesuffix(CONTINUED)
     if abs(bias) > _MOST_BIAS:
         msg = f"line {number} states a bias of {bias} minutes, more than a day: the header is damaged"

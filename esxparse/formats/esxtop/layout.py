@@ -11,16 +11,15 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from esxparse.counters.naming import column_name, table_name
-from esxparse.formats.esxtop.instances import PART_NAMES
+from esxparse.formats.esxtop import instances
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.int64]
+    from esxparse.formats.esxtop.scan import Integers
 
 _NO_PARTS = ("time", "instance")
 _column_name = cache(column_name)
@@ -34,14 +33,10 @@ class TableShape:
     name: str
     object: str
     instances: tuple[str | None, ...]
-    counters: tuple[str, ...]
-    """Names as in the header, in the order first met; one met twice in an instance stands twice."""
-    columns: tuple[str, ...]
-    """Column names, one per counter."""
-    offset: int
-    """Numbers per row in the tables before this one."""
-    kept: bool = True
-    """Whether its numbers are; without them it has its instances."""
+    counters: tuple[str, ...]  # as in the header, in the order first met; one met twice in an instance stands twice
+    columns: tuple[str, ...]  # names, one per counter
+    offset: int  # numbers per row in the tables before this one
+    kept: bool = True  # whether its numbers are; without them it has its instances
 
 
 @dataclass(frozen=True)
@@ -49,18 +44,14 @@ class Layout:
     """All tables of a capture, and for each cell of a row where its number goes."""
 
     tables: tuple[TableShape, ...]
-    table: Places
-    """For each cell its table, as a place in `tables`."""
-    column: Places
-    """For each cell its column, as a place in the table's `columns`."""
-    lane: Places
-    """For each cell its instance, as a place in the table's `instances`."""
-    width: int
-    """Numbers per row in all tables that are kept."""
-    repeated: tuple[int, ...]
-    """Cells whose object, instance and counter were met before."""
+    # For each cell, the time stamp not counted, its places in `tables`, and in `columns` and `instances` of the table:
+    table: Integers
+    column: Integers
+    lane: Integers
+    width: int  # numbers per row in all tables that are kept
+    repeated: tuple[int, ...]  # cells whose object, instance and counter were met before
 
-    def places(self, capacity: int) -> tuple[Places, Places]:
+    def places(self, capacity: int) -> tuple[Integers, Integers]:
         """For a block with room for `capacity` rows: place of each cell of row 0, and the step to the next row.
 
         The first cell, the time stamp, has no place (-1). Cells of tables that are not kept have one each, the same for
@@ -75,10 +66,22 @@ class Layout:
         stamp = np.array([-1], dtype=np.int64)
         return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
 
+    def cells(self, place: int) -> Integers:
+        """For each column and instance of a table its cell, the time stamp not counted; -1 where it has none."""
+        cells = np.flatnonzero(self.table == place)
+        found = np.full((len(self.tables[place].columns), len(self.tables[place].instances)), -1)
+        found[self.column[cells], self.lane[cells]] = cells
+        return found
+
     def size(self, capacity: int) -> int:
         """Numbers in a block with room for `capacity` rows."""
         kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)
         return capacity * self.width + int((~kept[self.table]).sum())
+
+    def parts(self) -> dict[str, pl.DataFrame]:
+        """The instances of each table with their parsed parts."""
+        known = {shape.name: shape.instances for shape in self.tables}
+        return {name: instances.parts(name, texts, known) for name, texts in known.items()}
 
     def only(self, names: Collection[str]) -> Layout:
         """The same, with the numbers of these tables alone."""
@@ -105,26 +108,16 @@ def split_owner(owner: str) -> tuple[str, str | None]:
     return owner, None
 
 
-def _numbered(texts: Sequence[str]) -> tuple[list[str], Places]:
+def _numbered(texts: Sequence[str]) -> tuple[list[str], Integers]:
     """The distinct texts in the order met, and for each text its place among them."""
     distinct = list(dict.fromkeys(texts))
     place_of = {text: place for place, text in enumerate(distinct)}
     return distinct, np.fromiter(map(place_of.__getitem__, texts), dtype=np.int64, count=len(texts))
 
 
-def _occurrences(keys: Places) -> Places:
-    """For each key how often it was met before."""
-    met: dict[int, int] = {}
-    counts = np.zeros(len(keys), dtype=np.int64)
-    for place, key in enumerate(keys.tolist()):
-        counts[place] = met.get(key, 0)
-        met[key] = met.get(key, 0) + 1
-    return counts
-
-
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
     """Column names of a table's counters: a name already taken gets `_2`, `_3` ..."""
-    taken = set(PART_NAMES.get(table, _NO_PARTS))
+    taken = set(instances.PART_NAMES.get(table, _NO_PARTS))
     last: dict[str, int] = {}
     names = []
     for counter in counters:
@@ -152,37 +145,27 @@ def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
         _, lanes = tables.setdefault(key_name, (name, {}))
         lane_of_owner.append(lanes.setdefault(instance, len(lanes)))
         table_of_owner.append(place_of_table.setdefault(key_name, len(place_of_table)))
-    table = np.array(table_of_owner, dtype=np.int64)[owner]
-    lane = np.array(lane_of_owner, dtype=np.int64)[owner]
-
-    longest = max(len(lanes) for _, lanes in tables.values())
-    cell_keys = (table * longest + lane) * len(distinct_counters) + counter
-    repeats = np.zeros(len(owners), dtype=np.int64)
-    if len(np.unique(cell_keys)) < len(cell_keys):
-        repeats = _occurrences(cell_keys)
-    most = int(repeats.max(initial=0)) + 1
-    column_keys = (table * len(distinct_counters) + counter) * most + repeats
-    keys, first_met, key_of_cell = np.unique(column_keys, return_index=True, return_inverse=True)
-
+    nth = pl.int_range(pl.len())
+    cells = pl.DataFrame(
+        {"table": np.array(table_of_owner)[owner], "lane": np.array(lane_of_owner)[owner], "counter": counter}
+    ).with_columns(repeat=nth.over("table", "lane", "counter"))
+    key = ["table", "counter", "repeat"]
+    columns = cells.select(key).unique(maintain_order=True).with_columns(column=nth.over("table"))
+    cells = cells.join(columns, on=key, how="left", maintain_order="left")
     counters_of: list[list[str]] = [[] for _ in tables]
-    column_of_key = np.zeros(len(keys), dtype=np.int64)
-    for key in np.argsort(first_met).tolist():
-        cell = int(first_met[key])
-        there = counters_of[int(table[cell])]
-        column_of_key[key] = len(there)
-        there.append(distinct_counters[int(counter[cell])])
+    for place, number in columns.select("table", "counter").rows():
+        counters_of[place].append(distinct_counters[number])
 
     shapes: list[TableShape] = []
     offset = 0
     for (key_name, (name, lanes)), names in zip(tables.items(), counters_of, strict=True):
-        columns = _unique_columns(key_name, names)
-        shapes.append(TableShape(key_name, name, tuple(lanes), tuple(names), columns, offset))
+        shapes.append(TableShape(key_name, name, tuple(lanes), tuple(names), _unique_columns(key_name, names), offset))
         offset += len(names) * len(lanes)
     return Layout(
         tables=tuple(shapes),
-        table=table,
-        column=column_of_key[key_of_cell],
-        lane=lane,
+        table=cells["table"].to_numpy(),
+        column=cells["column"].to_numpy(),
+        lane=cells["lane"].to_numpy(),
         width=offset,
-        repeated=tuple(np.flatnonzero(repeats).tolist()),
+        repeated=tuple(np.flatnonzero(cells["repeat"]).tolist()),
     )

@@ -1,34 +1,32 @@
-"""Which lines of a capture are samples, and what is said of those that are not."""
+"""Which lines of a capture are samples, with notes on the others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.formats.esxtop import first_sample, line_notes, stamp_order, times
-from esxparse.formats.esxtop.line_notes import Met
-from esxparse.recording import Note
+from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop import times
+from esxparse.formats.esxtop.grammar import is_whole
+from esxparse.formats.esxtop.notes import Met, another_capture, end_of_file
+from esxparse.formats.esxtop.notes import times as said_times
+from esxparse.formats.window import Window, inside
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-    from esxparse.formats.esxtop.body import Body
+    from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
+    from esxparse.formats.esxtop.segments import Segment
     from esxparse.formats.opening import DateOrder
-
-    Integers = NDArray[np.int64]
+    from esxparse.recording import Note
 
 _HOUR = 3600.0
-_LONGEST_INTERVAL = 900.0
-"""Seconds between samples up to which an hour stands out among the steps."""
-_SLACK = 60.0
-"""Seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still."""
-_LONG = 1.75
-"""Intervals between two samples from which on one is missing."""
-_FEWEST_STEPS = 4
-"""Steps that tell an interval, and for each gap."""
+_LONGEST_INTERVAL = 900.0  # seconds between samples up to which an hour stands out among the steps
+_SLACK = 60.0  # seconds by which a step of an hour may be longer or shorter, where the interval is not shorter still
+_LONG = 1.75  # intervals between two samples from which on one is missing
+_FEWEST_STEPS = 4  # steps that tell an interval, and for each gap
 _UNSURE = (
     "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
     "from there on may be off by an hour"
@@ -39,91 +37,66 @@ _UNSURE = (
 class Samples:
     """The rows that are samples."""
 
-    keep: Integers
-    """Places among the rows of the body."""
+    keep: Integers  # places among the rows of the body
     times: pl.Series
-    lines: Integers
-    """Their lines in the file, from 1."""
-    day_first: str | None = None
-    """A time stamp that shows the day to stand before the month in this file."""
-    unmeasured: frozenset[int] = frozenset()
-    """Rows of the body whose disks esxtop had not measured yet."""
+    lines: Integers  # of the file, from 1
+    first_rows: frozenset[int] = frozenset()  # rows of the body whose disks esxtop had not measured yet
+
+    @property
+    def unmeasured(self) -> Integers:
+        """Places, among the samples, of those whose disks were not measured."""
+        return np.flatnonzero(np.isin(self.keep, sorted(self.first_rows)))
+
+    def within(self, window: Window) -> Samples:
+        """Those in the window.
+
+        Raises:
+            EsxparseError: There are none.
+        """
+        kept = inside(self.times, window)
+        if not len(kept):
+            whole = Window(self.times.min(), self.times.max())  # type: ignore[arg-type]
+            msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
+            raise EsxparseError(msg)
+        return replace(self, keep=self.keep[kept], times=self.times[kept], lines=self.lines[kept])
 
 
-@dataclass(frozen=True, order=True)
-class Other:
-    """Where a header with other columns stands: another capture begins there."""
-
-    row: int
-    """The first row that is not this capture's."""
-    line: int
-    """Its line, the one after the first header being 0."""
-    start: int
-    """The byte of the file it begins with."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What the header lets expect of a row."""
-
-    cells: int
-    """Number of cells, the time stamp's included."""
-    commas: int
-    """Commas at the end of each row, after which empty cells follow that are not counted."""
-    first_line: int
-    """Line of the file that follows the header, from 1."""
-    bias: int
-    again: tuple[int, ...] = ()
-    """Rows that repeat the header: esxtop was started again, and goes on with the same columns."""
-    other: Other | None = None
-    continued: bool = False
-    """Whether the header says that its first sample was measured, as that of a slice may."""
-
-
-def _met(lines: Integers) -> Met:
-    return Met(len(lines), lines[: line_notes.SHOWN + 1].tolist())
-
-
-def _whole(body: Body, expected: Expected) -> NDArray[np.bool_]:
-    """Which rows have all their cells. In a capture with trailing commas, a row that lost a cell ends with them too."""
-    beyond = body.cells - expected.cells
-    empty = (beyond == body.commas) | ((beyond <= body.commas) & (expected.commas <= 1) & (beyond == 1))
-    exact = (beyond == 0) & ((body.commas == 0) | (expected.commas == 0))
-    return np.asarray(exact | ((beyond > 0) & (beyond <= max(1, expected.commas)) & empty))
-
-
-def _is_cut(body: Body, rows: int) -> bool:
-    """Whether the last line is one that the end of the file cut."""
-    return body.last_byte != b"\n" and rows == len(body.cells)
-
-
-def _line_notes(
-    body: Body, whole: NDArray[np.bool_], torn: Integers, rows: int, last_line: int, expected: Expected
-) -> list[Note]:
+def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_line: int) -> list[Note]:
     """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
-    notes = []
+    body, cells = found.body, len(found.header.owners) + 1
     empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
-    if len(empty):
-        notes.append(line_notes.blank(_met(empty + expected.first_line)))
-    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*expected.again, *torn], dtype=np.int64))
+    notes = Met.of(empty + found.first_line).blank()
+    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*found.again, *torn], dtype=np.int64))
     # The empty cells after trailing commas are not counted in the header either.
-    own = body.cells[bad] - np.minimum(body.commas[bad], expected.commas)
+    own = body.cells[bad] - np.minimum(body.commas[bad], found.header.commas)
     wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
     wrong = sorted([*wrong, *((line, cells) for line, cells in body.short if cells and line < last_line)])
-    if _is_cut(body, rows) and wrong and wrong[-1][0] == body.lines - 1:
-        line, found = wrong.pop()
-        if body.nul_tail:
-            notes.append(line_notes.nul_tail(line + expected.first_line, body.nul_tail))
-        else:
-            notes.append(line_notes.cut_row(line + expected.first_line, found, expected.cells))
-    if wrong:
-        lines = [line + expected.first_line for line, _ in wrong]
-        met = Met(len(wrong), lines, [found for _, found in wrong])
-        notes.append(line_notes.wrong_count(met, expected.cells))
-    return notes
+    # Only a last line without a line end is one that the end of the file cut.
+    if body.last_byte != b"\n" and rows == len(body.cells) and wrong and wrong[-1][0] == body.lines - 1:
+        line, left = wrong.pop()
+        notes.append(end_of_file(line + found.first_line, left, cells, body.nul_tail))
+    lines = [line + found.first_line for line, _ in wrong]
+    return notes + Met(len(wrong), lines, [there for _, there in wrong]).wrong_count(cells)
 
 
-def _hours(steps: NDArray[np.float64], lines: Integers, again: Integers, bias: int) -> tuple[NDArray[np.bool_], ...]:
+def _unmeasured(found: Segment) -> frozenset[int]:
+    """Rows that follow a header at once, blank lines apart, and whose disks were not measured."""
+    body = found.body
+    blank = np.array([line for line, cells in body.short if not cells], dtype=np.int64)
+    headers = [(row, int(body.line[row])) for row in found.again]
+    if not found.header.continued:
+        headers.append((-1, -1))
+    rows = set()
+    for row, line in headers:
+        if row + 1 in body.without_rates:
+            # A row that is glued to the header stands on its line.
+            between = max(int(body.line[row + 1]) - line - 1, 0)
+            if between == np.count_nonzero((blank > line) & (blank < body.line[row + 1])):
+                rows.add(row + 1)
+    return frozenset(rows)
+
+
+def _hours(steps: Numbers, lines: Integers, again: Integers, bias: int) -> tuple[Flags, ...]:
     """Which steps (seconds) go an hour back, and which an hour ahead, beside what lies between two samples anyway."""
     none = np.zeros(len(steps), dtype=np.bool_)
     ahead = steps[steps > 0]
@@ -142,84 +115,80 @@ def _hours(steps: NDArray[np.float64], lines: Integers, again: Integers, bias: i
 
 def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -> list[Note]:
     steps = clock.diff().dt.total_microseconds().to_numpy()[1:] / 1e6
+    set_back, set_ahead = _hours(steps, lines, again, bias)
     after = lines[1:]
-    back, forth = _hours(steps, lines, again, bias)
-    found = [
-        (back, "the clock was set back by an hour at {}, as at the end of daylight saving"),
-        (forth, "the clock was set ahead by an hour at {}, as at the start of daylight saving, or samples are missing"),
+    back, ahead, backward, same = map(
+        Met.of, (after[set_back], after[set_ahead], after[(steps < 0) & ~set_back], after[steps == 0])
+    )
+    have = "1 row has the time of the row before it" if same.count == 1 else None
+    return [
+        *back.note(f"the clock was set back by an hour at {back}, as at the end of daylight saving: {_UNSURE}"),
+        *ahead.note(
+            f"the clock was set ahead by an hour at {ahead}, as at the start of daylight saving, or samples are "
+            f"missing: {_UNSURE}"
+        ),
+        *backward.note(f"time goes backward {said_times(backward.count)}: rows kept in the order of the file"),
+        *_gap_notes(steps, after, set_ahead),
+        *same.note(f"{have or f'{same.count:,} rows have the time of the row before them'}: kept"),
     ]
-    notes = [_time_note(after[steps_of], f"{message}: {_UNSURE}") for steps_of, message in found if steps_of.any()]
-    backward = after[(steps < 0) & ~back]
-    if len(backward):
-        message = f"time goes backward {line_notes.times(len(backward))}: rows kept in the order of the file"
-        notes.append(_time_note(backward, message))
-    notes += _gap_notes(steps, after, forth)
-    same = after[steps == 0]
-    if len(same):
-        have = "1 row has the time of the row before it" if len(same) == 1 else None
-        notes.append(_time_note(same, f"{have or f'{len(same):,} rows have the time of the row before them'}: kept"))
-    return notes
 
 
-def _gap_notes(steps: NDArray[np.float64], after: Integers, forth: NDArray[np.bool_]) -> list[Note]:
+def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
     """The note on samples that are missing: where bytes were lost with them, two halves may look like one row."""
     ahead = steps[steps > 0]
     if len(ahead) < _FEWEST_STEPS:
         return []
     interval = float(np.median(ahead))
     gaps = (steps > _LONG * interval) & ~forth
-    if not gaps.any() or gaps.sum() * _FEWEST_STEPS > len(ahead):
+    if gaps.sum() * _FEWEST_STEPS > len(ahead):
         return []
-    message = (
-        f"more than one interval of {interval:g} s passes before {{}}: samples are missing there, and if the file lost "
-        "bytes with them, the row before may hold numbers of two times"
+    met = Met.of(after[gaps])
+    return met.note(
+        f"more than one interval of {interval:g} s passes before {met}: samples are missing there, and if the file "
+        "lost bytes with them, the row before may hold numbers of two times"
     )
-    return [_time_note(after[gaps], message)]
 
 
-def _time_note(lines: Integers, message: str) -> Note:
-    met = _met(lines)
-    return Note(message.format(met), line=met.lines[0], column=1, severity="warning")
-
-
-def judge(body: Body, expected: Expected, order: DateOrder | None = None) -> tuple[Samples, list[Note]]:
+def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
     """Tells the samples of a capture from lines that cannot be used, each kind with its note.
 
     `order` is that of day, month and year in the time stamps, where it was told.
+
+    Raises:
+        EsxparseError: Time stamps have the day first, and nobody said so.
     """
-    notes = []
-    whole = _whole(body, expected)
-    whole[list(expected.again)] = False
+    body, again = found.body, list(found.again)
+    whole = np.asarray(is_whole(body.cells, body.commas, len(found.header.owners) + 1, found.header.commas))
+    whole[again] = False
     with_nuls = np.array([b"\0" in text for text in body.odd.words], dtype=np.bool_)
     nuls = {n for n, s in enumerate(body.stamps) if b"\0" in s}
     if with_nuls.any():
         nuls |= set(body.odd.sample[with_nuls[body.odd.word]].tolist())
     torn = np.array(sorted(row for row in nuls if whole[row]), dtype=np.int64)
     whole[torn] = False
-    if len(torn):
-        notes.append(line_notes.torn(_met(body.line[torn] + expected.first_line)))
+    again_lines = body.line[again] + found.first_line
+    notes = [*Met.of(body.line[torn] + found.first_line).torn(), *Met.of(again_lines).started_again()]
     rows, last_line = len(whole), body.lines
-    again = body.line[list(expected.again)] + expected.first_line
-    if len(again):
-        notes.append(line_notes.started_again(_met(again)))
-    if expected.other is not None:
+    if found.other is not None:
         # What follows stands in other columns: under these names its numbers would be wrong.
-        rows, last_line = expected.other.row, expected.other.line
-        left = body.lines - last_line
-        notes.append(line_notes.another_capture(last_line + expected.first_line, left, "open it"))
-    notes += _line_notes(body, whole, torn, rows, last_line, expected)
+        rows, last_line = found.other.row, found.other.line
+        notes.append(another_capture(last_line + found.first_line, body.lines - last_line, "open it"))
+    notes += _line_notes(found, whole, torn, rows, last_line)
 
     keep = np.flatnonzero(whole[:rows])
-    texts = [stamp_order.month_first(times.stamp_text(body.stamps[row]), order) for row in keep.tolist()]
-    clock = times.parse(texts, expected.bias)
+    texts = [times.stamp_text(times.month_first(body.stamps[row], order)) for row in keep.tolist()]
+    clock = times.parse(texts, found.header.bias)
     timeless = clock.is_null().to_numpy()
-    day_first = times.day_first(texts) if timeless.any() else None
     if timeless.any():
-        wrong = keep[timeless]
-        met = _met(body.line[wrong] + expected.first_line)
-        met.text = times.stamp_text(body.stamps[int(wrong[0])])
-        notes.append(line_notes.timeless(met))
+        if not order:
+            doubt = times.Doubt()
+            for row in keep.tolist():
+                doubt.add(body.stamps[row])
+            doubt.raise_if_sure()
+        met = Met.of(body.line[keep[timeless]] + found.first_line)
+        met.text = times.stamp_text(body.stamps[int(keep[timeless][0])])
+        notes += met.timeless()
         keep, clock = keep[~timeless], clock.filter(~clock.is_null())
-    lines = body.line[keep] + expected.first_line
-    unmeasured = first_sample.unmeasured_rows(body, expected)
-    return Samples(keep, clock, lines, day_first, unmeasured), notes + _time_notes(clock, lines, again, expected.bias)
+    lines = body.line[keep] + found.first_line
+    notes += _time_notes(clock, lines, again_lines, found.header.bias)
+    return Samples(keep, clock, lines, _unmeasured(found)), notes

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 try:
     from esxparse._native import count_lines, scan
 
@@ -11,4 +14,8 @@ except ImportError:
 
     COMPILED = False
 
-__all__ = ["COMPILED", "count_lines", "scan"]
+__all__ = ["COMPILED", "Flags", "Integers", "Numbers", "count_lines", "scan"]
+
+Integers = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+Flags = NDArray[np.bool_]

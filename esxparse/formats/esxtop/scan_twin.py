@@ -32,15 +32,12 @@ _FLAGS = {b"yes": 1.0, b"y": 1.0, b"true": 1.0, b"on": 1.0, b"no": 0.0, b"n": 0.
 
 UNKNOWN, MIXED = 255, 254
 """The shape of a column without numbers, and of one whose shapes change too often to be told."""
-BARE = 16
-"""What is added to the shape of a number without quotes."""
-NOTHING = 11
-"""The shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`."""
+BARE = 16  # what is added to the shape of a number without quotes
+NOTHING = 11  # the shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`
 _EXPONENT, _MOST_DECIMALS = 10, 9
 _MOST_CHANGES = 64
 
-ABSENT, FLAG = 0, 1
-"""Kinds of words: one for a missing number; yes or no."""
+ABSENT, FLAG = 0, 1  # kinds of words: one for a missing number; yes or no
 
 Cell = tuple[int, int, int, bool]
 """Start and end of a cell's text, where the next cell begins, and whether this one is the line's last."""

@@ -19,18 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.scan import Flags, Integers
 
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
-
-_SHAPES = 32
-"""Shapes that a number can have are below this (`scan_twin.scan`)."""
-_ONE_IN = 100
-"""Numbers in a file for each that is written otherwise, at least: in other files shapes mean nothing."""
+_SHAPES = 32  # shapes that a number can have are below this (`scan_twin.scan`)
+_ONE_IN = 100  # numbers in a file for each that is written otherwise, at least: in other files shapes mean nothing
 _ONE_IN_COLUMN = 50
 _ONE_IN_COUNTER = 20
-_FEW = 2
-"""Strangers of one column, or counter, that are taken for such however few numbers there are."""
+_FEW = 2  # strangers of one column, or counter, that are taken for such however few numbers there are
 _MOST_IN_COLUMN = 31
 """Half the changes that the scanner tells of: a column of which it does not tell all has more strangers."""
 
@@ -40,12 +35,9 @@ class Shapes:
     """How the numbers of a run of rows are written."""
 
     begin: int
-    end: int
-    """The rows, the last one not included."""
-    first: NDArray[np.uint8]
-    """For each cell of a row the shape of its first number."""
-    changes: Integers
-    """Row, cell and shape of each number whose shape is not that of the one above it."""
+    end: int  # the rows, the last one not included
+    first: NDArray[np.uint8]  # for each cell of a row the shape of its first number
+    changes: Integers  # row, cell and shape of each number whose shape is not that of the one above it
 
     def spans(self) -> Iterator[Integers]:
         """Cells, shapes, and the rows from which and up to which the cells have them; no cell is twice in the last."""

@@ -1,84 +1,57 @@
-"""Blocks of numbers to tables."""
+"""Numbers to tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
 
-from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns, unmeasured_samples
+from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from esxparse.formats.esxtop.body import Block, Body
+    from esxparse.formats.esxtop.body import Block, Body, Texts
     from esxparse.formats.esxtop.layout import Layout, TableShape
-    from esxparse.formats.esxtop.odd import OddCells, Texts, Void
+    from esxparse.formats.esxtop.odd import OddCells, Void
     from esxparse.formats.esxtop.rows import Samples
+    from esxparse.formats.esxtop.scan import Integers, Numbers
 
-
-@dataclass(frozen=True)
-class _Part:
-    """The samples of one block."""
-
-    block: Block
-    rows: NDArray[np.int64]
-    """Rows of the block."""
-    times: pl.Series
-    first_sample: int
-
-    @property
-    def leading(self) -> bool:
-        """Whether the samples are the block's first rows, with nothing between them to leave out."""
-        return bool((self.rows == np.arange(len(self.rows))).all())
+    Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 
 @dataclass(frozen=True)
 class Gaps:
     """Where a table has no numbers."""
 
-    lanes: Mapping[int, NDArray[np.int64]]
-    """Column to the instances that do not have that counter."""
-    blank: frozenset[int]
-    """Columns with cells that hold no number."""
-    texts: Mapping[int, Texts]
-    """Column to its cells with text, their instances in place of cells."""
-    voids: Sequence[Void]
-    """Cells, of all tables, whose numbers are not to be used."""
-    unmeasured: NDArray[np.int64]
-    """Samples in which a 0 in `rates` was not measured."""
-    rates: frozenset[int]
-    """Columns that have no numbers there; none where there is no such sample."""
-
-    @property
-    def columns(self) -> list[int]:
-        """Columns in which something is missing."""
-        return sorted({*self.lanes, *self.blank, *self.rates})
+    lanes: Mapping[int, Integers]  # column to the instances that do not have that counter
+    blank: frozenset[int]  # columns with cells that hold no number
+    texts: Mapping[int, Texts]  # column to its cells with text, their instances in place of cells
+    voids: Sequence[Void]  # cells, of all tables, whose numbers are not to be used
+    unmeasured: Integers  # samples in which a 0 in `rates` was not measured
+    rates: frozenset[int]  # columns that have no numbers there; none where there is no such sample
 
 
 def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
-    lanes: list[dict[int, NDArray[np.int64]]] = [{} for _ in layout.tables]
+    lanes: list[dict[int, Integers]] = [{} for _ in layout.tables]
     counts = np.bincount(layout.table, minlength=len(layout.tables))
     for place, shape in enumerate(layout.tables):
         if int(counts[place]) == len(shape.columns) * len(shape.instances):
             continue
-        mine = layout.table == place
-        there = np.zeros((len(shape.columns), len(shape.instances)), dtype=np.bool_)
-        there[layout.column[mine], layout.lane[mine]] = True
-        for column in np.flatnonzero(~there.all(axis=1)).tolist():
-            lanes[place][column] = np.flatnonzero(~there[column])
+        there = layout.cells(place) >= 0
+        lanes[place] = {
+            column: np.flatnonzero(~there[column]) for column in np.flatnonzero(~there.all(axis=1)).tolist()
+        }
     texts: list[dict[int, Texts]] = [{} for _ in layout.tables]
     of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
     for place, column in sorted(set(zip(of_table.tolist(), of_column.tolist(), strict=True))):
         mine = odd.texts.where((of_table == place) & (of_column == column))
         texts[place][column] = replace(mine, cell=layout.lane[mine.cell])
-    unmeasured = unmeasured_samples(samples)
+    unmeasured = samples.unmeasured
     return [
         Gaps(
             lanes[place],
@@ -92,102 +65,153 @@ def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     ]
 
 
-def void(body: Body, samples: Samples, layout: Layout, voids: Sequence[Void]) -> None:
-    """Takes the numbers of cells that are not to be used out of the blocks."""
-    for one in voids:
-        row = samples.keep[one.sample]
-        if not body.blocks:
-            return
-        block = body.blocks[body.block[row]]
-        first, step = layout.places(block.capacity)
-        cells = slice(one.start + 1, one.stop + 1)
-        block.numbers[first[cells] + body.row[row] * step[cells]] = np.nan
+@dataclass(frozen=True)
+class Wanted:
+    """What of a table is needed."""
+
+    samples: Integers
+    lanes: Integers
+    keys: list[str]
+    counters: Integers  # columns of the table's shape
+    texts: Mapping[int, str]  # columns of the shape beside which a column of texts is needed, and its name
 
 
-def _numbers(part: _Part, shape: TableShape, column: int, holes: Gaps) -> pl.Series:
-    """One counter of the part's samples, NaN where there is no number.
+@dataclass(frozen=True)
+class Table:
+    """A table of a capture: all but its numbers."""
 
-    It is made of the block's own memory where all its rows are samples.
+    layout: Layout
+    place: int  # in the layout
+    times: pl.Series
+    parts: pl.DataFrame  # instances with their parsed parts
+    holes: Gaps
+
+    @property
+    def shape(self) -> TableShape:
+        """What the header says of it."""
+        return self.layout.tables[self.place]
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """Columns beside which a column of texts stands, and its name."""
+        taken = set(self.shape.columns)
+        names = {}
+        for column in self.holes.texts:
+            name = f"{self.shape.columns[column]}_text"
+            while name in taken:
+                name += "_2"
+            taken.add(name)
+            names[column] = name
+        return names
+
+    def schema(self) -> Schema:
+        """Columns in their order: keys, then counters, each with its texts beside it."""
+        schema: Schema = {"time": self.times.dtype, **self.parts.schema}
+        texts = self.texts
+        for column, name in enumerate(self.shape.columns):
+            schema[name] = pl.Float64
+            if column in texts:
+                schema[texts[column]] = pl.String
+        return schema
+
+    def everything(self, lanes: Integers | None = None) -> Wanted:
+        """All of the table, instances in the order given."""
+        return Wanted(
+            samples=np.arange(len(self.times)),
+            lanes=np.arange(self.parts.height) if lanes is None else lanes,
+            keys=["time", *self.parts.columns],
+            counters=np.arange(len(self.shape.columns)),
+            texts=self.texts,
+        )
+
+    def frame(self, wanted: Wanted, samples: Integers, numbers: Numbers, *, by_instance: bool = False) -> pl.DataFrame:
+        """The rows of these samples, in the order of time, or instance by instance.
+
+        `numbers` are counters, samples and instances, and lie in memory in the order of the rows. Columns are made of
+        that memory; what is not to be used is taken out of it.
+        """
+        order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
+        keys = (
+            self.times.to_frame("time")[samples]
+            .join(self.parts[wanted.lanes], how="cross", maintain_order=order)
+            .select(wanted.keys or ["time"])
+        )
+        if len(wanted.counters):
+            self._void(wanted, samples, numbers)
+        unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
+        columns, with_holes = [], []
+        for number, column in enumerate(wanted.counters.tolist()):
+            name = self.shape.columns[column]
+            if len(unmeasured) and column in self.holes.rates:
+                numbers[number, unmeasured] = not_measured(numbers[number, unmeasured])
+            columns.append(pl.Series(name, numbers[number].ravel(order="K")))
+            if column in self.holes.lanes or column in self.holes.blank or column in self.holes.rates:
+                with_holes.append(name)
+            if column in wanted.texts:
+                columns.append(self._texts(column, wanted, samples, by_instance=by_instance))
+        columns += [
+            self._texts(column, wanted, samples, by_instance=by_instance)
+            for column in wanted.texts
+            if column not in wanted.counters
+        ]
+        table = keys.hstack(columns)
+        return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
+
+    def _void(self, wanted: Wanted, samples: Integers, numbers: Numbers) -> None:
+        """Takes the numbers of cells that are not to be used out."""
+        row_of = {int(sample): row for row, sample in enumerate(samples)}
+        mine = [void for void in self.holes.voids if void.sample in row_of]
+        if mine:
+            cell_of = self.layout.cells(self.place)[np.ix_(wanted.counters, wanted.lanes)]
+        for void in mine:
+            row = numbers[:, row_of[void.sample]]
+            row[(cell_of >= void.start) & (cell_of < void.stop)] = np.nan
+
+    def _texts(self, column: int, wanted: Wanted, samples: Integers, *, by_instance: bool) -> pl.Series:
+        """The texts beside a column: each at its place, null elsewhere."""
+        texts = self.holes.texts[column]
+        row_of = np.full(len(self.times), -1)
+        row_of[samples] = np.arange(len(samples))
+        lane_of = np.full(len(self.shape.instances), -1)
+        lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
+        mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
+        row, lane = row_of[mine.sample], lane_of[mine.cell]
+        words = [word.decode("utf-8", errors="replace").strip() for word in texts.words]
+        word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
+        word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
+        return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])
+
+
+def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Numbers:
+    """Counters, samples and instances: the block's own memory where the samples are its first rows."""
+    columns, lanes = len(shape.columns), len(shape.instances)
+    start = block.capacity * shape.offset
+    stretch = block.numbers[start : start + block.capacity * columns * lanes].reshape(columns, block.capacity, lanes)
+    for column, without in holes.lanes.items():
+        stretch[column, : block.rows, without] = np.nan
+    leading = bool((rows == np.arange(len(rows))).all())
+    return stretch[:, : len(rows)] if leading else stretch[:, rows]
+
+
+def eager(body: Body, samples: Samples, tables: Sequence[Table]) -> dict[str, pl.LazyFrame]:
+    """The tables with their numbers, each one row per sample and instance, in the order of time and header.
+
+    A table whose numbers are not kept has its keys.
     """
-    lanes = len(shape.instances)
-    start = part.block.capacity * (shape.offset + column * lanes)
-    stretch = part.block.numbers[start : start + part.block.rows * lanes].reshape(-1, lanes)
-    if column in holes.lanes:
-        stretch[:, holes.lanes[column]] = np.nan
-    if column in holes.rates:
-        mine = holes.unmeasured - part.first_sample
-        first = part.rows[mine[(mine >= 0) & (mine < len(part.rows))]]
-        stretch[first] = not_measured(stretch[first])
-    used = stretch[: len(part.rows)] if part.leading else stretch[part.rows]
-    return pl.Series(shape.columns[column], used.ravel())
-
-
-def text_columns(shape: TableShape, holes: Gaps) -> dict[int, str]:
-    """Columns beside which a column of texts stands, and its name."""
-    taken = set(shape.columns)
-    names = {}
-    for column in holes.texts:
-        name = f"{shape.columns[column]}_text"
-        while name in taken:
-            name += "_2"
-        taken.add(name)
-        names[column] = name
-    return names
-
-
-def text_series(name: str, length: int, places: NDArray[np.int64], texts: Texts) -> pl.Series:
-    """A column of texts: each at its place, null elsewhere."""
-    words = [word.decode("utf-8", errors="replace").strip() for word in texts.words]
-    where = np.full(length, len(words), dtype=np.int64)
-    where[places] = texts.word
-    return pl.Series(name, [*words, None], dtype=pl.String).gather(where).alias(name)
-
-
-def _texts(part: _Part, name: str, lanes: int, texts: Texts) -> pl.Series:
-    mine = texts.where((texts.sample >= part.first_sample) & (texts.sample < part.first_sample + len(part.rows)))
-    return text_series(name, len(part.rows) * lanes, (mine.sample - part.first_sample) * lanes + mine.cell, mine)
-
-
-def _frame(part: _Part, shape: TableShape, holes: Gaps, instances: pl.DataFrame) -> pl.DataFrame:
-    keys = part.times.to_frame().join(instances, how="cross", maintain_order="left_right")
-    text_names = text_columns(shape, holes)
-    columns = []
-    for column in range(len(shape.columns)):
-        columns.append(_numbers(part, shape, column, holes))
-        if column in text_names:
-            columns.append(_texts(part, text_names[column], len(shape.instances), holes.texts[column]))
-    with_holes = [shape.columns[column] for column in holes.columns]
-    table = keys.hstack(columns)
-    return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
-
-
-def _parts(body: Body, samples: Samples) -> list[_Part]:
-    """The samples in runs of one block each."""
     block = body.block[samples.keep]
     bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
-    return [
-        _Part(
-            body.blocks[block[begin]], body.row[samples.keep[begin:end]], samples.times.slice(begin, end - begin), begin
-        )
-        for begin, end in pairwise(bounds)
-    ]
-
-
-def build(
-    body: Body, samples: Samples, holes: Sequence[Gaps], layout: Layout, instances: Mapping[str, pl.DataFrame]
-) -> dict[str, pl.LazyFrame]:
-    """The tables of a capture, each one row per sample and instance, in the order of time and header.
-
-    `holes` are the gaps of each table, `instances` its instances with their parsed parts. A table whose numbers are not
-    kept has its keys.
-    """
-    parts = _parts(body, samples)
-    tables = {}
-    for place, shape in enumerate(layout.tables):
-        if not shape.kept:
-            keys = instances[shape.name].lazy()
-            tables[shape.name] = samples.times.to_frame().lazy().join(keys, how="cross", maintain_order="left_right")
+    found = {}
+    for table in tables:
+        if not table.shape.kept:
+            keys = table.parts.lazy()
+            times = table.times.to_frame().lazy()
+            found[table.shape.name] = times.join(keys, how="cross", maintain_order="left_right")
             continue
-        frames = [_frame(part, shape, holes[place], instances[shape.name]) for part in parts]
-        tables[shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
-    return tables
+        wanted = table.everything()
+        frames = []
+        for begin, end in pairwise(bounds):
+            rows = body.row[samples.keep[begin:end]]
+            numbers = _numbers(body.blocks[block[begin]], rows, table.shape, table.holes)
+            frames.append(table.frame(wanted, np.arange(begin, end), numbers))
+        found[table.shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
+    return found

@@ -1,44 +1,103 @@
-"""Time stamps of a capture: text to UTC."""
+"""Time stamps to UTC, and those that other programs save back to esxtop's: dates of any order, or times of day alone.
+
+esxtop writes the month first. Nobody should guess a date in silence: which of day and month comes first is told by the
+whole file, by a number above 12, or has to be said.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES
+from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.window import TIME
+from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from esxparse.formats.opening import DateOrder
 
-_STAMP = r"^\d\d/\d\d/(?:19|20|21)\d\d \d\d:\d\d:\d\d(?:\.\d+)?$"
-"""As esxtop writes it, and `resaved` for others: a shorter one lost a part, and would be another time."""
+# A year of another century has a wrong digit.
+_STAMP = f"^{STAMP}$".replace(r"\d{4}", r"(?:19|20|21)\d\d")
 _FORMATS = ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S%.f")
+_USUAL = re.compile(r"(\d\d)/(\d\d)/((?:19|20|21)\d\d) (\d\d):(\d\d):([0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
+"""Nearly every time stamp; any other is left to `parse`, which takes its time."""
+_DATE = re.compile(rb'("?)(\d\d)/(\d\d)/(\d{4} )')
+_CLOCK = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:[.,](?P<fraction>\d+))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
+_TIME = re.compile(_CLOCK)
+_ANY_STAMP = re.compile(r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<middle>\d{1,2})(?P=mark)(?P<last>\d{1,4})[ T]+" + _CLOCK)
+_MONTHS = 12
+_YEAR_DIGITS = 4
+_CENTURY = 2000
+_SET_BACK = 3600.0
+"""Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
 
 
-def stamp_text(beginning: bytes) -> str:
-    """The first cell of a line, from the line's beginning.
+@dataclass(frozen=True)
+class Dates:
+    """What is known of the dates beyond what the file says."""
+
+    order: DateOrder | None = None  # order of day, month and year
+    day: date | None = None  # the day of the first sample, for time stamps without one
+
+    def notes(self) -> list[Note]:
+        """Notes on dates that were told, where time stamps are written as esxtop writes them."""
+        notes = []
+        if self.order not in {None, "mdy"}:
+            message = (
+                f"dates read as {self.order}, as told: esxtop itself writes the month first, so leave date_order out "
+                "if this file is as esxtop wrote it"
+            )
+            notes.append(Note(message, line=2, column=1, severity="warning"))
+        return notes + self.day_unused()
+
+    def day_unused(self) -> list[Note]:
+        """The note on a day that was told, where time stamps have one."""
+        if self.day is None:
+            return []
+        message = f"date {self.day} is not used: time stamps hold theirs"
+        return [Note(message, line=2, column=1, severity="warning")]
+
+
+def stamp_text(line: bytes) -> str:
+    """The first cell of a line.
 
     >>> stamp_text(b'"04/24/2018 10:49:12","0.78",')
     '04/24/2018 10:49:12'
     >>> stamp_text(b'"04/24/2018 10:50:00"04/24/2018 11:30:14","3"')
     '04/24/2018 10:50:00"04/24/2018 11:30:14'
     """
-    quoted = beginning.startswith(b'"')
-    cell = beginning[1:].partition(b'",')[0] if quoted else beginning.partition(b",")[0]
+    line = line[:STAMP_BYTES]
+    quoted = line.startswith(b'"')
+    cell = line[1:].partition(b'",')[0] if quoted else line.partition(b",")[0]
     cell = cell.removesuffix(b'"') if quoted else cell
     return cell.decode("utf-8", errors="replace").strip()
+
+
+def month_first(line: bytes, order: DateOrder | None) -> bytes:
+    """A line whose time stamp is of that order, with the month first.
+
+    >>> month_first(b'"13/04/2026 23:59:30","1"', "dmy")
+    b'"04/13/2026 23:59:30","1"'
+    """
+    return _DATE.sub(rb"\1\3/\2/\4", line, count=1) if order == "dmy" and _DATE.match(line) else line
 
 
 def parse(texts: Sequence[str], bias: int) -> pl.Series:
     """Times in UTC of stamps `month/day/year hour:minute:second[.fraction]`; null for any other text.
 
-    Args:
-        texts: Stamps on the capture's clock.
-        bias: Minutes to add to get UTC, as a PDH header states it (UTC = local + bias).
+    `bias` is in minutes, as a PDH header states it (UTC = local + bias).
     """
     text = pl.Series("time", texts, dtype=pl.String)
     text = text.set(~text.str.contains(_STAMP), None)
@@ -50,23 +109,62 @@ def parse(texts: Sequence[str], bias: int) -> pl.Series:
     return (times + timedelta(minutes=bias)).dt.replace_time_zone("UTC").cast(TIME).alias("time")
 
 
-def day_first(texts: Sequence[str]) -> str | None:
-    """A stamp that shows day before month, where all are dates so and times go on as evenly; None where none does.
+def time_of(text: str, bias: int) -> datetime | None:
+    """As `parse`, for one stamp."""
+    usual = _USUAL.fullmatch(text)
+    if not usual:
+        other: datetime | None = parse([text], bias)[0] if re.match(_STAMP, text) else None
+        return other
+    month, day, year, hour, minute, second = map(int, usual.groups()[:6])
+    micros = int((usual[7] or "").ljust(6, "0"))
+    try:
+        return datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC) + timedelta(minutes=bias)
+    except ValueError:
+        return None
 
-    One damaged digit makes a stamp that is none with the month first, but not a file of dates with the day first.
 
-    >>> day_first(["11/04/2015 22:42:00", "12/04/2015 22:42:00", "13/04/2015 22:42:00"])
-    '13/04/2015 22:42:00'
-    >>> day_first(["03/02/2026 08:00:00", "13/02/2026 08:00:05", "03/02/2026 08:00:10"]) is None
-    True
+@dataclass
+class Doubt:
+    """Whether time stamps have the day first.
+
+    They do where one cannot have the month first, all can have the day first, and time goes on as evenly so. A damaged
+    digit makes an odd stamp, but no file of dates with the day first.
     """
-    as_is, swapped = parse(texts, 0), parse([text[3:6] + text[:3] + text[6:] for text in texts], 0)
-    if not as_is.null_count() or swapped.null_count():
-        return None
-    steps, before = (np.diff(times.drop_nulls().dt.timestamp("us").to_numpy()) for times in (swapped, as_is))
-    if (steps < 0).any() or (len(before) and steps.max() > before.max()):
-        return None
-    return texts[int(as_is.is_null().arg_max() or 0)]
+
+    misfit: str = ""  # the first time stamp that cannot have the month first
+    possible: bool = True
+    _last: list[datetime | None] = field(default_factory=lambda: [None, None])
+    _longest: list[timedelta] = field(default_factory=lambda: [timedelta(0), timedelta(0)])
+
+    def add(self, line: bytes) -> None:
+        """Looks at the time stamp that the next row begins with."""
+        if not self.possible:
+            return
+        text = stamp_text(line)
+        time, swapped = time_of(text, 0), time_of(stamp_text(month_first(line, "dmy")), 0)
+        last = self._last[1]
+        if swapped is None or (last and swapped < last):
+            self.possible = False
+        if time is None:
+            self.misfit = self.misfit or text
+        for place, now in enumerate((time, swapped)):
+            if now and (before := self._last[place]):
+                self._longest[place] = max(self._longest[place], now - before)
+            self._last[place] = now or self._last[place]
+
+    def raise_if_sure(self) -> None:
+        """Refuses time stamps that have the day first.
+
+        Raises:
+            EsxparseError: They do.
+        """
+        evenly = self._longest[1] <= self._longest[0] or not self._longest[0]
+        if self.misfit and self.possible and evenly:
+            msg = (
+                f"dates such as {self.misfit!r} have the day first, and others may be of either order: say which with "
+                "date_order= (mdy or dmy), on the command line --date-order"
+            )
+            raise EsxparseError(msg)
 
 
 def interval(times: pl.Series) -> float | None:
@@ -81,3 +179,122 @@ def interval(times: pl.Series) -> float | None:
     if median == 0:
         return round(float(micros[-1] - micros[0]) / (len(micros) - 1) / 1e6, 2)
     return median / 1e6
+
+
+def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateOrder:
+    """Order of day, month and year, by the whole file."""
+    if asked:
+        return asked
+    if any(len(stamp["first"]) == _YEAR_DIGITS for stamp in stamps):
+        return "ymd"
+    if any(stamp["mark"] == "." for stamp in stamps):
+        return "dmy"  # nobody writes month.day.year
+    day_first = next((stamp[0] for stamp in stamps if int(stamp["first"]) > _MONTHS), None)
+    month_first = next((stamp[0] for stamp in stamps if int(stamp["middle"]) > _MONTHS), None)
+    if day_first and month_first:
+        why = f"dates such as {day_first!r} and {month_first!r} are not of one order, and others may be of either"
+    elif day_first:
+        return "dmy"
+    elif month_first or all(int(stamp["first"]) == int(stamp["middle"]) for stamp in stamps):
+        return "mdy"
+    else:
+        why = f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}"
+    msg = f"{why}: say which with date_order= (mdy or dmy), on the command line --date-order"
+    raise EsxparseError(msg)
+
+
+def _clock(match: re.Match[str]) -> tuple[int, int, int]:
+    """Hour, minute and second; an hour of 12 AM is 0."""
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    return hour % 12 + (12 if match["half"] in "Pp" else 0) if match["half"] else hour, minute, second
+
+
+def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
+    numbers = dict(zip(order, (int(stamp[part]) for part in ("first", "middle", "last")), strict=True))
+    year = numbers["y"] + (_CENTURY if numbers["y"] < 100 else 0)  # noqa: PLR2004  two digits
+    try:
+        # No zone: the header's bias tells it.
+        time = datetime(year, numbers["m"], numbers["d"], *_clock(stamp))  # noqa: DTZ001
+    except ValueError:
+        return None
+    return f"{time:%m/%d/%Y %H:%M:%S}" + (f".{stamp['fraction'][:6]}" if stamp["fraction"] else "")
+
+
+def as_esxtop_writes(texts: Sequence[str], dates: Dates) -> tuple[list[str], list[Note]]:
+    """Time stamps as esxtop writes them; a text that is no time stamp stays as it is.
+
+    Raises:
+        EsxparseError: Nothing tells day from month, or the date, and nobody said.
+    """
+    matches = [_ANY_STAMP.fullmatch(text.strip()) for text in texts]
+    dated = [match for match in matches if match]
+    if not dated:
+        return _without_dates(texts, dates.day)
+    order = _order_of(dated, dates.order)
+    notes = dates.day_unused()
+    # A date that does not fit this order would be taken for one of esxtop's own later, and be wrong.
+    found = [
+        (_time(match, order) or f"{text.strip()} (not {order})") if match else text
+        for match, text in zip(matches, texts, strict=True)
+    ]
+    if not any(match["second"] for match in dated):
+        notes.append(Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1))
+    if order != "mdy":
+        notes.append(Note(f"dates read as {order} (d day, m month, y year)", line=2, column=1))
+    return found, notes
+
+
+def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], list[Note]]:
+    """Times of day as time stamps from that day on; past midnight the next day begins."""
+    matches = [_TIME.fullmatch(text.strip()) for text in texts]
+    first = next((text for text, match in zip(texts, matches, strict=True) if match), None)
+    if first is None:
+        return list(texts), []
+    if day is None:
+        msg = (
+            f"time stamps such as {first!r} hold no date: say the day of the first with date= (2026-03-11), "
+            "on the command line --date"
+        )
+        raise EsxparseError(msg)
+    days = days_after([_seconds(match) if match else None for match in matches])
+    found = []
+    for text, match, after in zip(texts, matches, days, strict=True):
+        try:
+            stamp = _ANY_STAMP.fullmatch(f"{day + timedelta(days=after):%Y-%m-%d} {match[0]}") if match else None
+        except OverflowError:
+            msg = f"date {day} is too late for a capture of {max(days)} days more: say the day of the first sample"
+            raise EsxparseError(msg) from None
+        found.append((_time(stamp, "ymd") or f"{stamp[0]} (not ymd)") if stamp else text)
+    past = f", and {counted(max(days), 'midnight')} passed" if max(days) else ""
+    notes = [Note(f"time stamps hold no date: {day:%Y-%m-%d} as told{past}", line=2, column=1)]
+    if not any(match["second"] for match in matches if match):
+        notes.append(Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1))
+    return found, notes
+
+
+def _seconds(match: re.Match[str]) -> float:
+    """Seconds since midnight."""
+    hour, minute, second = _clock(match)
+    return 3600.0 * hour + 60.0 * minute + second
+
+
+def days_after(clocks: Sequence[float | None]) -> list[int]:
+    """For each time of day, how many midnights lie between it and the first.
+
+    One damaged stamp is no midnight: the samples before a midnight are all later in the day than those after it.
+
+    >>> days_after([86380, 86390, 0, 10, 20]), days_after([10, 86390, 20, 30]), days_after([86380, 5, 86395])
+    ([0, 0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0])
+    """
+    known = [clock for clock in clocks if clock is not None]
+    passed = 0
+    days = []
+    place = -1
+    for clock in clocks:
+        if clock is not None:
+            place += 1
+            before, after = known[max(place - 2, 0) : place], known[place + 1 : place + 2]
+            if place and clock < known[place - 1] - _SET_BACK:
+                passed += all(clock < one for one in before) and all(one < known[place - 1] for one in after)
+        days.append(passed)
+    return days

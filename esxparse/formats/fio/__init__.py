@@ -64,38 +64,27 @@ from typing import TYPE_CHECKING
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.directory import read_directory, recognise_directory
 from esxparse.formats.fio.output import is_output, parse_output
-from esxparse.formats.source import read_up_to
-from esxparse.formats.text import read_text
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 __all__ = ["FORMAT", "OPTIONS", "TITLE", "read", "read_directory", "recognise", "recognise_directory"]
 
 FORMAT = "fio"
-TITLE = "fio output and logs"
-OPTIONS: frozenset[str] = frozenset()
-
-_HEAD = 1 << 20
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Whether a file that begins so is an output or a log of fio."""
     # Logs are told by their first lines; an output is looked for in all of the text.
     return logs.recognise(head) or is_output(head)
 
 
 def read(source: Source) -> Recording:
-    """Reads an output or a log of fio.
-
-    Raises:
-        DamagedError: It holds nothing that can be used: it was cut, or fio failed.
-    """
-    with source.open() as stream:
-        head = read_up_to(stream, _HEAD)
-    if logs.recognise(head):
+    """Reads an output or a log of fio."""
+    if logs.recognise(source.head):
         return logs.read(source)
-    parsed = parse_output(read_text(source), source.name)
+    parsed = parse_output(source.text(), source.name)
     tables = {name: frame.lazy() for name, frame in parsed.tables.items()}
     return Recording(FORMAT, source.name, tables, parsed.meta, parsed.notes)

@@ -29,11 +29,10 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
-from esxparse.formats.fio.log_names import log_name
-from esxparse.formats.fio.log_units import Told
+from esxparse.formats.fio.log_facts import Told, log_name
 from esxparse.formats.fio.output import is_output, parse_output
-from esxparse.formats.source import read_up_to, resolve
-from esxparse.formats.text import read_text
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.source import resolve
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from esxparse.formats.fio.output import Parsed
     from esxparse.formats.source import Source
 
-_HEAD = 1 << 18
 _FILES = 2_000
 """A directory of more files is looked through so far."""
 _LISTED = 10
@@ -65,7 +63,6 @@ class _File:
     kind: str
     """output, log, empty or other."""
     source: Source | None = None
-    head: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -89,15 +86,14 @@ def _files(folder: Path) -> list[_File]:
 def _looked_at(path: Path) -> _File:
     try:
         source = resolve(path)
-        with source.open() as stream:
-            head = read_up_to(stream, _HEAD)
+        head = source.head
     except EsxparseError:
         return _File(path, "other")
-    if not head:
+    if not head.content:
         return _File(path, "empty")
     if is_output(head):
-        return _File(path, "output", source, head)
-    return _File(path, "log" if logs.recognise(head) else "other", source, head)
+        return _File(path, "output", source)
+    return _File(path, "log" if logs.recognise(head) else "other", source)
 
 
 def recognise_directory(path: Path) -> bool:
@@ -105,11 +101,10 @@ def recognise_directory(path: Path) -> bool:
     files = _files(path)
     if not any(file.kind in {"output", "log"} for file in files):
         return False
-    return not any(esxtop.recognise(file.head) for file in files if file.kind == "other")
+    return not any(file.source and esxtop.recognise(file.source.head) for file in files if file.kind == "other")
 
 
 def _of(file: str, notes: Iterable[Note]) -> list[Note]:
-    """Notes of a file of the directory, with its name."""
     return [replace(note, message=f"{file}: {note.message}") for note in notes]
 
 
@@ -124,7 +119,7 @@ def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
         if file.kind != "output" or file.source is None:
             continue
         try:
-            parsed = parse_output(read_text(file.source), file.path.name)
+            parsed = parse_output(file.source.text(), file.path.name)
         except EsxparseError as error:
             notes.append(_refused(file.path.name, error))
             continue
@@ -156,7 +151,7 @@ def _differences(best: _Output, other: _Output) -> list[str] | None:
 def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
     """The outputs that are no repetition of one read before, in another format."""
     kept: list[_Output] = []
-    notes = []
+    notes = Notes()
     for output in outputs:
         compared = ((best, _differences(best, output)) for best in kept if best.form != output.form)
         same = next(((best, found) for best, found in compared if found is not None), None)
@@ -165,10 +160,9 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
             continue
         best, found = same
         if found:
-            message = f"{output.name}: does not agree with {best.name}, which is read: {found[0]}"
-            notes.append(Note(message, severity="warning"))
+            notes.warn(f"{output.name}: does not agree with {best.name}, which is read: {found[0]}")
         else:
-            notes.append(Note(f"{output.name}: {output.form} output of what {best.name} has: they agree, that is read"))
+            notes.say(f"{output.name}: {output.form} output of what {best.name} has: they agree, that is read")
     return kept, notes
 
 
@@ -220,7 +214,7 @@ def _read_logs(files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list
     by_number, names = _job_names(outputs, [one.number for one in logged if one.number is not None])
     told = _release(outputs)
     recordings: list[Recording] = []
-    notes = []
+    notes = Notes()
     for file, name in zip(found, logged, strict=True):
         if file.source is None:
             continue
@@ -231,7 +225,7 @@ def _read_logs(files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list
             continue
         job = _resolved(name.base, name.number, by_number, names)
         if names and job not in names:
-            notes.append(Note(f"{file.path.name}: the output does not tell which job it is of: it is called {job}"))
+            notes.say(f"{file.path.name}: the output does not tell which job it is of: it is called {job}")
         tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
         recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
         notes += _of(file.path.name, rec.notes)
@@ -250,12 +244,12 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
 
 
 def _left_over(files: Sequence[_File]) -> list[Note]:
-    notes = []
+    notes = Notes()
     for kind, said in (("empty", "empty"), ("other", "not fio's, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-            notes.append(Note(f"{said}: {', '.join(names[:_LISTED])}{more}"))
+            notes.say(f"{said}: {', '.join(names[:_LISTED])}{more}")
     return notes
 
 
@@ -277,11 +271,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
 
 
 def read_directory(path: Path) -> Recording:
-    """Reads the directory of a run.
-
-    Raises:
-        DamagedError: It holds nothing of fio that can be used.
-    """
+    """Reads the directory of a run."""
     files = _files(path)
     read, unread = _read_outputs(files)
     outputs, repeated = _of_one_run(read)
@@ -294,5 +284,7 @@ def read_directory(path: Path) -> Recording:
     from_outputs = {name: frame.lazy() for name, frame in _tables_of(outputs).items()}
     of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
     several = [Note(f"{len(outputs)} outputs of different runs: {', '.join(one.name for one in outputs)}")]
-    notes = [*unread, *of_outputs, *repeated, *(several if len(outputs) > 1 else []), *of_logs, *_left_over(files)]
+    notes = Notes(
+        [*unread, *of_outputs, *repeated, *(several if len(outputs) > 1 else []), *of_logs, *_left_over(files)]
+    )
     return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.effort import GIVEN_UP, Effort
+from esxparse.formats.kit.objects import GIVEN_UP, Effort, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,11 +70,7 @@ def _failed(error: Exception, at: int) -> json.JSONDecodeError:
 
 
 def decode(text: str, at: int) -> tuple[Any, int]:
-    """The JSON value at a place and where it ends; mended where it is only JSON when mended.
-
-    Raises:
-        json.JSONDecodeError: There is none; its `pos` is the place in `text`.
-    """
+    """The JSON value at a place and where it ends; mended where it is only JSON when mended."""
     try:
         return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError) as error:
@@ -195,10 +191,6 @@ def _results(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
             yield from _results(inner, depth + 1)
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def rewritten(text: str) -> Iterator[tuple[int, list[Piece]]]:
     """Documents of JSON that was written anew (keys sorted, wrapped, jobs alone): start and pieces of each."""
     at = 0
@@ -211,5 +203,5 @@ def rewritten(text: str) -> Iterator[tuple[int, list[Piece]]]:
             return
         for document in _results(value):
             pieces = [Piece(name, inner, start) for name, inner in document.items() if name not in LISTS]
-            pieces += [Piece(name, inner, start) for name in LISTS for inner in _list(document.get(name))]
+            pieces += [Piece(name, inner, start) for name in LISTS for inner in listed(document.get(name))]
             yield start, [*pieces, Piece("end", None, at)]

@@ -37,8 +37,8 @@ import polars as pl
 import polars.selectors as cs
 
 from esxparse.errors import DamagedError
+from esxparse.formats.fio.log_facts import DIRECTION, clock, of_clock, since_1970, span, whose
 from esxparse.formats.fio.log_lines import damage, read_entries
-from esxparse.formats.fio.log_times import DIRECTION, clock, of_clock, since_1970, span, whose
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from polars._typing import PolarsDataType
 
-    from esxparse.formats.fio.log_names import LogName
+    from esxparse.formats.fio.log_facts import LogName
     from esxparse.formats.source import Source
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
@@ -203,11 +203,7 @@ def _wild(rows: pl.DataFrame) -> list[Note]:
 
 
 def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
-    """Reads a histogram log; `first` are the numbers of its first whole line.
-
-    Raises:
-        DamagedError: No line of it can be used.
-    """
+    """Reads a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
     bins = bins_of(number)

@@ -42,13 +42,11 @@ class Column(NamedTuple):
 
 @cache
 def _lines(width: int) -> re.Pattern[bytes]:
-    """Lines of decimal numbers alone."""
     return re.compile(rf"(?:(?:{_DECIMAL}, ){{{width - 1}}}+{_DECIMAL}\r?+\n)*+".encode())
 
 
 @cache
 def _line(hexadecimal: tuple[bool, ...]) -> re.Pattern[bytes]:
-    """A line, its numbers as groups."""
     cells = (f"({_HEXADECIMAL if one else _DECIMAL})" for one in hexadecimal)
     return re.compile((", ".join(cells) + "\r?").encode())
 

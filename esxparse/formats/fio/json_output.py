@@ -7,16 +7,14 @@ fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.effort import Effort
 from esxparse.formats.fio.documents import DOCUMENT, Piece, rewritten, walk
-from esxparse.formats.fio.numbers import number, scaled
 from esxparse.formats.fio.options import asked, effective, size, sizes
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution, read_bins
+from esxparse.formats.kit.numbers import exact, scaled
+from esxparse.formats.kit.objects import Effort, Places, mapping
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -44,19 +42,14 @@ _DISK = {
 _ALL_CLIENTS = "All clients"
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float]:
-    """The object of one latency and its unit in ms."""
-    return next(((_dict(stats[name + end]), unit) for end, unit in UNITS if name + end in stats), ({}, 1.0))
+    return next(((mapping(stats[name + end]), unit) for end, unit in UNITS if name + end in stats), ({}, 1.0))
 
 
 def _measured(found: Mapping[str, Any]) -> bool:
     """Whether there was anything to measure: fio writes zeros where there was not (and an enormous `min`)."""
-    samples = number(found.get("N"))
-    return bool(samples) if samples is not None else any(number(found.get(name)) for name in ("max", "mean"))
+    samples = exact(found.get("N"))
+    return bool(samples) if samples is not None else any(exact(found.get(name)) for name in ("max", "mean"))
 
 
 def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
@@ -68,15 +61,15 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     if not _measured(found):
         return []
-    spelt = [(number(name), value) for name, value in _dict(found.get("percentile")).items()]
+    spelt = [(exact(name), value) for name, value in mapping(found.get("percentile")).items()]
     # fio 2 fills its list of percentiles up with zeros.
     return [(float(name), scaled(value, unit)) for name, value in spelt if name]
 
 
 def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
     """Mean, deviation, minimum, maximum of samples over time, where there were any."""
-    taken = number(stats.get(samples))
-    if taken == 0 or (taken is None and not any(number(stats.get(name)) for name in names)):
+    taken = exact(stats.get(samples))
+    if taken == 0 or (taken is None and not any(exact(stats.get(name)) for name in names)):
         return {}
     return {column: scaled(stats.get(name), factor) for name, column in names.items()}
 
@@ -91,16 +84,16 @@ _BANDWIDTH = {
 
 
 def _total_bytes(stats: Mapping[str, Any]) -> Any:
-    total = number(stats.get("io_bytes"))
+    total = exact(stats.get("io_bytes"))
     if total is None or "io_kbytes" in stats:
         return total if total is not None else scaled(stats.get("io_kbytes"), KIB)
-    expected = (number(stats.get("bw")) or 0) * KIB * (number(stats.get("runtime")) or 0) / 1000
+    expected = (exact(stats.get("bw")) or 0) * KIB * (exact(stats.get("runtime")) or 0) / 1000
     # KiB in fio 2; told by what bandwidth and time make of it, should a fio between the two have written bytes.
     return total if expected and abs(total - expected) < abs(total * KIB - expected) else scaled(total, KIB)
 
 
 def _traffic(stats: Mapping[str, Any]) -> Row:
-    bandwidth = number(stats.get("bw_bytes"))
+    bandwidth = exact(stats.get("bw_bytes"))
     return {
         "ios": stats.get("total_ios"),
         "total_bytes": _total_bytes(stats),
@@ -117,7 +110,7 @@ def _traffic(stats: Mapping[str, Any]) -> Row:
 def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any], float]]:
     """Priority, latency, its object and unit, where a direction was measured by priority."""
     for one in stats["prios"] if isinstance(stats.get("prios"), list) else ():
-        prio = _dict(one)
+        prio = mapping(one)
         name = "/".join(str(prio[key]) for key in ("prioclass", "prio", "priohint") if key in prio)
         for kind in ("clat", "lat"):
             found, unit = _latency(prio, kind)
@@ -136,13 +129,13 @@ def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: floa
     document.rows["percentiles"] += [
         {**whose, "percentile": percentile, "latency_ms": value} for percentile, value in percentiles
     ]
-    bins = _dict(found.get("bins"))
+    bins = mapping(found.get("bins"))
     if bins:
         read = read_bins(whose, bins, unit)
         document.bins.append(read)
         if len(read.ios) < len(bins):
             message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are no numbers: left out"
-            document.notes.append(Note(message, document.line, severity="warning"))
+            document.notes.warn(message, document.line)
     return percentiles
 
 
@@ -170,18 +163,18 @@ def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, An
 
 
 def _did_io(stats: Mapping[str, Any]) -> bool:
-    return any(number(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
+    return any(exact(stats.get(name)) for name in ("total_ios", "io_bytes", "io_kbytes", "runtime"))
 
 
 def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | None, whose: Row) -> list[Row]:
     """The rows of one job: a row for each direction that did I/O or was asked for."""
     wanted = asked(given.get("rw")) if given else ()
-    there = {name: _dict(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
+    there = {name: mapping(job[name]) for name in _DIRECTIONS if isinstance(job.get(name), dict)}
     kept = {name: stats for name, stats in there.items() if _did_io(stats) or (name in wanted and "mixed" not in there)}
     if not kept:
         kept = {"mixed": there.get("mixed", {})}
     block_sizes = sizes(given) if given else {}
-    steady = number(_dict(job.get("steadystate")).get("attained"))
+    steady = exact(mapping(job.get("steadystate")).get("attained"))
     common = {
         **whose,
         "error": job.get("error"),
@@ -210,13 +203,13 @@ def _moment(value: Any, unit: float) -> datetime | None:
 
 
 def _texts(value: Any) -> dict[str, str]:
-    return {str(name): inner if isinstance(inner, str) else str(inner) for name, inner in _dict(value).items()}
+    return {str(name): inner if isinstance(inner, str) else str(inner) for name, inner in mapping(value).items()}
 
 
 def _common_options(value: Any, hostname: Any) -> dict[str, str]:
     """The global options: one object, or one for each client."""
     if isinstance(value, list):
-        clients = [_dict(one) for one in value]
+        clients = [mapping(one) for one in value]
         value = next((one for one in clients if one.get("hostname") == hostname), clients[0] if clients else {})
     return {name: text for name, text in _texts(value).items() if name not in ("hostname", "port")}
 
@@ -245,11 +238,11 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
     for name, unit, below in _SHARES:
         # fio 2 has no nanoseconds: its first bin of microseconds begins at zero.
         begin = 0.0 if name == "latency_us" and "latency_ns" not in job else below
-        document.rows["latency_bins"] += distribution(whose, unit, _dict(job.get(name)).items(), begin)
+        document.rows["latency_bins"] += distribution(whose, unit, mapping(job.get(name)).items(), begin)
     document.rows["queue_depths"] += [
         {**whose, "of": of, "depth": depth, "share_pct": share}
         for name, of in _DEPTHS.items()
-        for depth, share in _dict(job.get(name)).items()
+        for depth, share in mapping(job.get(name)).items()
     ]
     return _job(document, job, given, whose)
 
@@ -265,31 +258,14 @@ def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:
         yield {**whose, "scope": "members", **row, "write_merges": row["write_merges"] if merges is None else merges}
 
 
-class _Lines:
-    """Where the lines of a text begin, counted once."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._last = bisect_right(self._starts, max(len(text.rstrip()) - 1, 0))
-
-    def place(self, at: int) -> tuple[int, int]:
-        """Line and column, from 1."""
-        line = bisect_right(self._starts, at)
-        return line, at - self._starts[line - 1] + 1
-
-    def is_in_last(self, at: int) -> bool:
-        """Whether no line with anything in it follows that of the place."""
-        return bisect_right(self._starts, at) >= self._last
-
-
-def _damage_note(lines: _Lines, piece: Piece, kept: int) -> Note:
-    line, column = lines.place(piece.at)
-    last = lines.is_in_last(piece.at)
+def _damage_note(lines: Places, piece: Piece, kept: int) -> Note:
+    line, column = lines.of(piece.at)
+    last = line >= lines.last
     what = "the JSON ends before its time" if last else f"damaged JSON ({piece.value})"
     return Note(f"{what}: {kept} whole jobs before it are kept", line, column, severity="warning")
 
 
-def _document(lines: _Lines, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
+def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
     """One document, and where it ends in the text."""
     document = Document("json", line)
     facts: dict[str, Any] = {}
@@ -301,13 +277,12 @@ def _document(lines: _Lines, start: int, line: int, pieces: Iterable[Piece]) -> 
         elif piece.kind == "damage":
             document.notes.append(_damage_note(lines, piece, place))
         elif piece.kind in ("jobs", "client_stats") and not isinstance(piece.value, dict):
-            line_of, _ = lines.place(piece.at)
-            document.notes.append(Note(f"{piece.kind} has what is no job: left out", line_of, severity="warning"))
+            document.notes.warn(f"{piece.kind} has what is no job: left out", lines.line(piece.at))
         elif piece.kind in ("jobs", "client_stats"):
             place += 1
             rows += _job_rows(document, piece.value, place, facts.get("global options"))
         elif piece.kind == "disk_util":
-            document.rows["disks"] += list(_disk(_dict(piece.value)))
+            document.rows["disks"] += list(_disk(mapping(piece.value)))
         else:
             facts[piece.kind] = piece.value
     document.release = facts["fio version"] if isinstance(facts.get("fio version"), str) else None
@@ -320,12 +295,12 @@ def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
     """The documents in a text, and where each begins and ends in it."""
     documents: list[Document] = []
     spans: list[tuple[int, int]] = []
-    lines = _Lines(text)
+    lines = Places(text)
     at = 0
     first = DOCUMENT.search(text)
     if first is None:
         for start, pieces in rewritten(text) if '"jobname"' in text else ():
-            document, end = _document(lines, start, lines.place(start)[0], pieces)
+            document, end = _document(lines, start, lines.line(start), pieces)
             documents.append(document)
             spans.append((start, end))
         return documents, spans
@@ -333,7 +308,7 @@ def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
     # Of a document in which decoding is given up a note says so.
     while not (documents and effort.spent) and (match := DOCUMENT.search(text, at)):
         start = match.start()
-        document, at = _document(lines, start, lines.place(start)[0], walk(text, start, effort))
+        document, at = _document(lines, start, lines.line(start), walk(text, start, effort))
         documents.append(document)
         spans.append((start, at))
     return documents, spans

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import polars as pl
 
-from esxparse.formats.source import problem
-from esxparse.formats.text import decode
-from esxparse.recording import Note
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.text import decode, may_be_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from polars._typing import PolarsDataType
 
     from esxparse.formats.source import Source
+    from esxparse.recording import Note
 
 PIECE = 8 << 20
 """Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""
@@ -57,8 +57,8 @@ class Entries:
     lines: int
     unfinished: bool
     """The last line has no line end."""
-    problem: str | None
-    """What ended the content before its time."""
+    ended: list[Note]
+    """What is to be said of content that ended before its time."""
 
 
 def _pieces(stream: BinaryIO) -> Iterator[bytes]:
@@ -160,10 +160,10 @@ def read_entries(
         nonlocal last
         for piece in pieces:
             last = piece[-1:]
-            if not ends_in_number(last):
+            end = piece.rfind(b"\n") + 1
+            if not ends_in_number(piece[end:]):
                 yield piece
                 continue
-            end = piece.rfind(b"\n") + 1
             tail.append(piece[end:])
             if end:
                 yield piece[:end]
@@ -177,16 +177,16 @@ def read_entries(
             frames.append(rows)
             bad += [Bad(lines + one.line, one.text) for one in odd]
             lines += number
-        cut = problem(stream) or source.problem
+        ended = source.ended(stream)
     if tail:
         lines += 1
         bad.append(unended(lines, tail[0]))
-    return Entries(frames, bad, lines, last not in {b"\n", b""}, cut)
+    return Entries(frames, bad, lines, last not in {b"\n", b""}, ended)
 
 
-def ends_in_number(content: bytes) -> bool:
-    """Whether nothing shows that the last number of what ends so is whole: no line end, no blank follows it."""
-    return content[-1:].isalnum()
+def ends_in_number(line: bytes) -> bool:
+    """Whether nothing shows that the last number of a line is whole: no line end, no blank follows it."""
+    return bool(line) and may_be_cut(line.decode("utf-8", "replace"))
 
 
 def unended(line: int, text: bytes) -> Bad:
@@ -196,27 +196,21 @@ def unended(line: int, text: bytes) -> Bad:
 
 def damage(entries: Entries, shape: str) -> list[Note]:
     """Notes on lines left out (`shape` is what a line should have), on a last line without end, on an early end."""
-    notes = []
-    if entries.problem:
-        notes.append(Note(f"{entries.problem}: what came before is read", severity="warning"))
+    notes = Notes([*entries.ended])
     blank = [one for one in entries.bad if not one.text.strip()]
     if blank:
-        notes.append(Note(f"{len(blank):,} blank lines left out", line=blank[0].line))
+        notes.say(f"{len(blank):,} blank lines left out", blank[0].line)
     last = entries.lines if entries.unfinished else None
     odd = [one for one in entries.bad if one.text.strip() and one.line != last]
     if odd:
         more = f" and {len(odd) - _LISTED:,} more" if len(odd) > _LISTED else ""
         places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
         where = f" (lines {places})" if len(odd) > 1 else ""
-        notes.append(
-            Note(
-                f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
-                f"direction; the first is {odd[0].text!r}",
-                line=odd[0].line,
-                severity="warning",
-            )
+        notes.warn(
+            f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
+            f"direction; the first is {odd[0].text!r}",
+            odd[0].line,
         )
     if entries.bad and entries.bad[-1].line == last:
-        text = "the last line has no line end, so its last number may be cut: the line is left out"
-        notes.append(Note(text, line=last, severity="warning"))
+        notes.warn("the last line has no line end, so its last number may be cut: the line is left out", last)
     return notes

@@ -24,8 +24,7 @@ import polars as pl
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
 from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
-from esxparse.formats.source import problem
-from esxparse.formats.text import decode
+from esxparse.formats.kit.text import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,8 +41,6 @@ _SLACK = 1.03
 
 _SLICES = 200
 """Beyond so many refused lines a table is copied without them, and not put together from what is between them."""
-
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -180,8 +177,9 @@ class _Reader:
             self.lines += lines
             self.position += length
             self.last = bytes(buffer[length - 1 : length])
-            if ends_in_number(self.last):
-                self.cut = [unended(self.lines, bytes(buffer[buffer.rfind(b"\n", 0, length) + 1 : length]))]
+            last = bytes(buffer[buffer.rfind(b"\n", 0, length) + 1 : length])
+            if ends_in_number(last):
+                self.cut = [unended(self.lines, last)]
             return piece
 
     def _read(self, buffer: bytearray, piece: _Piece) -> NDArray[np.int64]:
@@ -274,7 +272,7 @@ def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Map
         else:
             with ThreadPoolExecutor(workers) as pool:
                 bad = [one for part in pool.map(lambda _: reader.read(), range(workers)) for one in part]
-        cut = problem(stream) or source.problem
+        ended = source.ended(stream)
     bad = sorted([*bad, *(one for one in reader.cut if one not in bad)], key=lambda one: one.line)
     frames, same = _frames(reader.blocks, wanted)
     refused = np.array([one.line - 1 for one in bad], dtype=np.int64)
@@ -283,4 +281,4 @@ def read_columns(source: Source, wanted: Sequence[Wanted]) -> tuple[Entries, Map
     for frame, end in zip(frames, ends.tolist(), strict=True):
         start = end - frame.height
         parts += _without(frame, refused[(start <= refused) & (refused < end)] - start)
-    return Entries(parts, bad, reader.lines, reader.last not in {b"\n", b""}, cut), same
+    return Entries(parts, bad, reader.lines, reader.last not in {b"\n", b""}, ended), same

@@ -50,22 +50,34 @@ import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import histogram
-from esxparse.formats.fio.log_layout import LAYOUTS, layout, numbered, recognised, sample
+from esxparse.formats.fio.log_facts import (
+    DIRECTION,
+    LAYOUTS,
+    LogName,
+    Unit,
+    bounds,
+    layout,
+    log_name,
+    numbered,
+    recognised,
+    release_beside,
+    sample,
+    since_1970,
+    span,
+    unit_of,
+    whose,
+)
 from esxparse.formats.fio.log_lines import damage
-from esxparse.formats.fio.log_names import LogName, log_name
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_times import DIRECTION, bounds, since_1970, span, whose
-from esxparse.formats.fio.log_units import Unit, release_beside, unit_of
-from esxparse.formats.source import read_up_to
-from esxparse.formats.text import beginning
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from esxparse.formats.fio.log_layout import Row
-    from esxparse.formats.fio.log_units import Told
+    from esxparse.formats.fio.log_facts import Row, Told
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "fio"
@@ -87,13 +99,11 @@ _NAMES = {
 _SETTLED = ("direction", "size", "offset", "priority")
 """Columns that are often the same in all lines."""
 _PRIORITY_FIFTH, _OFFSET_FIFTH = LAYOUTS[5]
-_HEAD = 1 << 20
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Whether a file begins as a fio log does; never an error."""
-    text = beginning(head[:_LOOK])
-    return recognised(text) or histogram.recognise(beginning(head))
+    return recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
@@ -152,18 +162,16 @@ def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
                 "(name_bw.1.log, _iops, _lat, _clat, _slat)"
             )
         ]
-    notes = []
+    notes = Notes()
     if unit.guessed:
-        notes.append(
-            Note(
-                f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
-                "nanoseconds. Put the run's output beside the log to have it known"
-                if unit.name in {"ns", "us"}
-                else f"values are taken for {unit.name}, a guess: {unit.evidence}"
-            )
+        notes.say(
+            f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
+            "nanoseconds. Put the run's output beside the log to have it known"
+            if unit.name in {"ns", "us"}
+            else f"values are taken for {unit.name}, a guess: {unit.evidence}"
         )
     if unit.name == "I/Os":
-        notes.append(Note("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)"))
+        notes.say("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)")
     return notes
 
 
@@ -204,13 +212,8 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
 
 
 def read(source: Source, *, told: Told | None = None) -> Recording:
-    """Reads a log; `told` is the release that wrote it, where it is known, and what says so.
-
-    Raises:
-        DamagedError: No line of it can be used.
-    """
-    with source.open() as stream:
-        text = beginning(read_up_to(stream, _HEAD))
+    """Reads a log; `told` is the release that wrote it, where it is known, and what says so."""
+    text = source.head.text
     cells = sample(text[:_LOOK])
     told = told or release_beside(source.path)
     columns = layout(cells, before_3_19=told is not None and told.release < (3, 19))

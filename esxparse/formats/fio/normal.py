@@ -15,9 +15,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
-from esxparse.formats.fio.numbers import scaled
 from esxparse.formats.fio.options import asked, size
 from esxparse.formats.fio.tables import Document, Row
+from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ def _result(document: Document, head: re.Match[str], block: Sequence[Line], host
     rows = read_job(document, whose, block[1:])
     if head["error"] != "0":
         why = f" ({head['why']})" if head["why"] else ""
-        document.notes.append(Note(f"job {head['job']} failed: error {head['error']}{why}", line, severity="warning"))
+        document.notes.warn(f"job {head['job']} failed: error {head['error']}{why}", line)
     if not rows:
-        document.notes.append(Note(f"job {head['job']} has no results", line, severity="warning"))
+        document.notes.warn(f"job {head['job']} has no results", line)
         rows = [{"direction": "all"}]
     return [{**whose, "output": "normal", "error": head["error"], "members": head["members"], **row} for row in rows]
 

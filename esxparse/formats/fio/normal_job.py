@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from esxparse.formats.fio.numbers import number, release_number, scaled
+from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
-from esxparse.recording import Note
+from esxparse.formats.kit.numbers import exact, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,6 @@ _ERRORS = re.compile(r"^\s*errors\s*: total=(\d+), first_error=")
 _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
-_MOMENTS = ("min", "max", "mean", "stddev")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
@@ -64,7 +63,7 @@ def _plain(text: str | None) -> float | None:
 
 
 def _times(match: re.Match[str], thousand: int) -> float | None:
-    found = number(match["number"])
+    found = exact(match["number"])
     return None if found is None else found * thousand ** _POWERS[match["prefix"].lower()]
 
 
@@ -107,7 +106,7 @@ def _sampled(match: re.Match[str]) -> Row:
 
 
 def _per_direction(text: str) -> list[float]:
-    return [number(digits) or 0 for digits in re.findall(r"\d+", text)]
+    return [exact(digits) or 0 for digits in re.findall(r"\d+", text)]
 
 
 @dataclass
@@ -242,7 +241,7 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
     if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
         block.foreign = True
         what = f"{match['direction']} is told a second time: the first line of a job may be lost, left out from here on"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn(what, line)
     if block.foreign or match.re not in _OF_DIRECTION:
         return block.foreign
     told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()
@@ -251,7 +250,7 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
         return False
     if block.direction != _LOST:
         what = f"{told} of a direction whose first line is lost: left out, with what follows of that direction"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn(what, line)
     block.direction = _LOST
     return True
 
@@ -265,8 +264,7 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
         ]
     elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
         block.met.add("th=")
-        what = "percentiles without the line that says of what they are: left out"
-        block.document.notes.append(Note(what, line, severity="warning"))
+        block.document.notes.warn("percentiles without the line that says of what they are: left out", line)
 
 
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:
@@ -314,7 +312,7 @@ def _convenient(document: Document, whose: Row, direction: str) -> Row:
         if row["job_number"] == whose["job_number"] and row["direction"] == direction and row["priority"] is None
     ]
     chosen = [row for row in mine if row["latency"] == "clat"] or [row for row in mine if row["latency"] == "lat"]
-    by_percentile = {number(row["percentile"]): row["latency_ms"] for row in chosen}
+    by_percentile = {exact(row["percentile"]): row["latency_ms"] for row in chosen}
     return {column: by_percentile.get(wanted) for column, wanted in CONVENIENT.items()}
 
 

@@ -92,3 +92,13 @@ def effective(common: Mapping[str, str], own: Mapping[str, str]) -> dict[str, st
     if "bsrange" in given and "bs" in own and "bsrange" not in own:
         del given["bsrange"]
     return given | {name: value for name, value in _DEFAULTS.items() if name not in given}
+
+
+def release_number(release: str | None) -> tuple[int, ...]:
+    """`fio-3.19-10-g3bd2` as (3, 19).
+
+    >>> release_number("fio-3.19-10-g3bd2")
+    (3, 19)
+    """
+    match = re.search(r"(\d+(?:\.\d+)*)", release or "")
+    return tuple(int(part[:6]) for part in match[1].split(".")) if match else ()

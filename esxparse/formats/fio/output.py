@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
-from esxparse.formats.fio.numbers import number
 from esxparse.formats.fio.tables import Document, assemble
-from esxparse.formats.text import beginning
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import exact
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from esxparse.formats.fio.normal_job import Line
-    from esxparse.formats.text import Text
+    from esxparse.formats.kit.head import Head
+    from esxparse.formats.kit.text import Text
 
-_LAST_NUMBER = re.compile(r"(?<![\w.+-])[\w.+-]*+(?<=[\d.])\Z")
 _JSON = re.compile(
     r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s{0,9}:\s{0,9}"[^"\n]{0,1000}+"\s{0,9},\s{0,99}"groupid"\s{0,9}:'
 )
@@ -49,9 +49,9 @@ class Parsed:
     notes: tuple[Note, ...] = ()
 
 
-def is_output(head: bytes) -> bool:
+def is_output(head: Head) -> bool:
     """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
-    text = beginning(head)
+    text = head.text
     found = any(any(mark in text for mark in marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
     return found or text.lstrip().startswith("fio: ")
 
@@ -72,14 +72,14 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 def _told(document: Document) -> set[tuple[Any, ...]]:
     """What a document's rows are of: the same in each format in which fio prints one run."""
     return {
-        (str(row["job"]), number(row["group"]), row["direction"], _milliseconds(row))
+        (str(row["job"]), exact(row["group"]), row["direction"], _milliseconds(row))
         for row in document.rows["jobs"]
         if row["direction"] != "sync" and row.get("runtime_s") is not None
     }
 
 
 def _milliseconds(row: Mapping[str, Any]) -> int | None:
-    known = number(row.get("runtime_s"))
+    known = exact(row.get("runtime_s"))
     try:
         return None if known is None else round(known * 1000)
     except (OverflowError, ValueError):
@@ -89,12 +89,12 @@ def _milliseconds(row: Mapping[str, Any]) -> int | None:
 def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[Note]]:
     """The documents that say more than another of the same run: `--output-format=json,normal,terse` prints three."""
     kept: list[Document] = []
-    notes: list[Note] = []
+    notes = Notes()
     for document in sorted(documents, key=lambda one: _BEST_FIRST.index(one.output)):
         told = _told(document)
         same = [other.output for other in kept if other.output != document.output and told and told <= _told(other)]
         if same:
-            notes.append(Note(f"{document.output} output left out: it repeats the {same[0]} output", document.line))
+            notes.say(f"{document.output} output left out: it repeats the {same[0]} output", document.line)
             notes += [note for note in document.notes if note.severity == "warning"]
         else:
             kept.append(document)
@@ -103,7 +103,7 @@ def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[No
 
 def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
     """Notes on what fio said beside its results, and its errors."""
-    notes: list[Note] = []
+    notes = Notes()
     errors: dict[str, int] = {}
     other: list[tuple[int, str]] = []
     for line, text, _ in lines:
@@ -115,10 +115,10 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         Note(f"fio: {message}", line, severity="warning") for message, line in list(errors.items())[:_ERRORS_SHOWN]
     ]
     if len(errors) > _ERRORS_SHOWN:
-        notes.append(Note(f"{len(errors) - _ERRORS_SHOWN} more messages of fio", severity="warning"))
+        notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
     if other:
         first, text = other[0]
-        notes.append(Note(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first))
+        notes.say(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first)
     return notes, list(errors)
 
 
@@ -128,7 +128,7 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
         failed = {
             (row["job_number"], str(row["job"]), str(row["error"]))
             for row in document.rows["jobs"]
-            if document.output != "normal" and number(row.get("error"))
+            if document.output != "normal" and exact(row.get("error"))
         }
         for _, job, error in sorted(failed, key=str):
             yield Note(f"job {job} failed: error {error}; its numbers are kept", document.line, severity="warning")
@@ -138,7 +138,7 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:
-    return any(number(row.get(name)) for name in ("ios", "total_bytes", "runtime_s"))
+    return any(exact(row.get(name)) for name in ("ios", "total_bytes", "runtime_s"))
 
 
 def _meta(documents: list[Document]) -> dict[str, Any]:
@@ -155,23 +155,10 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
     }
 
 
-def _without_cut_number(text: str) -> tuple[str, list[Note]]:
-    """The text without a number at its very end, where no line end shows that it is whole."""
-    found = _LAST_NUMBER.search(text, text.rfind("\n") + 1)
-    if not found:
-        return text, []
-    line = text.count("\n") + 1
-    message = f"the last line has no end, so its last number ({found[0][:20]!r}) may be cut: left out"
-    return text[: found.start()], [Note(message, line, severity="warning")]
-
-
 def parse_output(text: Text, name: str) -> Parsed:
-    """The tables of an output of fio; `name` is what errors call it.
-
-    Raises:
-        DamagedError: It holds nothing that can be used.
-    """
-    whole, cut = _without_cut_number(text.text)
+    """The tables of an output of fio; `name` is what errors call it."""
+    text = text.without_cut_number()
+    whole = text.text
     documents, spans = json_output.parse(whole)
     lines = list(_lines(whole, spans))
     of_terse, others = terse.parse(lines)
@@ -180,7 +167,7 @@ def parse_output(text: Text, name: str) -> Parsed:
     beside, errors = _beside(others)
     tables, refused = assemble(documents)
     notes = [note for document in documents for note in document.notes]
-    notes = sorted([*notes, *repeats, *cut, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
+    notes = sorted([*notes, *repeats, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
     if "jobs" not in tables:
         raise DamagedError(_nothing(name, errors, notes))
     return Parsed(tables, _meta(documents), (*text.notes, *notes))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from esxparse.formats.fio.numbers import number, scaled
-from esxparse.formats.window import TIME
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import exact, scaled
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -20,108 +21,32 @@ Row = dict[str, Any]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-I64, F64, TEXT = pl.Int64(), pl.Float64(), pl.String()
+_JOB = "document job_number i64, job hostname str, group i64"
+_LATENCY = "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms f64"
 
-_WHOSE: dict[str, pl.DataType] = {"document": I64, "job_number": I64, "job": TEXT, "hostname": TEXT, "group": I64}
-
-
-def _moments(prefix: str) -> dict[str, pl.DataType]:
-    return {f"{prefix}_{name}_ms": F64 for name in ("mean", "stddev", "min", "max")}
-
-
-SCHEMAS: dict[str, dict[str, pl.DataType]] = {
-    "jobs": {
-        **_WHOSE,
-        "output": TEXT,
-        "error": I64,
-        "direction": TEXT,
-        "rw": TEXT,
-        "ioengine": TEXT,
-        "block_size_bytes": I64,
-        "queue_depth": I64,
-        "workers": I64,
-        "ios": I64,
-        "total_bytes": I64,
-        "short_ios": I64,
-        "dropped_ios": I64,
-        "runtime_s": F64,
-        "iops": F64,
-        "iops_mean": F64,
-        "iops_stddev": F64,
-        "iops_min": F64,
-        "iops_max": F64,
-        "bandwidth_bytes_per_s": F64,
-        "bandwidth_mean_bytes_per_s": F64,
-        "bandwidth_stddev_bytes_per_s": F64,
-        "bandwidth_min_bytes_per_s": F64,
-        "bandwidth_max_bytes_per_s": F64,
-        **_moments("latency"),
-        **_moments("slat"),
-        **_moments("clat"),
-        "p50_ms": F64,
-        "p95_ms": F64,
-        "p99_ms": F64,
-        "p99_9_ms": F64,
-        "usr_cpu_pct": F64,
-        "sys_cpu_pct": F64,
-        "context_switches": I64,
-        "major_faults": I64,
-        "minor_faults": I64,
-        "errors": I64,
-        "steadystate": pl.Boolean(),
-        "start": TIME,
-        "end": TIME,
-    },
-    "percentiles": {
-        **_WHOSE,
-        "direction": TEXT,
-        "latency": TEXT,
-        "priority": TEXT,
-        "percentile": F64,
-        "latency_ms": F64,
-    },
-    "latency_bins": {
-        **_WHOSE,
-        "direction": TEXT,
-        "latency": TEXT,
-        "priority": TEXT,
-        "source": TEXT,
-        "from_ms": F64,
-        "to_ms": F64,
-        "ios": I64,
-        "share_pct": F64,
-    },
-    "priorities": {**_WHOSE, "direction": TEXT, "latency": TEXT, "priority": TEXT, "ios": I64, **_moments("latency")},
-    "queue_depths": {**_WHOSE, "of": TEXT, "depth": TEXT, "share_pct": F64},
-    "groups": {
-        "document": I64,
-        "hostname": TEXT,
-        "group": I64,
-        "direction": TEXT,
-        "total_bytes": I64,
-        "bandwidth_bytes_per_s": F64,
-        "bandwidth_min_bytes_per_s": F64,
-        "bandwidth_max_bytes_per_s": F64,
-        "runtime_min_s": F64,
-        "runtime_max_s": F64,
-    },
-    "disks": {
-        "document": I64,
-        "hostname": TEXT,
-        "disk": TEXT,
-        "scope": TEXT,
-        "read_ios": I64,
-        "write_ios": I64,
-        "read_sectors": I64,
-        "write_sectors": I64,
-        "read_merges": I64,
-        "write_merges": I64,
-        "read_ticks_ms": I64,
-        "write_ticks_ms": I64,
-        "in_queue_ms": I64,
-        "util_pct": F64,
-    },
-    "options": {**_WHOSE, "option": TEXT, "value": TEXT, "given": TEXT},
+SCHEMAS = {
+    "jobs": schema(
+        f"{_JOB}, output str, error i64, direction rw ioengine str, block_size_bytes queue_depth workers i64, "
+        "ios total_bytes short_ios dropped_ios i64, runtime_s iops iops_mean iops_stddev iops_min iops_max f64, "
+        "bandwidth_bytes_per_s bandwidth_mean_bytes_per_s bandwidth_stddev_bytes_per_s f64, "
+        f"bandwidth_min_bytes_per_s bandwidth_max_bytes_per_s f64, {_LATENCY}, "
+        f"{_LATENCY.replace('latency', 'slat')}, {_LATENCY.replace('latency', 'clat')}, "
+        "p50_ms p95_ms p99_ms p99_9_ms usr_cpu_pct sys_cpu_pct f64, "
+        "context_switches major_faults minor_faults errors i64, steadystate bool, start end time"
+    ),
+    "percentiles": schema(f"{_JOB}, direction latency priority str, percentile latency_ms f64"),
+    "latency_bins": schema(f"{_JOB}, direction latency priority source str, from_ms to_ms f64, ios i64, share_pct f64"),
+    "priorities": schema(f"{_JOB}, direction latency priority str, ios i64, {_LATENCY}"),
+    "queue_depths": schema(f"{_JOB}, of depth str, share_pct f64"),
+    "groups": schema(
+        "document i64, hostname str, group i64, direction str, total_bytes i64, bandwidth_bytes_per_s f64, "
+        "bandwidth_min_bytes_per_s bandwidth_max_bytes_per_s runtime_min_s runtime_max_s f64"
+    ),
+    "disks": schema(
+        "document i64, hostname disk scope str, read_ios write_ios read_sectors write_sectors i64, "
+        "read_merges write_merges read_ticks_ms write_ticks_ms in_queue_ms i64, util_pct f64"
+    ),
+    "options": schema(f"{_JOB}, option value given str"),
 }
 
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
@@ -151,11 +76,11 @@ class Document:
     time: Any = None
     rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
     bins: list[Bins] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
 
 
 def _whole(value: Any) -> int | None:
-    known = number(value)
+    known = exact(value)
     if known is None or (isinstance(known, float) and not math.isfinite(known)):
         return None
     whole = int(known)
@@ -163,7 +88,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    known = number(value)
+    known = exact(value)
     if known is None:
         return None
     try:
@@ -175,7 +100,7 @@ def _float(value: Any) -> float | None:
 
 def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
     """Numbers one by one: those that are none, or do not fit, become empty and are named in `refused`."""
-    read = _whole if kind == I64 else _float
+    read = _whole if kind == pl.Int64() else _float
     kept = [read(value) for value in values]
     refused += [
         f"{name} {value}"
@@ -187,17 +112,17 @@ def _checked(name: str, values: list[Any], kind: pl.DataType, refused: list[str]
 
 def _column(name: str, values: list[Any], kind: pl.DataType, refused: list[str]) -> pl.Series:
     kinds = set(map(type, values))
-    if kind == TEXT and not kinds <= {str, type(None)}:
+    if kind == pl.String() and not kinds <= {str, type(None)}:
         return pl.Series(name, [value if value is None else str(value) for value in values], kind)
-    if kind not in (I64, F64):
+    if kind not in (pl.Int64(), pl.Float64()):
         return pl.Series(name, values, kind)
-    if not kinds <= {int, type(None)} | ({float} if kind == F64 else set()):
+    if not kinds <= {int, type(None)} | ({float} if kind == pl.Float64() else set()):
         return _checked(name, values, kind, refused)
     try:
         series = pl.Series(name, values, kind)
     except (TypeError, OverflowError):
         return _checked(name, values, kind, refused)
-    return series if kind == I64 or bool(series.is_finite().all()) else _checked(name, values, kind, refused)
+    return series if kind == pl.Int64() or bool(series.is_finite().all()) else _checked(name, values, kind, refused)
 
 
 def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
@@ -250,7 +175,7 @@ def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, 
     ).with_columns(
         *(pl.lit(heads[name][0], dtype=schema[name]).alias(name) for name in alike),
         *heads.select(pl.exclude(*alike).gather(places)),
-        pl.lit(None, F64).alias("share_pct"),
+        pl.lit(None, pl.Float64()).alias("share_pct"),
     )
     rows = rows.select(schema.keys())
     return rows if shares is None else pl.concat([rows, shares], rechunk=False)
@@ -260,12 +185,12 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.DataFrame], li
     """The tables of all documents, numbered from 1, without those that have no rows."""
     refused: list[str] = []
     tables: dict[str, pl.DataFrame] = {}
-    for table, schema in SCHEMAS.items():
+    for table, columns in SCHEMAS.items():
         rows = [
             {"document": place, **row} for place, document in enumerate(documents, 1) for row in document.rows[table]
         ]
         if rows:
-            tables[table] = frame(rows, schema, refused)
+            tables[table] = frame(rows, columns, refused)
     found = [
         ({"document": place, "source": "bins", **bins.whose}, bins)
         for place, document in enumerate(documents, 1)
@@ -294,12 +219,12 @@ def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], 
     """
     rows, begin = [], below
     for name, share in shares:
-        bound = number(name.lstrip(">= "))
+        bound = exact(name.lstrip(">= "))
         if bound is None:
             continue
         opened = name.startswith(">")
         end = None if opened else scaled(bound, unit_ms)
-        if number(share) not in (0, None):
+        if exact(share) not in (0, None):
             rows.append(
                 {
                     **whose,

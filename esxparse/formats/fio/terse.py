@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.fio.numbers import number, release_number, scaled
+from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
-from esxparse.recording import Note
+from esxparse.formats.kit.numbers import exact, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,23 +45,11 @@ _DIRECTIONS = {
     4: ("read", "write", "trim", "all"),
 }
 _DISK = (
-    "read_ios",
-    "write_ios",
-    "read_merges",
-    "write_merges",
-    "read_ticks_ms",
-    "write_ticks_ms",
-    "in_queue_ms",
-)
+    "read_ios", "write_ios", "read_merges", "write_merges", "read_ticks_ms", "write_ticks_ms", "in_queue_ms",
+)  # fmt: skip
 _DISK_WITH_SECTORS = (
-    "read_ios",
-    "write_ios",
-    "read_sectors",
-    "write_sectors",
-    "read_merges",
-    "write_merges",
-    "read_ticks_ms",
-)
+    "read_ios", "write_ios", "read_sectors", "write_sectors", "read_merges", "write_merges", "read_ticks_ms",
+)  # fmt: skip
 """fio 3.36 put sectors among seven numbers that had no room for them, so that the last two are lost.
 
 A later release put them right; which, nobody says: see `_has_sectors`."""
@@ -92,7 +80,7 @@ def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], lis
 
 
 def _moments(fields: Sequence[str], prefix: str) -> Row:
-    if not any(number(field) for field in fields):
+    if not any(exact(field) for field in fields):
         return {}
     names = ("min", "max", "mean", "stddev")
     return {f"{prefix}_{name}_ms": scaled(field, _USEC) for name, field in zip(names, fields, strict=True)}
@@ -114,12 +102,12 @@ def _direction(plain: Sequence[str], direction: str) -> Row:
         **_moments(rest[4:8], "clat"),
         **_moments(rest[8:12], "latency"),
     }
-    if any(number(field) for field in bandwidth):
+    if any(exact(field) for field in bandwidth):
         names = ("min", "max", "mean", "stddev")
         pairs = zip(names, bandwidth, strict=True)
         row |= {f"bandwidth_{name}_bytes_per_s": scaled(field, _KIB) for name, field in pairs}
     iops = rest[17:21]
-    if any(number(field) for field in iops):
+    if any(exact(field) for field in iops):
         row |= dict(zip(("iops_min", "iops_max", "iops_mean", "iops_stddev"), iops, strict=True))
     return row
 
@@ -159,7 +147,7 @@ def _has_sectors(values: Sequence[str]) -> bool:
     >>> _has_sectors(["100", "0", "800", "0", "3", "0", "52"]), _has_sectors(["100", "0", "3", "0", "52", "0", "48"])
     (True, False)
     """
-    counts = [number(value) or 0 for value in values[:4]]
+    counts = [exact(value) or 0 for value in values[:4]]
     return sum(counts) > 0 and counts[2] >= counts[0] and counts[3] >= counts[1]
 
 
@@ -207,7 +195,7 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
     rows = []
     for direction, (plain, percentile_fields) in zip(directions, blocks, strict=True):
         row = _direction(plain, direction)
-        if not any(number(row[name]) for name in ("total_bytes", "runtime_s")):
+        if not any(exact(row[name]) for name in ("total_bytes", "runtime_s")):
             continue
         found = _percentiles(percentile_fields)
         document.rows["percentiles"] += [
@@ -232,9 +220,7 @@ def parse(lines: Iterable[tuple[int, str, str | None]]) -> tuple[list[Document],
             try:
                 document.rows["jobs"] += _one_job(document, text.split(";"), place, hostname)
             except (_MalformedError, ValueError) as error:
-                document.notes.append(
-                    Note(f"not a whole line of terse output ({error}): left out", line, severity="warning")
-                )
+                document.notes.warn(f"not a whole line of terse output ({error}): left out", line)
         elif document and _CONTINUED.match(text):
             # In client mode disks come on a line of their own.
             disks, _ = _disks(text.split(";")[1:], release_number(document.release))

@@ -61,7 +61,6 @@ in its workers: no other layout of its exports could be found, and none is read.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -69,66 +68,37 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.iometer.cells import notes_on
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS
+from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
 from esxparse.formats.iometer.results import read_access_spec, read_results
 from esxparse.formats.iometer.sections import ignored, sections, time_of
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.formats.window import TIME
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from esxparse.formats.iometer.cells import Odd
+    from esxparse.formats.iometer.columns import Odd
     from esxparse.formats.iometer.results import Row
     from esxparse.formats.iometer.sections import Section
     from esxparse.formats.source import Source
 
 FORMAT = "iometer"
-TITLE = "Iometer results (CSV)"
-OPTIONS: frozenset[str] = frozenset()
 
-_KNOWN = re.compile(
-    r"""^[ ]*"?'?(?:
-        (?<=')test\ type"?[,;\t]"?test\ description
-      | (?<=')access\ specification\ name"?[,;\t]"?default\ assignment
-      | (?:[^\n,;\t]{1,40}[,;\t]){0,9}"?target\ type"?[,;\t]"?target\ name"?[,;\t]"?access\ specification
-    )""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-_CONFIGURATION = re.compile(r"^'(?:TEST SETUP|RESULTS DISPLAY|ACCESS SPECIFICATIONS|MANAGER LIST) =", re.MULTILINE)
 
-_TYPES: dict[str, Any] = {"text": pl.String, "number": pl.Float64, "count": pl.Int64, "setting": pl.Int64}
-_WHICH: dict[str, Any] = {"run": pl.Int64, "test": pl.Int64, "time": TIME}
-_WHOSE: dict[str, Any] = {
-    "row_type": pl.String,
-    "name": pl.String,
-    "manager": pl.String,
-    "worker": pl.String,
-    "access_spec": pl.String,
-}
-_SPEC: dict[str, Any] = {"run": pl.Int64, "access_spec": pl.String, "default_assignment": pl.String, "line": pl.Int64}
+_TYPES = schema("text str, number f64, count setting i64")  # by kind of column
+_WHICH = schema("run test i64, time time")
+_WHOSE = schema("row_type name manager worker access_spec str")
+_SPEC = schema("run i64, access_spec default_assignment str, line i64")
 _SPEC_SCHEMA = _SPEC | {column.name: _TYPES[column.kind] for column in ACCESS_SPECS.values()}
 _RESULT_TYPES = {column.name: _TYPES[column.kind] for column in RESULTS.values()}
-_BIN_SCHEMA = _WHICH | _WHOSE | {"from_ms": pl.Float64, "to_ms": pl.Float64, "ios": pl.Int64}
-
-
-def recognise(head: bytes) -> bool:
-    """By a header line of the program; its configuration files (`.icf`) have no results."""
-    text = beginning(head)
-    known = marked(head, "target type", "'test type", "'access specification name") and _KNOWN.search(text)
-    return bool(known) and not _CONFIGURATION.search(text)
+_BIN_SCHEMA = _WHICH | _WHOSE | schema("from_ms to_ms f64, ios i64")
 
 
 def read(source: Source) -> Recording:
-    """Reads a result file.
-
-    Raises:
-        DamagedError: It holds neither results nor access specifications.
-    """
-    text = read_text(source)
+    """Reads a result file."""
+    text = source.text()
     lines = text.lines()
     unfinished = len(lines) if lines[-1].strip() else None
     odd: Odd = []
@@ -140,15 +110,15 @@ def read(source: Source) -> Recording:
         msg = "has neither results nor access specifications: the test was not run to its end, or the copy failed"
         raise DamagedError(msg)
     if not results:
-        more.append(Note("no results: the test was not run to its end, or the copy failed", severity="warning"))
+        more.warn("no results: the test was not run to its end, or the copy failed")
     if facts.get("start"):
-        more.append(Note("times are local ones of a zone the file does not tell: taken as if they were UTC"))
+        more.say("times are local ones of a zone the file does not tell: taken as if they were UTC")
     return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables,
-        meta={key: fact for key, fact in facts.items() if fact},
-        notes=(*text.notes, *notes, *more, *notes_on(odd)),
+        FORMAT,
+        source.name,
+        tables,
+        {key: fact for key, fact in facts.items() if fact},
+        (*text.notes, *notes, *more, *notes_on(odd)),
     )
 
 
@@ -157,7 +127,7 @@ def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[
     run = 0
     rows: list[Row] = []
     names: set[str] = set()
-    notes: list[Note] = []
+    notes = Notes()
     for place, part in enumerate(parts):
         run += part.kind == "test type"
         if part.kind != "access specification name":
@@ -185,12 +155,12 @@ def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list
 
 def _tests(
     parts: Sequence[Section], specs: set[str], unfinished: int | None, odd: Odd
-) -> tuple[list[Row], list[Row], list[Note], dict[str, Any]]:
+) -> tuple[list[Row], list[Row], Notes, dict[str, Any]]:
     """Rows of `results` and `latency_bins`, notes, and what is known of the whole."""
     run, test = 0, 0
     results: list[Row] = []
     bins: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     times: list[datetime] = []
     facts: dict[str, Any] = {}
     for place, part in enumerate(parts):
@@ -211,15 +181,13 @@ def _tests(
             which = {"run": max(run, 1), "test": test}
             notes += more
             if rows and end is None and not any(row.get("time") for row in rows):
-                notes.append(
-                    Note("no time stamp below these results: the file may be cut", part.line, severity="warning")
-                )
+                notes.warn("no time stamp below these results: the file may be cut", part.line)
             results += [row | which | {"time": row.get("time") or end} for row in rows]
             bins += [row | which | {"time": row["time"] or end} for row in binned]
         elif part.kind not in {"access specification name", "size"}:
             notes += ignored(part)
             if part.kind.startswith("unknown"):
-                notes.append(Note(f"section not known here, left out: {', '.join(part.cells)[:60]!r}", part.line))
+                notes.say(f"section not known here, left out: {', '.join(part.cells)[:60]!r}", part.line)
     hosts = sorted({row["name"] for row in results if row["row_type"] == "MANAGER" and row.get("name")})
     facts |= {"host": ", ".join(hosts), "start": min(times, default=None), "end": max(times, default=None)}
     return results, bins, notes, facts | {"samples": test}
@@ -230,7 +198,7 @@ def _tables(results: list[Row], bins: list[Row], specs: list[Row]) -> dict[str, 
     if results:
         there = dict.fromkeys(name for row in results for name in row)
         first = _WHICH | _WHOSE
-        rest = {name: _RESULT_TYPES.get(name, pl.Float64) for name in there if name not in {*first, "line"}}
+        rest = {name: _RESULT_TYPES.get(name, _TYPES["number"]) for name in there if name not in {*first, "line"}}
         tables["results"] = pl.DataFrame(results, schema=first | rest).lazy()
     if specs:
         tables["access_specs"] = pl.DataFrame(specs, schema=_SPEC_SCHEMA).lazy()

@@ -7,13 +7,83 @@ a name made from their own.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from esxparse.formats.kit.numbers import LARGEST
+from esxparse.formats.kit.numbers import number as plain_number
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DIGITS = 20
+_UNSIGNED_NEGATIVE = (1 << 64) - (1 << 16)
+"""From here on, 64 bits without sign are what a small negative number was printed as."""
+
+
+Odd = list[tuple[str, int, int, str]]
+"""Cells that hold no number, and such as are too large: what is wrong, line, place in the line, text."""
+
+
+def notes_on(odd: Odd) -> Iterator[Note]:
+    """One note for each kind of oddity, with its first place."""
+    for kind in dict.fromkeys(what for what, *_ in odd):
+        places = [place for place in odd if place[0] == kind]
+        _, line, column, text = places[0]
+        more = f" ({len(places):,} of them)" if len(places) > 1 else ""
+        yield Note(f"{text[:40]!r} {kind}: taken for unknown{more}", line, column, severity="warning")
+
+
+def number(text: str, separator: str) -> float | None:
+    """The number in a cell; where cells are not separated by commas, a comma is a decimal one.
+
+    >>> number("1,5", ";"), number("1.5", ";"), number("1.5", ","), number("1,5", ","), number("1.#INF", ",")
+    (1.5, 1.5, 1.5, None, None)
+    """
+    return plain_number(text, "," if separator != "," and "," in text else ".")
+
+
+def _whole(text: str, separator: str) -> int | None:
+    if text.isascii() and text.isdecimal():
+        return int(text) if len(text) <= _DIGITS else LARGEST + 1
+    found = number(text, separator)
+    return None if found is None or not found.is_integer() else int(found)
+
+
+def _wrong(whole: int | None) -> str | None:
+    if whole is None:
+        return "is no whole number"
+    return None if -LARGEST <= whole <= LARGEST else "is too large for a count"
+
+
+def _count(text: str, column: Column, separator: str, place: tuple[int, int], odd: Odd) -> int | None:
+    whole = _whole(text, separator)
+    if column.kind == "setting" and whole is not None and (whole < 0 or whole >= _UNSIGNED_NEGATIVE):
+        return None
+    wrong = _wrong(whole)
+    if wrong:
+        odd.append((wrong, *place, text))
+        return None
+    return whole
+
+
+def value(text: str, column: Column, separator: str, place: tuple[int, int], odd: Odd) -> str | float | int | None:
+    """What a cell means in its column; `place` is its line and its place in it, `odd` is added to."""
+    if not text or column.kind == "text":
+        return text or None
+    if column.kind != "number":
+        return _count(text, column, separator, place, odd)
+    found = number(text, separator)
+    if found is None:
+        odd.append(("is no number", *place, text))
+        return None
+    return found * column.factor
+
 
 Kind = Literal["text", "number", "count", "setting"]
-
-MIB = float(1 << 20)
-MB = 1e6
 
 
 @dataclass(frozen=True)
@@ -22,89 +92,16 @@ class Column:
 
     name: str
     kind: Kind = "number"
-    """A `setting` is a count that is null where the program says "ambiguous": targets below differ in it."""
     factor: float = 1.0
 
 
-RESULTS = {
-    "target type": Column("row_type", "text"),
-    "target name": Column("name", "text"),
-    "access specification name": Column("access_spec", "text"),
-    "# managers": Column("managers", "count"),
-    "# workers": Column("workers", "count"),
-    "# disks": Column("disks", "count"),
-    "iops": Column("iops"),
-    "read iops": Column("read_iops"),
-    "write iops": Column("write_iops"),
-    # Decimal after binary: where a file has both, the later one is kept, and 10**6 rounds to finer steps than 2**20.
-    "mbps": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mbps": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mbps": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mbps (binary)": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mbps (binary)": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mbps (binary)": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mibps (binary)": Column("bandwidth_bytes_per_s", factor=MIB),
-    "read mibps (binary)": Column("read_bandwidth_bytes_per_s", factor=MIB),
-    "write mibps (binary)": Column("write_bandwidth_bytes_per_s", factor=MIB),
-    "mbps (decimal)": Column("bandwidth_bytes_per_s", factor=MB),
-    "read mbps (decimal)": Column("read_bandwidth_bytes_per_s", factor=MB),
-    "write mbps (decimal)": Column("write_bandwidth_bytes_per_s", factor=MB),
-    "transactions per second": Column("transactions_per_s"),
-    "connections per second": Column("connections_per_s"),
-    "average response time": Column("latency_mean_ms"),
-    "average read response time": Column("read_latency_mean_ms"),
-    "average write response time": Column("write_latency_mean_ms"),
-    "average transaction time": Column("transaction_time_mean_ms"),
-    "average connection time": Column("connection_time_mean_ms"),
-    "maximum response time": Column("latency_max_ms"),
-    "maximum read response time": Column("read_latency_max_ms"),
-    "maximum write response time": Column("write_latency_max_ms"),
-    "maximum transaction time": Column("transaction_time_max_ms"),
-    "maximum connection time": Column("connection_time_max_ms"),
-    "errors": Column("errors", "count"),
-    "read errors": Column("read_errors", "count"),
-    "write errors": Column("write_errors", "count"),
-    "bytes read": Column("read_bytes", "count"),
-    "bytes written": Column("write_bytes", "count"),
-    "read i/os": Column("read_ios", "count"),
-    "write i/os": Column("write_ios", "count"),
-    "connections": Column("connections", "count"),
-    "transactions per connection": Column("transactions_per_connection", "setting"),
-    "total raw read response time": Column("read_latency_total_ticks", "count"),
-    "total raw write response time": Column("write_latency_total_ticks", "count"),
-    "total raw transaction time": Column("transaction_time_total_ticks", "count"),
-    "total raw connection time": Column("connection_time_total_ticks", "count"),
-    "maximum raw read response time": Column("read_latency_max_ticks", "count"),
-    "maximum raw write response time": Column("write_latency_max_ticks", "count"),
-    "maximum raw transaction time": Column("transaction_time_max_ticks", "count"),
-    "maximum raw connection time": Column("connection_time_max_ticks", "count"),
-    "total raw run time": Column("run_time_ticks", "count"),
-    "starting sector": Column("starting_sector", "setting"),
-    "maximum size": Column("maximum_size_sectors", "setting"),
-    "queue depth": Column("queue_depth", "setting"),
-    "% cpu utilization": Column("cpu_pct"),
-    "% user time": Column("cpu_user_pct"),
-    "% privileged time": Column("cpu_privileged_pct"),
-    "% dpc time": Column("cpu_dpc_pct"),
-    "% interrupt time": Column("cpu_interrupt_pct"),
-    "processor speed": Column("ticks_per_s"),
-    "interrupts per second": Column("interrupts_per_s"),
-    "cpu effectiveness": Column("cpu_effectiveness"),
-    "packets/second": Column("packets_per_s"),
-    "packet errors": Column("packet_errors"),
-    "segments retransmitted/second": Column("segments_retransmitted_per_s"),
-}
+def _columns(table: str) -> dict[str, Column]:
+    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {title: Column(**told) for title, told in data[table].items()}
 
-ACCESS_SPECS = {
-    "size": Column("size_bytes", "count"),
-    "% of size": Column("share_pct"),
-    "% reads": Column("read_pct"),
-    "% random": Column("random_pct"),
-    "delay": Column("delay_ms"),
-    "burst": Column("burst", "count"),
-    "align": Column("align_bytes", "count"),
-    "reply": Column("reply_bytes", "count"),
-}
+
+RESULTS = _columns("results")
+ACCESS_SPECS = _columns("access_specs")
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
 """What a column of times may be called in front of the others, in a log of updates."""

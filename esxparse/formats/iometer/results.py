@@ -5,15 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.iometer.cells import number, value
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, TIME_COLUMNS, Column, latency_bin, own_name
+from esxparse.formats.iometer.columns import (
+    ACCESS_SPECS,
+    RESULTS,
+    TIME_COLUMNS,
+    Column,
+    latency_bin,
+    number,
+    own_name,
+    value,
+)
 from esxparse.formats.iometer.sections import all_cells_of, cells_of, time_of
+from esxparse.formats.kit.notes import Notes
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from esxparse.formats.iometer.cells import Odd
+    from esxparse.formats.iometer.columns import Odd
     from esxparse.formats.iometer.sections import Section
 
 Row = dict[str, Any]
@@ -89,7 +98,6 @@ def _whose(row_type: str, name: str | None, above: Row) -> Row:
 
 
 def _lengths(row_type: str, section: Section, bins: Collection[int]) -> set[int]:
-    """How many cells a whole row has."""
     return {len(section.cells), min(bins)} if bins and row_type == "PROCESSOR" else {len(section.cells)}
 
 
@@ -122,7 +130,7 @@ def read_results(
 ) -> tuple[list[Row], list[Row], list[Note]]:
     """Rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
     columns, bins, unknown = _header(section)
-    notes = [Note(f"columns not known here, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else []
+    notes = Notes([Note(f"columns not known here, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else [])
     stamp = next((place for place, title in enumerate(section.cells) if title.lower() in TIME_COLUMNS), None)
     first = next((place for place, title in enumerate(section.cells) if title.lower() == "target type"), 0)
     results: list[Row] = []
@@ -136,14 +144,14 @@ def read_results(
         cells = _fitting(written, text, section, specs)
         if cells is None:
             why = "a name with commas in it, or decimal commas between cells that are separated by commas"
-            notes.append(Note(f"more cells than columns ({why}): left out", line, severity="warning"))
+            notes.warn(f"more cells than columns ({why}): left out", line)
             continue
         if line == unfinished:
-            notes.append(Note("the file ends in this row: its last cell is left out", line, severity="warning"))
+            notes.warn("the file ends in this row: its last cell is left out", line)
             cells = cells[:-1]
         elif len(cells) not in _lengths(cells[first], section, bins):
             what = f"{len(cells):,} cells below {len(section.cells):,} columns, some are lost: the row is left out"
-            notes.append(Note(what, line, severity="warning"))
+            notes.warn(what, line)
             above = _whose(cells[first], _name_beside_spec(cells[first + 1 : first + 3], specs), above)
             continue
         row: Row = {}
@@ -175,23 +183,25 @@ def read_access_spec(
     if not name.rows:
         return [], [Note("an access specification without a name", name.line, severity="warning")]
     title, assignment = _spec_name(name.rows[0][1], name.separator)
-    notes = [Note(f"not understood: {text.strip()[:60]!r}", line, severity="warning") for line, text in name.rows[1:]]
+    notes = Notes(
+        Note(f"not understood: {text.strip()[:60]!r}", line, severity="warning") for line, text in name.rows[1:]
+    )
     own: Row = {"access_spec": title, "default_assignment": assignment}
     rows: list[Row] = []
     for line, text in lines.rows if lines else ():
         separator = lines.separator if lines else ","
         cells = cells_of(text, separator)
         if not cells or number(cells[0], separator) is None:
-            notes.append(Note(f"no line of an access specification: {text.strip()[:60]!r}", line, severity="warning"))
+            notes.warn(f"no line of an access specification: {text.strip()[:60]!r}", line)
             continue
         row: Row = own | {"line": len(rows) + 1}
         titles = lines.cells if lines else ()
         if line == unfinished:
-            notes.append(Note("the file ends in this line: its last cell is left out", line, severity="warning"))
+            notes.warn("the file ends in this line: its last cell is left out", line)
             cells = cells[:-1]
         elif len(cells) != len(titles):
             what = f"{len(cells):,} cells below {len(titles):,} columns: nothing shows which is which, left out"
-            notes.append(Note(what, line, severity="warning"))
+            notes.warn(what, line)
             cells = []
         for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):
             column = ACCESS_SPECS.get(title_of_cell.lower())

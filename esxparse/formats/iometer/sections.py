@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from esxparse.formats.kit.text import cells_of as plain_cells_of
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 KINDS = (
-    "test type",
-    "version",
-    "time stamp",
-    "access specifications",
-    "access specification name",
-    "end access specifications",
-    "size",
-    "results",
-    "target type",
-    "end test",
-)
+    "test type", "version", "time stamp", "access specifications", "access specification name",
+    "end access specifications", "size", "results", "target type", "end test",
+)  # fmt: skip
 """What a section begins with; the apostrophe left away, in lower case."""
 
 _SEPARATORS = (",", ";", "\t")
@@ -54,11 +46,7 @@ def separator_of(line: str) -> str:
 
 def all_cells_of(line: str, separator: str) -> list[str]:
     """The cells of a line, without blanks around them."""
-    try:
-        cells = next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:
-        cells = line.split(separator)
-    return [cell.strip() for cell in cells]
+    return plain_cells_of(line, separator) or [cell.strip() for cell in line.split(separator)]
 
 
 def cells_of(line: str, separator: str) -> list[str]:

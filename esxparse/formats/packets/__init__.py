@@ -83,23 +83,21 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.packets import iscsi, nfs, tcp, tshark
-from esxparse.formats.packets.decoded import batches, decoded_elsewhere, is_ek, separator
-from esxparse.formats.packets.fields import FIELDS
-from esxparse.formats.packets.frames import prepared
-from esxparse.formats.packets.tables import block_sizes, finished, unanswered
-from esxparse.formats.text import beginning
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.packets import iscsi, nfs, tshark
+from esxparse.formats.packets.fields import FIELDS, prepared
+from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
+from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
     from esxparse.recording import Severity
 
 FORMAT = "packets"
-TITLE = "packet traces of NFS and iSCSI (pcap, pcapng; tshark -T fields, -T ek)"
-OPTIONS: frozenset[str] = frozenset()
 
 _PCAP = tuple(
     bytes.fromhex(magic) for magic in ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "34cdb2a1", "a1b2cd34")
@@ -116,25 +114,18 @@ def _is_capture(head: bytes) -> bool:
     return head.startswith(_PCAP)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Whether it begins as pcap or pcapng, as a table with the names of tshark's fields, or as its JSON lines."""
-    if _is_capture(head):
+    if _is_capture(head.content):
         return True
-    line = beginning(head[:65536]).split("\n", 1)[0]
+    line = head.text[:65536].partition("\n")[0]
     return separator(line) is not None or is_ek(line)
 
 
 def read(source: Source) -> Recording:
-    """Reads a packet trace; a capture file by way of tshark.
-
-    Raises:
-        EsxparseError: It is a capture file and there is no tshark.
-        DamagedError: No packet of it can be decoded.
-    """
-    with source.open() as stream:
-        head = stream.read(_ORDER_AT + 4)
-    notes: list[Note] = []
-    if not _is_capture(head):
+    """Reads a packet trace; a capture file by way of tshark."""
+    notes = Notes()
+    if not _is_capture(source.head.content):
         return _recording(source, decoded_elsewhere(source, notes), notes)
     found = tshark.program()
     with tshark.plain_file(source, notes) as path:
@@ -142,7 +133,7 @@ def read(source: Source) -> Recording:
         return _recording(source, batches(lines), notes)
 
 
-def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) -> Recording:
+def _recording(source: Source, read: Iterable[pl.DataFrame], notes: Notes) -> Recording:
     tally: Counter[str] = Counter()
     calls: nfs.Pending = {}
     commands: iscsi.Pending = {}
@@ -154,7 +145,7 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) 
         tally["packets"] += batch.height
         tally["undated"] += batch["ns"].null_count()
         tally["cut"] += int(batch["cut"].sum())
-        connections.append(tcp.part(batch))
+        connections.append(tcp_part(batch))
         done["nfs"].append(pl.DataFrame(list(nfs.pair(batch, calls, tally)), schema=nfs.SCHEMA))
         done["iscsi"].append(pl.DataFrame(list(iscsi.pair(batch, commands, tally)), schema=iscsi.SCHEMA))
     if tally["packets"] == tally["undated"]:
@@ -164,7 +155,7 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: list[Note]) 
     start, end = pl.concat(times).select(pl.col("start").min(), pl.col("end").max()).row(0)
     requests = {name: finished(pl.concat(parts)) for name, parts in done.items()}
     requests["iscsi"], sized = block_sizes(requests["iscsi"])
-    tables = {**requests, "tcp": tcp.table(connections), "unanswered": unanswered(requests, end)}
+    tables = {**requests, "tcp": tcp_table(connections), "unanswered": unanswered(requests, end)}
     kept = {name: table for name, table in tables.items() if table.height}
     if not kept:
         msg = f"no TCP, NFS or iSCSI in {tally['packets']:,} packets: see the interface and the filter of the capture"
@@ -195,9 +186,9 @@ _ODD: tuple[tuple[str, Severity, str], ...] = (
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
     """What was odd about the whole trace."""
-    told = [Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count]]
+    told = Notes(Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count])
     if not {"nfs", "iscsi"} & {*tables}:
-        told.append(Note("no NFS and no iSCSI in this trace: see the ports it was taken on", severity="warning"))
+        told.warn("no NFS and no iSCSI in this trace: see the ports it was taken on")
     if "unanswered" in tables:
-        told.append(Note(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered"))
+        told.say(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered")
     return told

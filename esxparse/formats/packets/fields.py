@@ -1,4 +1,4 @@
-"""What tshark is asked for, and how the fields of one frame are dealt out to the messages in it."""
+"""What tshark is asked for, as frames; how the fields of one packet are dealt out to the messages in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,73 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
+from esxparse.formats.kit.numbers import whole
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+_NANOSECONDS = 1_000_000_000
+
+
+def _last(field: str) -> pl.Expr:
+    # In a tunnel there are several: the innermost packet is the one that is looked into.
+    return pl.col(field).str.extract(r"([^,]*)$", 1).replace("", None)
+
+
+def _integer(field: str) -> pl.Expr:
+    return _last(field).cast(pl.Int64, strict=False)
+
+
+def _epoch() -> pl.Expr:
+    """Nanoseconds since 1970, of seconds with a fraction or of an ISO time, which newer releases print as JSON."""
+    text = pl.col("frame.time_epoch").str.extract(r"^([^,]*)", 1)
+    parts = text.str.extract_groups(r"^(-?\d{1,10})(?:\.(\d{1,9})\d*)?$")
+    whole = parts.struct.field("1").cast(pl.Int64, strict=False)
+    part = parts.struct.field("2").fill_null("").str.pad_end(9, "0").cast(pl.Int64, strict=False)
+    iso = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="ns", strict=False).dt.epoch("ns")
+    return pl.coalesce(whole * _NANOSECONDS + part, iso)
+
+
+def prepared(batch: pl.DataFrame) -> pl.DataFrame:
+    """The batch with all fields, and with these columns before them.
+
+    ns                       i64  nanoseconds since 1970
+    number, length, captured i64  number of the packet, its bytes on the wire, those of them in the capture
+    cut                      bool part of the packet was not captured, or it is malformed
+    src, dst                 str  addresses
+    sport, dport             i64  TCP or UDP ports
+    stream                   i64  tshark's number of the TCP connection
+    """
+    absent = [pl.lit(None, pl.String).alias(field) for field in FIELDS if field not in batch.columns]
+    return batch.with_columns(absent).select(
+        _epoch().alias("ns"),
+        _integer("frame.number").alias("number"),
+        _integer("frame.len").alias("length"),
+        _integer("frame.cap_len").alias("captured"),
+        (
+            (_integer("frame.cap_len") < _integer("frame.len")).fill_null(value=False)
+            | pl.col("_ws.malformed").is_not_null()
+        ).alias("cut"),
+        pl.coalesce(_last("ip.src"), _last("ipv6.src")).alias("src"),
+        pl.coalesce(_last("ip.dst"), _last("ipv6.dst")).alias("dst"),
+        pl.coalesce(_integer("tcp.srcport"), _integer("udp.srcport")).alias("sport"),
+        pl.coalesce(_integer("tcp.dstport"), _integer("udp.dstport")).alias("dport"),
+        _integer("tcp.stream").alias("stream"),
+        *FIELDS,
+    )
+
+
+def messages(batch: pl.DataFrame, fields: Sequence[str]) -> Iterator[tuple[dict[str, Any], Frame]]:
+    """The packets of a prepared batch that have the first of `fields`: what is known of each, and its fields."""
+    facts = ("ns", "number", "cut", "src", "dst", "sport", "dport", "stream")
+    some = batch.filter(pl.col(fields[0]).is_not_null() & pl.col("ns").is_not_null()).select(*facts, *fields)
+    for row in some.iter_rows():
+        known = dict(zip(facts, row, strict=False))
+        values = row[len(facts) :]
+        yield known, {field: value.split(",") for field, value in zip(fields, values, strict=True) if value}
+
 
 TCP_EVENTS = {
     "retransmissions": "tcp.analysis.retransmission",
@@ -19,101 +84,53 @@ TCP_EVENTS = {
 """Column of the table `tcp` to the field that stands in each frame it counts."""
 
 NFS_FIELDS = (
-    "rpc.xid",
-    "rpc.msgtyp",
-    "rpc.program",
-    "rpc.programversion",
-    "rpc.procedure",
-    "rpc.replystat",
-    "rpc.state_accept",
-    "nfs.procedure_v2",
-    "nfs.procedure_v3",
-    "nfs.procedure_v4",
-    "nfs.minorversion",
-    "nfs.status3",
-    "nfs.offset3",
-    "nfs.count3",
-    "nfs.write.stable",
-    "nfs.write.committed",
-    "nfs.fh.hash",
-    "nfs.ops.count",
-    "nfs.opcode",
-    "nfs.nfsstat4",
-    "nfs.offset4",
-    "nfs.count4",
-    "nfs.stable_how4",
-    "nfs.write.data_length",
-    "nfs.read.data_length",
-)
+    "rpc.xid", "rpc.msgtyp", "rpc.program", "rpc.programversion", "rpc.procedure", "rpc.replystat", "rpc.state_accept",
+    "nfs.procedure_v2", "nfs.procedure_v3", "nfs.procedure_v4", "nfs.minorversion", "nfs.status3", "nfs.offset3",
+    "nfs.count3", "nfs.write.stable", "nfs.write.committed", "nfs.fh.hash", "nfs.ops.count", "nfs.opcode",
+    "nfs.nfsstat4", "nfs.offset4", "nfs.count4", "nfs.stable_how4", "nfs.write.data_length", "nfs.read.data_length",
+)  # fmt: skip
 """Those of RPC and NFS messages."""
 
 LBA_FIELDS = (
-    "scsi_sbc.rdwr6.lba",
-    "scsi_sbc.rdwr6.xferlen",
-    "scsi_sbc.rdwr10.lba",
-    "scsi_sbc.rdwr10.xferlen",
-    "scsi_sbc.rdwr12.xferlen",
-    "scsi_sbc.rdwr16.lba",
-    "scsi_sbc.verify.lba",
-    "scsi_sbc.verify.lba64",
-    "scsi_sbc.verify.vlen",
-    "scsi_sbc.verify.vlen32",
-    "scsi_sbc.wrverify.lba",
-    "scsi_sbc.wrverify.lba64",
-    "scsi_sbc.wrverify.xferlen",
-    "scsi_sbc.wrverify.xferlen32",
-)
+    "scsi_sbc.rdwr6.lba", "scsi_sbc.rdwr6.xferlen", "scsi_sbc.rdwr10.lba", "scsi_sbc.rdwr10.xferlen",
+    "scsi_sbc.rdwr12.xferlen", "scsi_sbc.rdwr16.lba", "scsi_sbc.verify.lba", "scsi_sbc.verify.lba64",
+    "scsi_sbc.verify.vlen", "scsi_sbc.verify.vlen32", "scsi_sbc.wrverify.lba", "scsi_sbc.wrverify.lba64",
+    "scsi_sbc.wrverify.xferlen", "scsi_sbc.wrverify.xferlen32",
+)  # fmt: skip
 """Where a SCSI command begins and how long it is, by kind of command."""
 
 ISCSI_FIELDS = (
-    "iscsi.opcode",
-    "iscsi.initiatortasktag",
-    "iscsi.datasegmentlength",
-    "iscsi.scsicommand.expecteddatatransferlength",
-    "iscsi.scsiresponse.status",
-    "iscsi.scsidata.S",
-    "scsi",
-    "scsi.lun",
-    "scsi_sbc.opcode",
-    "scsi_sbc.blocksize",
-    *LBA_FIELDS,
-)
+    "iscsi.opcode", "iscsi.initiatortasktag", "iscsi.datasegmentlength",
+    "iscsi.scsicommand.expecteddatatransferlength", "iscsi.scsiresponse.status", "iscsi.scsidata.S", "scsi",
+    "scsi.lun", "scsi_sbc.opcode", "scsi_sbc.blocksize", *LBA_FIELDS,
+)  # fmt: skip
 """Those of iSCSI and SCSI messages."""
 
 FIELDS = (
-    "frame.number",
-    "frame.time_epoch",
-    "frame.len",
-    "frame.cap_len",
-    "_ws.malformed",
-    "ip.src",
-    "ip.dst",
-    "ipv6.src",
-    "ipv6.dst",
-    "icmp.type",
-    "icmpv6.type",
-    "udp.srcport",
-    "udp.dstport",
-    "tcp.srcport",
-    "tcp.dstport",
-    "tcp.stream",
-    "tcp.len",
-    "tcp.flags",
-    "tcp.analysis.initial_rtt",
-    "tcp.analysis.ack_rtt",
-    *TCP_EVENTS.values(),
-    *NFS_FIELDS,
+    "frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "_ws.malformed", "ip.src", "ip.dst", "ipv6.src",
+    "ipv6.dst", "icmp.type", "icmpv6.type", "udp.srcport", "udp.dstport", "tcp.srcport", "tcp.dstport", "tcp.stream",
+    "tcp.len", "tcp.flags", "tcp.analysis.initial_rtt", "tcp.analysis.ack_rtt", *TCP_EVENTS.values(), *NFS_FIELDS,
     *ISCSI_FIELDS,
-)
+)  # fmt: skip
 """All, of frames and of the messages in them."""
 
 NEEDED = ("frame.time_epoch",)
 
-_LARGEST = (1 << 63) - 1
-"""What a column of a table holds; what is beyond it is damage."""
 
 Frame = dict[str, list[str]]
 """The fields of a frame that it has, each with its values in the order of the frame."""
+
+
+def number(text: str | None) -> int | None:
+    """The number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
+
+    >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
+    (42, 42, 1, None, None)
+    """
+    if not text:
+        return None
+    found = whole(text, 16 if text[:2].lower() == "0x" else 10)
+    return {"true": 1, "false": 0}.get(text.lower()) if found is None else found
 
 
 @cache
@@ -123,21 +140,6 @@ def names() -> dict[str, Any]:
 
     with Path(__file__).with_name("names.toml").open("rb") as file:
         return tomllib.load(file)
-
-
-def number(text: str | None) -> int | None:
-    """The number in a field, as tshark prints it: decimal, `0x...`, or the bytes of a big one; else none.
-
-    >>> number("0x2a"), number("42"), number("True"), number("odd"), number("9" * 40)
-    (42, 42, 1, None, None)
-    """
-    if not text:
-        return None
-    try:
-        found = int(text, 16 if text[:2].lower() == "0x" else 10)
-    except ValueError:
-        return {"true": 1, "false": 0}.get(text.lower())
-    return found if -_LARGEST <= found <= _LARGEST else None
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, names, number
-from esxparse.formats.packets.frames import messages
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, messages, names, number
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
+
+    import polars as pl
 
     from esxparse.formats.packets.fields import Frame
 
@@ -20,25 +20,10 @@ _WITHOUT_TAG = (_REJECT, _EVENT)
 _CDB = "SCSI CDB "
 _ALL_OF_6 = 256
 
-SCHEMA = {
-    "ns": pl.Int64,
-    "reply_ns": pl.Int64,
-    "initiator": pl.String,
-    "target": pl.String,
-    "lun": pl.Int64,
-    "operation": pl.String,
-    "opcode": pl.Int64,
-    "direction": pl.String,
-    "status": pl.String,
-    "lba": pl.Int64,
-    "blocks": pl.Int64,
-    "size_bytes": pl.Int64,
-    "tag": pl.Int64,
-    "stream": pl.Int64,
-    "frame": pl.Int64,
-    "reply_frame": pl.Int64,
-    "capacity_block": pl.Int64,
-}
+SCHEMA = schema(
+    "ns reply_ns i64, initiator target str, lun i64, operation str, opcode i64, direction status str, "
+    "lba blocks size_bytes tag stream frame reply_frame capacity_block i64"
+)
 
 Row = dict[str, Any]
 Pending = dict[tuple[Any, ...], Row]

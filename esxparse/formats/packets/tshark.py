@@ -2,36 +2,224 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.packets.fields import FIELDS
-from esxparse.formats.source import problem
+from esxparse.formats.kit.text import cut_note, may_be_cut
+from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.recording import Note
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from esxparse.formats.kit.notes import Notes
     from esxparse.formats.source import Source
+
+_LINES = 50_000
+_SEPARATORS = ("\t", ";", "|", ",", " ")
+_FIELD = re.compile(r"[a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_TOPICS = ("rpc.", "nfs.", "iscsi.", "scsi", "tcp.")
+_EK = re.compile(r'\s*\{\s*"(?:index"\s*:\s*\{.*"_index"\s*:\s*"packets-|timestamp"\s*:\s*"\d+",\s*"layers"\s*:)')
+_NOTED = 5
+_QUOTE = '"'
+_TAB = "\t"
+
+
+def separator(header: str) -> str | None:
+    r"""What stands between the fields, if the line is a header of `tshark -T fields -E header=y`.
+
+    >>> separator("frame.time_epoch;rpc.xid"), separator('"frame.number","tcp.len"'), separator("time,value")
+    (';', ',', None)
+    """
+    for mark in _SEPARATORS:
+        cells = [cell.strip('"') for cell in header.split(mark)]
+        named = all(_FIELD.fullmatch(cell) for cell in cells)
+        if len(cells) > 1 and named and any(cell.startswith("frame.") for cell in cells):
+            return mark if any(cell.startswith(_TOPICS) for cell in cells) else None
+    return None
+
+
+def is_ek(line: str) -> bool:
+    """Whether the line is one of `tshark -T ek`."""
+    return bool(_EK.match(line))
+
+
+def frame(block: bytes, columns: list[str]) -> pl.DataFrame:
+    """The lines of `block` as text, one column per field that is used."""
+    table = pl.read_csv(
+        io.BytesIO(block),
+        has_header=False,
+        separator=_TAB,
+        quote_char=None,
+        schema=dict.fromkeys(columns, pl.String),
+        encoding="utf8-lossy",
+        truncate_ragged_lines=True,
+    )
+    return table.select([column for column in FIELDS if column in columns])
+
+
+def batches(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
+    """The output of a run of tshark, its first line the header."""
+    columns: list[str] = []
+    for block in blocks:
+        lines = block
+        if not columns:
+            header, _, lines = block.partition(b"\n")
+            columns = header.decode(errors="replace").strip().split("\t")
+        if lines:
+            yield frame(lines, columns)
+
+
+def _text(source: Source, notes: Notes) -> Iterator[str]:
+    """The lines of a file in whatever encoding a shell gave it."""
+    with source.open() as stream:
+        buffered = io.BufferedReader(cast("io.RawIOBase", stream))
+        mark = buffered.peek(4)[:4]
+        utf_16 = mark.startswith((b"\xff\xfe", b"\xfe\xff"))
+        encoding = "utf-16" if utf_16 else "utf-8-sig"
+        with io.TextIOWrapper(buffered, encoding=encoding, errors="replace") as text:
+            for number, line in enumerate(text, 1):
+                if not line.endswith(("\n", "\r")) and may_be_cut(line):
+                    notes.append(cut_note(number))
+                else:
+                    yield line.rstrip("\r\n")
+            notes += source.ended(stream)
+
+
+def _left_out(notes: Notes, lines: list[int], why: str) -> None:
+    notes += [Note(f"{why}: left out", line=line, severity="warning") for line in lines[:_NOTED]]
+    if len(lines) > _NOTED:
+        notes.warn(f"{len(lines) - _NOTED:,} more such lines left out")
+
+
+def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
+    columns = [cell.strip('"') for cell in header.split(mark)]
+    missing = [field for field in NEEDED if field not in columns]
+    if missing:
+        msg = f"has no column {missing[0]}: run tshark again with -e {missing[0]}"
+        raise DamagedError(msg)
+    # Of a field that was asked for twice the first column counts.
+    unique = [name if name not in columns[:place] else f"{name}#{place}" for place, name in enumerate(columns)]
+    odd: list[int] = []
+    number = 1
+    while some := list(islice(lines, _LINES)):
+        good = []
+        for place, line in enumerate(some, number + 1):
+            cells = _unquoted(line, mark) if _QUOTE in line else line.replace(mark, _TAB)
+            if cells.count(_TAB) == len(columns) - 1 and "\0" not in cells:
+                good.append(cells)
+            elif line.strip():
+                odd.append(place)
+        number += len(some)
+        if good:
+            yield frame(("\n".join(good) + "\n").encode(errors="replace"), unique)
+    _left_out(notes, odd, f"not {len(columns)} fields as in the header")
+
+
+def _unquoted(line: str, mark: str) -> str:
+    """The cells of a line without their quotes, with a tab between them."""
+    try:
+        cells = next(csv.reader([line], delimiter=mark, strict=True), [])
+    except csv.Error:
+        return ""
+    return _TAB.join(cell.replace(_TAB, " ") for cell in cells)
+
+
+def _keys() -> dict[str, str]:
+    """Names that fields have in `-T ek`, to the fields: `rpc_rpc_xid`, and `rpc_xid` where -e asked for it."""
+    keys: dict[str, str] = {}
+    for field in FIELDS:
+        flat = field.replace(".", "_")
+        keys |= {flat: field, f"{field.split('.')[0]}_{flat}": field}
+    return keys
+
+
+def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> None:
+    """Adds the fields below `node`, in their order."""
+    if isinstance(node, list):
+        for item in node:
+            _gather(item, keys, found)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            field = keys.get(key)
+            if field is None or isinstance(value, dict):
+                _gather(value, keys, found)
+                continue
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, dict):
+                    _gather(item, keys, found)
+                elif item is not None:
+                    found.setdefault(field, []).append(str(item))
+                else:
+                    found.setdefault(field, []).append("1")
+
+
+def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
+    """The fields of a packet in a line of `-T ek`; None where it is a line between two packets."""
+    record = json.loads(line)
+    layers = record.get("layers") if isinstance(record, dict) else None
+    if not isinstance(layers, dict):
+        return None
+    found: dict[str, list[str]] = {}
+    _gather(layers, keys, found)
+    if "scsi_sbc.rdwr16.lba" in found:
+        found["scsi_sbc.rdwr16.lba"] = [value.replace(":", "") for value in found["scsi_sbc.rdwr16.lba"]]
+    return {field: ",".join(values) for field, values in found.items()}
+
+
+def _from_ek(lines: Iterator[str], notes: Notes) -> Iterator[pl.DataFrame]:
+    keys = _keys()
+    odd: list[int] = []
+    rows: list[dict[str, str]] = []
+    schema = dict.fromkeys(FIELDS, pl.String)
+    for number, line in enumerate(lines, 1):
+        try:
+            row = _row(line, keys) if line.strip() else None
+        except (ValueError, RecursionError):
+            odd.append(number)
+            continue
+        if row and "frame.time_epoch" in row:
+            rows.append(row)
+        if len(rows) >= _LINES:
+            yield pl.DataFrame(rows, schema=schema)
+            rows = []
+    if rows:
+        yield pl.DataFrame(rows, schema=schema)
+    _left_out(notes, odd, "not the JSON of a packet")
+
+
+def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
+    """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
+    lines = _text(source, notes)
+    header = next(lines, "")
+    mark = separator(header)
+    if mark is not None:
+        yield from _from_fields(header, mark, lines, notes)
+    else:
+        yield from _from_ek((line for some in ([header], lines) for line in some), notes)
+
 
 _BLOCK = 4 << 20
 
 # Whatever the user's own settings: messages longer than a segment are put together, connections are analysed, and what
 # was sent again is not taken for a second request.
 _SETTINGS = (
-    "tcp.desegment_tcp_streams:TRUE",
-    "tcp.analyze_sequence_numbers:TRUE",
-    "rpc.desegment_rpc_over_tcp:TRUE",
-    "rpc.defragment_rpc_over_tcp:TRUE",
-    "iscsi.desegment_iscsi_messages:TRUE",
-)
+    "tcp.desegment_tcp_streams:TRUE", "tcp.analyze_sequence_numbers:TRUE", "rpc.desegment_rpc_over_tcp:TRUE",
+    "rpc.defragment_rpc_over_tcp:TRUE", "iscsi.desegment_iscsi_messages:TRUE",
+)  # fmt: skip
 _SAYS_NOTHING = re.compile(r"Running as user|could be dangerous|^\s*$|packets? captured|^\*\*|Couldn't load")
 _INVALID = re.compile(r"aren't valid", re.IGNORECASE)
 _ELSEWHERE = 'tshark -n -r trace.pcap -T ek -J "frame ip ipv6 tcp udp rpc nfs iscsi scsi" > trace.json'
@@ -49,11 +237,7 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 
 
 def program() -> str:
-    """Where tshark is.
-
-    Raises:
-        EsxparseError: It is not on the PATH.
-    """
+    """Where tshark is."""
     found = shutil.which("tshark")
     if found is None:
         msg = (
@@ -65,7 +249,7 @@ def program() -> str:
 
 
 @contextmanager
-def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
+def plain_file(source: Source, notes: Notes) -> Iterator[Path]:
     """The path of a capture that tshark can read: its own, or that of a copy, unpacked."""
     if source.path is not None:
         yield source.path.absolute()
@@ -74,9 +258,7 @@ def plain_file(source: Source, notes: list[Note]) -> Iterator[Path]:
         copy = folder / "capture"
         with source.open() as stream, copy.open("wb") as file:
             shutil.copyfileobj(stream, file, _BLOCK)
-            cut = problem(stream) or source.problem
-        if cut:
-            notes.append(Note(f"{cut}: what came before is read", severity="warning"))
+            notes += source.ended(stream)
         yield copy
 
 
@@ -104,12 +286,8 @@ def _said(stderr: str, path: Path, source: Source) -> list[str]:
     return [line.replace(str(path), source.name) for line in lines]
 
 
-def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: list[Note]) -> Iterator[bytes]:
-    """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes.
-
-    Raises:
-        DamagedError: It could decode nothing.
-    """
+def output(found: str, path: Path, source: Source, fields: Sequence[str], notes: Notes) -> Iterator[bytes]:
+    """The lines that tshark prints for a capture, a block of whole lines at a time; what it says becomes notes."""
     with tempfile.TemporaryFile() as errors:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
             command(str(path), fields, found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
@@ -129,15 +307,13 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
     unknown = _unknown_fields("\n".join(said)) if status else []
     if unknown:
         # It stops at once on a field it does not know: nothing was printed yet.
-        notes.append(
-            Note(f"this tshark does not know {', '.join(unknown)}: what they say is missing", severity="warning")
-        )
+        notes.warn(f"this tshark does not know {', '.join(unknown)}: what they say is missing")
         yield from output(found, path, source, [field for field in fields if field not in unknown], notes)
         return
     notes += [Note(f"tshark: {line}", severity="warning") for line in said]
     if status and not said:
         how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        notes.append(Note(f"tshark {how}: what came after is missing", severity="warning"))
+        notes.warn(f"tshark {how}: what came after is missing")
 
 
 def nothing(notes: Sequence[Note]) -> DamagedError:

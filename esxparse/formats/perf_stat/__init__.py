@@ -50,37 +50,30 @@ import re
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
 from esxparse.formats.perf_stat import delimited, jsonlines, text
 from esxparse.formats.perf_stat.rows import frames
-from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.perf_stat.rows import Parsed
     from esxparse.formats.source import Source
 
 FORMAT = "perf_stat"
-TITLE = "perf stat output (text, -x CSV, -j JSON lines)"
-OPTIONS: frozenset[str] = frozenset()
 
 _VERSION = re.compile(r"(?m)^[ \t]*perf version (\S+)")
 _READERS = (jsonlines, text, delimited)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Tells perf stat output by a title, a JSON key or a CSV line that nothing else prints."""
-    begin = beginning(head)
+    begin = head.text
     return any(reader.recognise(begin) for reader in _READERS)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file of perf stat output, of one run or many.
-
-    Raises:
-        DamagedError: There is no event and no metric in it.
-    """
-    whole = without_cut_number(read_text(source))
+    """Reads one file of perf stat output, of one run or many."""
+    whole = source.text().without_cut_line()
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
     if not parsed.events and not parsed.metrics:

@@ -12,11 +12,10 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat.numbers import Token, number, style
-from esxparse.formats.perf_stat.rows import Parsed, Row, command, interval_meta, is_nan, left_out, state
-from esxparse.formats.perf_stat.series import Line, assemble
-from esxparse.recording import Note
+from esxparse.formats.perf_stat.rows import Line, Parsed, Row, assemble, command, interval_meta, is_nan, left_out, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,6 +27,9 @@ _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?")
 _INTERVAL = re.compile(r"\d+\.\d{9}")
 _AGGREGATE = re.compile(r"S\d+(?:-[A-Z][A-Za-z]*\d*)*|N\d+|CPU\d+")
 _THREAD = re.compile(r"\S.*-\d+")
+_TWO_DECIMALS = re.compile(r"[.,]\d\d(?!\d)")
+_RAN = re.compile(r"\d[^\S\n]*[,;\t|:!^~@# ][^\S\n]*\d{1,3}[.,]\d\d(?!\d)")
+"""How long a counter ran, and the share of the time: no line without is sure to be an event."""
 _PCT = re.compile(r"[\d.,]+%")
 _SHARE = re.compile(r"\d{1,3}[.,]\d\d")
 _NAME = re.compile(r"[^\d.+-]")
@@ -60,13 +62,13 @@ class Fields(NamedTuple):
 
 def recognise(text: str) -> bool:
     """A line with an event, how long it ran, and its share."""
-    lines = text[: _LOOKED_AT * _TOO_LONG].split("\n")[:_LOOKED_AT]
-    return separator(lines) is not None
+    begin = text[: _LOOKED_AT * _TOO_LONG]
+    return bool(_TWO_DECIMALS.search(begin)) and separator(begin.split("\n")[:_LOOKED_AT]) is not None
 
 
 def separator(lines: Sequence[str]) -> str | None:
     """The one that makes the most lines events with a share of time; None where none does."""
-    lines = [line for line in lines[:_LOOKED_AT] if 0 < len(line) < _TOO_LONG]
+    lines = [line for line in lines[:_LOOKED_AT] if len(line) < _TOO_LONG and _RAN.search(line)]
     scores = [
         (sum(_is_sure(line, sep) for line in lines if sep in line), -place) for place, sep in enumerate(_SEPARATORS)
     ]
@@ -102,19 +104,18 @@ def parse(lines: Sequence[str]) -> Parsed:
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
     told = style(token for place, fields in found for token in _tokens(place, fields))
-    notes = list(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
+    notes = Notes(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
     if told.decimal == "," and told.told_by:
-        notes.append(Note(f"numbers have a decimal comma, told by {told.told_by.text!r}", line=told.told_by.line))
+        notes.say(f"numbers have a decimal comma, told by {told.told_by.text!r}", told.told_by.line)
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
-        notes.append(Note(note, line=told.against.line, severity="warning"))
+        notes.warn(note, told.against.line)
     parsed = assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
     meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)
 
 
 def _looks_cut(other: Sequence[tuple[int, str]], sep: str) -> bool:
-    """Whether lines that were left out have what events have."""
     return any(text.count(sep) > 1 and ("<not" in text or re.search(r"\d{3}|\d[.,]\d\d", text)) for _, text in other)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat.numbers import number
-from esxparse.formats.perf_stat.rows import Parsed, Row, command, interval_meta, is_nan, left_out, state
-from esxparse.formats.perf_stat.series import Line, assemble
+from esxparse.formats.perf_stat.rows import Line, Parsed, Row, assemble, command, interval_meta, is_nan, left_out, state
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat.line import Counted, Metric, Seconds, Title
 from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, number, style
@@ -48,7 +49,7 @@ def parse(lines: Sequence[str]) -> Parsed:
     documents, other, odd = split(lines)
     tokens = [list(_tokens(document)) for document in documents]
     whole = style(token for one in tokens for token in one)
-    notes: list[Note] = []
+    notes = Notes()
     events: list[Row] = []
     metrics: list[Row] = []
     runs: list[Row] = []
@@ -157,7 +158,7 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
     events: list[Row] = []
     metrics: list[Row] = []
     repetitions: list[Row] = []
-    notes: list[Note] = []
+    notes = Notes()
     about: Row = dict.fromkeys(RUNS) | document.start | {"run": run}
     group: str | None = None
     for line, part in document.parts:
@@ -165,7 +166,7 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
             group = None
             events.append(_event(part, decimal, run))
             if events[-1]["state"] == _NOT_READABLE:
-                notes.append(Note(f"{part.counter!r} is no count", line=line, severity="warning"))
+                notes.warn(f"{part.counter!r} is no count", line)
             if part.metric:
                 metrics.append(_metric(part.metric, events[-1], None, decimal))
                 events[-1].update({name: metrics[-1][name] for name in ("metric_value", "metric_unit", "metric_name")})

@@ -38,11 +38,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.power.readings import by_time, counted, facts, kind_of, number, tables, watts
+from esxparse.formats.kit.notes import Counted
+from esxparse.formats.power.readings import by_time, facts, kind_of, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +53,6 @@ _Key = tuple[str, str]
 """What a line tells, and of what."""
 
 FORMAT = "ipmi"
-TITLE = "IPMI power readings (ipmitool, FreeIPMI, ipmiutil: dcmi, sdr, sensor)"
-OPTIONS: frozenset[str] = frozenset()
 
 _LABELS = {
     "watts": r"Instantaneous power reading|Current Power",
@@ -84,17 +81,6 @@ _UNITS = re.compile(
     r"(?P<value>-?[\d.]+|0x[0-9a-f]+)\s+(?P<unit>Watts?|W|degrees C|Volts|Amps|RPM|percent|unspecified)"
 )
 _STATUS = re.compile(r"(?:0x)?[0-9a-f]{0,4}|ok|ns|nc|cr|nr|lnc|lcr|lnr|unc|ucr|unr|us|na|disabled", re.IGNORECASE)
-_IS_DCMI = re.compile(r"^.*(?:Instantaneous power reading|Current Power)\s*:\s*[\d,]+\s*[Ww]", re.MULTILINE)
-_IS_LISTING = re.compile(
-    r"^[^|,\n]{1,60}\|\s*[\d.]+\s*\|\s*Watts\s*\|"
-    r"|^[^|,\n]{1,60}\|\s*[\d.]+ Watts\s*\|\s*\w+\s*$"
-    r"|^[^|,\n]{1,60}\|\s*[0-9A-F]{2}h\s*\|\s*\w+\s*\|\s*[\d.]+\s*\|\s*[\d.]+ Watts\s*$"
-    r"|^[^|,\n]{1,60},[\d.]+,Watts,\w+\s*$"
-    r"|^\d+\s*\|[^|\n]{1,60}\|[^|\n]{1,60}\|\s*[\d.]+\s*\|\s{0,40}W\s{0,40}\|",
-    re.MULTILINE,
-)
-_WATTS = (re.compile(r"Watts\s*(?:[|,]|$)", re.MULTILINE), re.compile(r"\|\s{0,40}W\s{0,40}\|"))
-"""What a listing has in its lines: looked for before the lines are."""
 _INLET = re.compile(r"inlet|ambient|intake", re.IGNORECASE)
 
 
@@ -109,14 +95,6 @@ class _Line:
     unit: str = ""
     status: str = ""
     stamp: Stamp | None = None
-
-
-def recognise(head: bytes) -> bool:
-    """A DCMI reading, or a listing of sensors with one in watts."""
-    text = beginning(head)
-    if marked(head, "instantaneous power reading", "current power") and _IS_DCMI.search(text):
-        return True
-    return any(watts.search(text) for watts in _WATTS) and bool(_IS_LISTING.search(text))
 
 
 def _sensor(cells: list[str], line: int) -> _Line | None:
@@ -140,7 +118,7 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
     return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
 
 
-def _lines(lines: Sequence[str], odd: dict[str, list[int]]) -> Iterator[_Line]:
+def _lines(lines: Sequence[str], odd: Counted) -> Iterator[_Line]:
     """What the lines mean; those that mean nothing go to `odd`."""
     strange: list[int] = []
     for line, raw in enumerate(lines, 1):
@@ -162,7 +140,8 @@ def _lines(lines: Sequence[str], odd: dict[str, list[int]]) -> Iterator[_Line]:
             strange.append(line)
     if strange:
         first = lines[strange[0] - 1].strip()[:80]
-        odd[f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"] = strange[:1]
+        message = f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"
+        odd.say(message, strange[0])
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -170,7 +149,7 @@ def _follows(found: Sequence[_Line]) -> bool:
     return bool(found) and found[0].field != "stamp" and found[-1].field == "stamp"
 
 
-def _timed(found: Sequence[_Line], odd: dict[str, list[int]]) -> list[tuple[_Line, Stamp | None]]:
+def _timed(found: Sequence[_Line], odd: Counted) -> list[tuple[_Line, Stamp | None]]:
     """Each line with the time it belongs to, in the order of the file."""
     backwards = _follows(found)
     polls: list[tuple[Stamp | None, list[_Line]]] = [(None, [])]
@@ -186,7 +165,7 @@ def _timed(found: Sequence[_Line], odd: dict[str, list[int]]) -> list[tuple[_Lin
         timed += [(one, moment if place < own else None) for place, one in enumerate(lines)]
         if moment and own < len(lines):
             lost = min(one.line for one in lines[own:])
-            odd.setdefault("the time of a reading is lost: it is not that of the reading beside it", []).append(lost)
+            odd.say("the time of a reading is lost: it is not that of the reading beside it", lost)
     return timed[::-1] if backwards else timed
 
 
@@ -229,18 +208,18 @@ def _seconds(text: str) -> float | None:
     return int(match["length"][:15]) * factor
 
 
-def _good(moment: Stamp | None, what: str, line: int, odd: dict[str, list[int]]) -> Any:
+def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
     if moment is None:
         return None
     if not moment.set:
-        odd.setdefault(f"{what} says {moment.time:%Y-%m-%d}: that clock was not set", []).append(line)
+        odd.say(f"{what} says {moment.time:%Y-%m-%d}: that clock was not set", line)
         return None
     if moment.assumed:
-        odd.setdefault(moment.assumed, []).append(line)
+        odd.say(moment.assumed, line)
     return moment.time
 
 
-def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> Iterator[Reading]:
+def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterator[Reading]:
     """The DCMI readings: each begins with its reading of now, or with a field it has already."""
     block: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -259,9 +238,7 @@ def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int
         lines[one.field] = one.line
 
 
-def _block(
-    block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: dict[str, list[int]]
-) -> Reading:
+def _block(block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: Counted) -> Reading:
     line = min(lines.values())
     own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
     time = _good(at, "a line of time", line, odd)
@@ -277,9 +254,9 @@ def _block(
         if name in block:
             row[name] = watts(block[name])
             if row[name] is None:
-                odd.setdefault(f"no power reading: {block[name][:40]!r}", []).append(lines[name])
+                odd.say(f"no power reading: {block[name][:40]!r}", lines[name])
     if _INACTIVE.search(block.get("state", "")):
-        odd.setdefault("power measurement is not active: the reading is left out", []).append(lines["state"])
+        odd.say("power measurement is not active: the reading is left out", lines["state"])
         row["watts"] = None
     limit = block.get("watts_cap", "")
     if limit and not _NO_LIMIT.search(block.get("limit_state", "") + limit):
@@ -287,7 +264,7 @@ def _block(
     return row
 
 
-def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: dict[str, list[int]]) -> list[dict[str, Any]]:
+def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[dict[str, Any]]:
     rows = []
     for one, moment in timed:
         if one.field == "sensor":
@@ -327,10 +304,10 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
 
 def read(source: Source) -> Recording:
     """Reads readings printed once or many times over."""
-    text = without_cut_number(read_text(source))
-    odd: dict[str, list[int]] = {}
+    text = source.text().without_cut_line()
+    odd = Counted()
     found = list(_lines(text.lines(), odd))
-    strange, odd = odd, {}
+    strange, odd = odd, Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
     readings = [*_blocks(timed, odd), *_of_listing(listing)]
@@ -340,10 +317,10 @@ def read(source: Source) -> Recording:
         msg = f"no power reading in it: {why}"
         raise DamagedError(msg)
     if _follows(found):
-        notes.append(Note("each time in it is taken for that of the readings before it"))
+        notes.say("each time in it is taken for that of the readings before it")
     columns = {"sensor": pl.String, "value": pl.Float64, "unit": pl.String, "status": pl.String}
     sensors, more_notes = by_time("sensors", listing, columns)
     power |= sensors
     notes += more_notes
-    every = (*text.notes, *counted(strange, "warning"), *counted(odd), *notes)
+    every = (*text.notes, *strange.notes("warning"), *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

@@ -24,28 +24,26 @@ Source: none; such exports differ from maker to maker.
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.last_line import without_cut_number
+from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.text import cells_of
 from esxparse.formats.power.readings import facts, tables
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, read_text
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.power.readings import Reading
     from esxparse.formats.source import Source
 
 FORMAT = "power_csv"
-TITLE = "CSV of a power meter or PDU (a time and a watt column)"
-OPTIONS: frozenset[str] = frozenset({"time_column", "value_column", "date_order"})
 
 _TIME = re.compile(
     r"(?:.*[\s_(\[-])?(?:time|date|timestamp|datetime|date[ _/-]?time|zeit|datum|when|collected_at)\b.*", re.IGNORECASE
@@ -80,13 +78,6 @@ class _Table:
     delimiter: str
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
-    except csv.Error:
-        return [cell.strip().strip('"') for cell in line.split(delimiter)]
-
-
 def _is_time(name: str) -> bool:
     return bool(_TIME.fullmatch(name))
 
@@ -100,7 +91,7 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
     best: tuple[int, int, str] | None = None
     for at, line in enumerate(lines[:_PREAMBLE]):
         for delimiter in _DELIMITERS:
-            cells = _cells(line.lstrip("#"), delimiter)
+            cells = cells_of(line.lstrip("#"), delimiter)
             names = [cell.lower() for cell in cells]
             score = sum(name.lower() in names for name in wanted)
             score += any(map(_is_time, cells)) + any(map(_is_watts, cells))
@@ -111,19 +102,21 @@ def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
         delimiter = max(_DELIMITERS, key=(lines[at] if lines else "").count)
     else:
         _, at, delimiter = best
-    header = _cells(lines[at].lstrip("#"), delimiter) if lines else []
+    header = cells_of(lines[at].lstrip("#"), delimiter) if lines else []
     rows = [
-        (line, _cells(text, delimiter))
+        (line, cells_of(text, delimiter))
         for line, text in enumerate(lines[at + 1 :], at + 2)
         if text.strip() and not text.startswith("#")
     ]
     return _Table(header, rows, delimiter)
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """A header with one column of time and one that says watts, and a reading below it."""
-    lines = beginning(head).split("\n")[:_PREAMBLE]
-    if not lines or "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
+    lines = head.text.split("\n", _PREAMBLE)[:_PREAMBLE]
+    if not any(_SURE_WATTS.search(line) for line in lines):
+        return False
+    if "\\" in lines[0] or "PDH" in lines[0] or len(max(lines, key=len)) > _LONGEST:
         return False
     table = _split(lines, ())
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
@@ -241,24 +234,22 @@ def _is_whole(cells: Sequence[str], header: Sequence[str]) -> bool:
     return len(cells) >= least and not any(cells[len(header) :])
 
 
-def _readings(
-    table: _Table, columns: Sequence[int], value: int, order: str | None, odd: dict[str, list[int]]
-) -> Iterator[Reading]:
+def _readings(table: _Table, columns: Sequence[int], value: int, order: str | None, odd: Counted) -> Iterator[Reading]:
     name = table.header[value]
     factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
     sensors = [at for at, text in enumerate(table.header) if _SENSOR.search(text) and at not in {*columns, value}]
     for line, cells in table.rows:
         if not _is_whole(cells, table.header):
-            odd.setdefault("a line with another number of cells than the header is left out", []).append(line)
+            odd.say("a line with another number of cells than the header is left out", line)
             continue
         text = " ".join(cells[at] for at in columns)
         moment = _moment(text, order)
         number = _number(cells[value], table.delimiter)
         if moment is None:
-            odd.setdefault(f"no time that can be read, left out; the first: {text[:40]!r}".strip(), []).append(line)
+            odd.say(f"no time that can be read, left out; the first: {text[:40]!r}".strip(), line)
             continue
         if number is None:
-            odd.setdefault("no number of watts, left out", []).append(line)
+            odd.say("no number of watts, left out", line)
             continue
         row: Reading = {
             "source": name,
@@ -274,10 +265,10 @@ def _readings(
         yield row
 
 
-def _merged(odd: dict[str, list[int]]) -> list[Note]:
+def _merged(odd: Counted) -> list[Note]:
     """One note for each kind of line that is left out: messages that quote a cell count as one kind."""
     kinds: dict[str, tuple[str, list[int]]] = {}
-    for message, lines in odd.items():
+    for message, lines in odd.lines.items():
         kinds.setdefault(message.partition(";")[0], (message, []))[1].extend(lines)
     return [Note(f"{len(lines):,} lines: {first}", lines[0], severity="warning") for first, lines in kinds.values()]
 
@@ -292,18 +283,15 @@ def read(
         time_column: The column of the time, by name or number.
         value_column: The column of the watts, by name or number.
         date_order: Order of day, month and year, where the file does not tell.
-
-    Raises:
-        EsxparseError: The columns, or the dates, cannot be told without guessing.
     """
-    text = without_cut_number(read_text(source))
+    text = source.text().without_cut_line()
     table = _split(text.lines(), [name for name in (time_column, value_column) if name])
     value = _chosen(table.header, value_column, "watts", "value_column")
     pair = _day_and_time(table.header) if time_column is None else None
     columns = pair or (_chosen(table.header, time_column, "time", "time_column"),)
     texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
     order = _date_order(texts, date_order)
-    odd: dict[str, list[int]] = {}
+    odd = Counted()
     rows = list(_readings(table, columns, value, order, odd))
     if not rows:
         why = next(iter(odd), "there is no line below the header")
@@ -314,5 +302,5 @@ def read(
     power, notes = tables(rows)
     notes += [Note(said) for said in assumed[:_SHOWN]]
     if not _SURE_WATTS.search(table.header[value]):
-        notes.append(Note(f"column {table.header[value]!r} names no unit: its numbers are taken for watts"))
+        notes.say(f"column {table.header[value]!r} names no unit: its numbers are taken for watts")
     return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *_merged(odd), *notes))

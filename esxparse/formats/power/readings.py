@@ -10,40 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.tables import schema
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+
 Reading = dict[str, Any]
 """One row of table `power`, by column; what is not known is left out."""
 
-_ALWAYS = {
-    "source": pl.String,
-    "sensor": pl.String,
-    "kind": pl.String,
-    "watts": pl.Float64,
-    "watts_average": pl.Float64,
-    "watts_minimum": pl.Float64,
-    "watts_maximum": pl.Float64,
-    "watts_cap": pl.Float64,
-    "interval_s": pl.Float64,
-}
-_WHERE_THERE = {
-    "cpu_watts": pl.Float64,
-    "dimm_watts": pl.Float64,
-    "gpu_watts": pl.Float64,
-    "fan_watts": pl.Float64,
-    "inlet_celsius": pl.Float64,
-    "temperature_celsius": pl.Float64,
-    "cpu_util_pct": pl.Float64,
-    "cpu_mhz": pl.Float64,
-    "energy_joules": pl.Float64,
-    "elapsed_s": pl.Float64,
-    "round_trip_s": pl.Float64,
-    "bmc_time": TIME,
-}
+_ALWAYS = schema("source sensor kind str, watts watts_average watts_minimum watts_maximum watts_cap interval_s f64")
+_WHERE_THERE = schema(
+    "cpu_watts dimm_watts gpu_watts fan_watts inlet_celsius temperature_celsius cpu_util_pct cpu_mhz energy_joules "
+    "elapsed_s round_trip_s f64, bmc_time time"
+)
 _MEASURED = frozenset((_ALWAYS | _WHERE_THERE).keys() - {"source", "sensor", "kind", "interval_s", "bmc_time"}) - {
     "round_trip_s",
     "elapsed_s",
@@ -116,7 +99,7 @@ def frame(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
     return pl.LazyFrame({name: [row.get(name) for row in rows] for name in schema}, schema=schema)
 
 
-def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
+def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
     kept = [row for row in rows if measured(row)]
     dated: dict[tuple[Any, ...], Reading] = {}
@@ -125,18 +108,18 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], list[Note]
             dated[row["time"], *(row.get(name) for name in _SAME)] = row
     undated = [row for row in kept if row.get("time") is None]
     again = len(kept) - len(undated) - len(dated)
-    notes = [Note(f"{again:,} readings were there more than once, and are kept once")] if again else []
+    notes = Notes([Note(f"{again:,} readings were there more than once, and are kept once")] if again else [])
     found: dict[str, pl.LazyFrame] = {}
     if dated:
         ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
         found["power"] = frame(ordered, dated=True)
         if undated:
             found["power_undated"] = frame(undated, dated=False)
-            notes.append(Note(f"{len(undated):,} readings have no time: they are in table power_undated"))
+            notes.say(f"{len(undated):,} readings have no time: they are in table power_undated")
     elif undated:
         found["power"] = frame(undated, dated=False)
         if not any(row.get("elapsed_s") is not None for row in undated):
-            notes.append(Note("the file names no time for its readings: table power has no column time"))
+            notes.say("the file names no time for its readings: table power has no column time")
     return found, notes
 
 
@@ -169,11 +152,3 @@ def facts(rows: Iterable[Reading]) -> dict[str, Any]:
     if steps := sorted((after - before).total_seconds() for before, after in pairwise(own)):
         known["interval"] = steps[len(steps) // 2]
     return known
-
-
-def counted(messages: Mapping[str, Sequence[int]], severity: Any = "info") -> list[Note]:
-    """One note for each message, at the first of its lines, with how often it was."""
-    return [
-        Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, line=lines[0], severity=severity)
-        for message, lines in messages.items()
-    ]

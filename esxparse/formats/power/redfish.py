@@ -37,18 +37,22 @@ Source: DMTF DSP0268 (property guide), HPE "iLO RESTful API" resource definition
 
 from __future__ import annotations
 
+import json
 import re
+from bisect import bisect_left
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.power.json_stream import Document, documents
-from esxparse.formats.power.readings import counted, facts, number, tables
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.power.readings import facts, number, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
-from esxparse.formats.power.stamps import stamp
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.power.stamps import Stamp, stamp
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
@@ -58,37 +62,113 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "redfish"
-TITLE = "Redfish power documents of a BMC (iLO, iDRAC, XCC ...), single or polled"
-OPTIONS: frozenset[str] = frozenset()
+
+_BEGIN = re.compile(r"\{|\[(?=\s*[{\]])")
+_CONTENT = re.compile(r"\S")
+_CHUNK = re.compile(r"[0-9a-fA-F]{1,8}")
+_HEADER = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9-]{1,40}):\s(?P<value>.*)")
+_HTTP = re.compile(r"HTTP/\d(?:\.\d)?\s+\d{3}.*")
+_TOO_DEEP = "nested too deeply"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One JSON object, where it stood, and the time that stood before it."""
+
+    content: dict[str, Any]
+    line: int
+    stamp: Stamp | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The documents of a text, and what was odd between them."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Note, ...]
+
+
+def _next_document(text: str, starts: list[int], broken: int) -> int:
+    """Where the next document may begin: on a line of its own, after one that is broken; the end if nowhere.
+
+    What opens right after the opening of the broken one is a part of it, and no next one.
+    """
+    content = _CONTENT.search(text, broken + 1)
+    after = content.end() if content else len(text)
+    for line in range(bisect_left(starts, after), len(starts)):
+        if _BEGIN.match(text, starts[line]):
+            return starts[line]
+    return len(text)
+
+
+def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
+    """The last time in the text between two documents; lines that are neither that nor known go to `noise`."""
+    found = None
+    headers = False
+    for place, raw in enumerate(piece.split("\n"), line):
+        text = raw.strip().strip(",")
+        if not text:
+            headers = False
+            continue
+        if _HTTP.fullmatch(text):
+            headers = True
+        elif (header := _HEADER.fullmatch(text)) and (headers or header["name"].lower() == "date"):
+            if header["name"].lower() == "date":
+                found = stamp(header["value"]) or found
+        elif moment := stamp(text):
+            found = moment
+        elif not _CHUNK.fullmatch(text) and text != "]":
+            noise.append(place)
+    return found
+
+
+def documents(text: str) -> Stream:
+    """Reads every JSON object of a text.
+
+    A document that is broken is left out with a note that names the place, and reading goes on at the next one that
+    begins a line.
+    """
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    places = Places(text)
+    found: list[Document] = []
+    problems = Notes()
+    noise: list[int] = []
+    effort = Effort(text)
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        if effort.spent:
+            problems.warn(GIVEN_UP, *places.of(begin.start()))
+            at = len(text)
+            break
+        moment = _between(text[at : begin.start()], places.line(at), noise)
+        line = places.line(begin.start())
+        try:
+            value, at = decoder.raw_decode(text, begin.start())
+        except RecursionError as error:
+            effort.failed(error, begin.start())
+            problems.warn(f"no valid JSON: {_TOO_DEEP}", line)
+            at = _next_document(text, places.starts, begin.start())
+        except ValueError as error:
+            effort.failed(error, begin.start())
+            place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
+            why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
+            problems.warn(f"no valid JSON: {why}", *place)
+            at = _next_document(text, places.starts, begin.start())
+        else:
+            every = [value] if isinstance(value, dict) else mappings(value)
+            found += [Document(one, line, moment) for one in every]
+    _between(text[at:], places.line(at), noise)
+    if noise:
+        problems.warn(f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out", noise[0])
+    return Stream(tuple(found), tuple(problems))
+
 
 COLLECTOR = "esxparse collect power"
 
-_REDFISH = re.compile(r'"@odata\.(?:id|type|context)"\s*:|"href"\s*:\s*"/(?:rest|redfish)/v1|"@Message\.ExtendedInfo"')
-_POWER = re.compile(
-    r'"(?:PowerControl|PowerConsumedWatts|PowerDetail|PowerWatts|InputPowerWatts|OutputPowerWatts|MetricValues|'
-    r'PowerSupplies|@Message\.ExtendedInfo)"|#PowerSubsystem\.|#EnvironmentMetrics\.|#PowerSupplyMetrics\.|'
-    r'"ReadingUnits"\s*:\s*"(?:W|Watts)"'
-)
-_COLLECTED = re.compile(rf'"collector"\s*:\s*"{COLLECTOR}"')
 
-_CAPACITY = {
-    "source": pl.String,
-    "sensor": pl.String,
-    **dict.fromkeys(("capacity_watts", "allocated_watts", "requested_watts", "available_watts"), pl.Float64),
-}
-_SUMMARY = {
-    "source": pl.String,
-    "sensor": pl.String,
-    **dict.fromkeys(("watts_average", "watts_minimum", "watts_maximum"), pl.Float64),
-    "samples": pl.Int64,
-}
-_METRICS = dict.fromkeys(("source", "metric", "property"), pl.String) | {"value": pl.Float64, "text": pl.String}
-
-
-def recognise(head: bytes) -> bool:
-    """JSON with the marks of Redfish and of power in it."""
-    text = beginning(head)
-    return bool("{" in text and ((_REDFISH.search(text) and _POWER.search(text)) or _COLLECTED.search(text)))
+_CAPACITY = schema("source sensor str, capacity_watts allocated_watts requested_watts available_watts f64")
+_SUMMARY = schema("source sensor str, watts_average watts_minimum watts_maximum f64, samples i64")
+_METRICS = schema("source metric property str, value f64, text str")
 
 
 def _is_poll(content: dict[str, Any]) -> bool:
@@ -142,7 +222,6 @@ def _host(found: list[Document]) -> str | None:
 
 
 def _distinct(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.LazyFrame:
-    """One row for each source and sensor, the last there is."""
     last = {(row["source"], row["sensor"]): row for row in rows}
     return pl.LazyFrame(list(last.values()), schema=schema)
 
@@ -164,7 +243,7 @@ def _others(found: Found, gaps: list[dict[str, Any]]) -> dict[str, pl.LazyFrame]
 
 
 def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
-    if problems and not found.odd and not found.bad:
+    if problems and not [*found.odd, *found.bad]:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
     return DamagedError(f"no power reading in it: {said}")
@@ -172,7 +251,7 @@ def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
 
 def read(source: Source) -> Recording:
     """Reads one Redfish document, several one after another, or the lines of a collector."""
-    text = read_text(source)
+    text = source.text()
     stream = documents(text.text)
     found = Found()
     gaps: list[dict[str, Any]] = []
@@ -190,12 +269,12 @@ def read(source: Source) -> Recording:
     if not power and not others:
         raise _nothing(stream.problems, found)
     if not power:
-        notes.append(Note("no power reading in it", severity="warning"))
+        notes.warn("no power reading in it")
     if gaps:
         times = f"{gaps[0]['time']:%Y-%m-%dT%H:%M:%S} to {gaps[-1]['time']:%Y-%m-%dT%H:%M:%S}"
-        notes.append(Note(f"{len(gaps):,} polls failed ({times} UTC): see table gaps"))
+        notes.say(f"{len(gaps):,} polls failed ({times} UTC): see table gaps")
     meta = facts([row for row in found.readings if row.get("watts") is not None])
     if host := _host(list(stream.documents)):
         meta["host"] = host
-    every = [*text.notes, *stream.problems, *counted(found.bad, "warning"), *counted(found.odd), *notes]
+    every = [*text.notes, *stream.problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
     return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

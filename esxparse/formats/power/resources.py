@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.objects import mapping, mappings
 from esxparse.formats.power.readings import cap, kind_of, number, watts
 from esxparse.formats.power.stamps import Stamp, stamp
 
@@ -49,22 +51,14 @@ class Found:
     capacity: list[dict[str, Any]] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     metrics: list[dict[str, Any]] = field(default_factory=list)
-    odd: dict[str, list[int]] = field(default_factory=dict)
-    """Messages, with the lines of the documents they are about: worth knowing."""
-    bad: dict[str, list[int]] = field(default_factory=dict)
-    """The same, where something could not be used."""
+    odd: Counted = field(default_factory=Counted)
+    """What is worth knowing of documents."""
+    bad: Counted = field(default_factory=Counted)
+    """What could not be used."""
 
     def say(self, message: str, line: int, *, bad: bool = False) -> None:
         """Notes a message once, with every line it is about."""
-        (self.bad if bad else self.odd).setdefault(message, []).append(line)
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        (self.bad if bad else self.odd).say(message, line)
 
 
 def _text(*values: Any) -> str:
@@ -77,7 +71,7 @@ def _text(*values: Any) -> str:
 
 def uri_of(resource: dict[str, Any]) -> str:
     """The address a resource says it has, else its type or name."""
-    links = _dict(_dict(resource.get("links")).get("self"))
+    links = mapping(mapping(resource.get("links")).get("self"))
     context = _text(resource.get("@odata.type"), resource.get("Type")).lstrip("#").partition(".")[0]
     return _text(resource.get("@odata.id"), links.get("href"), context, resource.get("Id"), "document").rstrip("/")
 
@@ -105,12 +99,12 @@ def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
 def _reading(resource: dict[str, Any], name: str) -> float | None:
     """The number of a sensor excerpt such as `PowerWatts: {Reading: 374}`, or of a plain number."""
     value = resource.get(name)
-    return number(_dict(value).get("Reading")) if isinstance(value, dict) else number(value)
+    return number(mapping(value).get("Reading")) if isinstance(value, dict) else number(value)
 
 
 def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
     name = _text(control.get("Name"), f"PowerControl {_text(control.get('MemberId'), place)}")
-    metrics = _dict(control.get("PowerMetrics"))
+    metrics = mapping(control.get("PowerMetrics"))
     context = _text(control.get("PhysicalContext"))
     minutes = number(metrics.get("IntervalInMin"))
     kind = kind_of(f"{name} {context}")
@@ -122,13 +116,13 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
         "watts_average": watts(metrics.get("AverageConsumedWatts")),
         "watts_minimum": watts(metrics.get("MinConsumedWatts", metrics.get("MinIntervalConsumedWatts"))),
         "watts_maximum": watts(metrics.get("MaxConsumedWatts", metrics.get("MaxIntervalConsumedWatts"))),
-        "watts_cap": cap(_dict(control.get("PowerLimit")).get("LimitInWatts")),
+        "watts_cap": cap(mapping(control.get("PowerLimit")).get("LimitInWatts")),
         "interval_s": None if minutes is None else minutes * _MINUTE_S,
     }
 
 
 def _capacity(control: dict[str, Any], source: str, sensor: str) -> Iterator[dict[str, Any]]:
-    allocation = _dict(control.get("Allocation"))
+    allocation = mapping(control.get("Allocation"))
     values = {
         "capacity_watts": watts(control.get("PowerCapacityWatts", control.get("CapacityWatts"))),
         "allocated_watts": watts(control.get("PowerAllocatedWatts", allocation.get("AllocatedWatts"))),
@@ -140,7 +134,7 @@ def _capacity(control: dict[str, Any], source: str, sensor: str) -> Iterator[dic
 
 
 def _supply(supply: dict[str, Any], source: str, place: int) -> Iterator[Reading]:
-    oem = _dict(_dict(supply.get("Oem")).get("Hpe") or _dict(supply.get("Oem")).get("Hp"))
+    oem = mapping(mapping(supply.get("Oem")).get("Hpe") or mapping(supply.get("Oem")).get("Hp"))
     member = _text(supply.get("MemberId"), oem.get("BayNumber"), place)
     name = _text(supply.get("Name"), "power supply")
     sensor = name if member and member in name else f"{name} {member}"
@@ -159,7 +153,7 @@ def _supply(supply: dict[str, Any], source: str, place: int) -> Iterator[Reading
 
 def power(resource: dict[str, Any], source: str, found: Found) -> None:
     """`Power` of Redfish 1.x, and `PowerMetrics` of the iLO 4 before it."""
-    controls = _dicts(resource.get("PowerControl"))
+    controls = mappings(resource.get("PowerControl"))
     if not controls and "PowerConsumedWatts" in resource:
         controls = [{"Name": "PowerControl 0", **{k: v for k, v in resource.items() if k.startswith("Power")}}]
     rows = [_power_control(control, source, place) for place, control in enumerate(controls)]
@@ -168,8 +162,8 @@ def power(resource: dict[str, Any], source: str, found: Found) -> None:
         if names.count(row["sensor"]) > 1:
             row["sensor"] = f"{row['sensor']} {_text(controls[place].get('MemberId'), place)}"
         found.capacity += _capacity(controls[place], source, row["sensor"])
-    oem = _dict(resource.get("Oem"))
-    block = _dict(_dict(oem.get("Hpe") or oem.get("Hp")).get("PowerMetric"))
+    oem = mapping(resource.get("Oem"))
+    block = mapping(mapping(oem.get("Hpe") or oem.get("Hp")).get("PowerMetric"))
     if rows and block:
         rows[0] |= {name: watts(block.get(key)) for name, key in _DETAIL.items()}
         rows[0]["inlet_celsius"] = number(block.get("AmbTemp"))
@@ -177,7 +171,7 @@ def power(resource: dict[str, Any], source: str, found: Found) -> None:
         rows[0]["cpu_mhz"] = number(block.get("CpuAvgFreq"))
         rows[0]["watts_cap"] = rows[0]["watts_cap"] or cap(block.get("Cap"))
     found.readings += rows
-    for place, supply in enumerate(_dicts(resource.get("PowerSupplies"))):
+    for place, supply in enumerate(mappings(resource.get("PowerSupplies"))):
         found.readings += _supply(supply, source, place)
 
 
@@ -190,7 +184,7 @@ def _step(times: Sequence[Any]) -> float | None:
 def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
     """`PowerMeter`, `FastPowerMeter`, `SlowPowerMeter` of HPE: a history, each sample with its own time."""
     name = _text(resource.get("Id"), resource.get("Name"), source.rpartition("/")[2], "PowerMeter")
-    samples = _dicts(resource.get("PowerDetail"))
+    samples = mappings(resource.get("PowerDetail"))
     times = [_when(sample.get("Time"), found, line, what=f"samples of {name}") for sample in samples]
     step = _step(times) or _HISTORY_STEP_S.get(name)
     for sample, time in zip(samples, times, strict=True):
@@ -231,10 +225,10 @@ def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> Non
 
 def environment(resource: dict[str, Any], source: str, found: Found) -> None:
     """`EnvironmentMetrics` of a chassis, a processor, a DIMM ..."""
-    excerpt = _dict(resource.get("PowerWatts"))
-    limit = _dict(resource.get("PowerLimitWatts"))
+    excerpt = mapping(resource.get("PowerWatts"))
+    limit = mapping(resource.get("PowerLimitWatts"))
     part = re.search(r"/(Processors|Memory|Drives|PCIeDevices|Controllers|Accelerators|GPU)", source, re.IGNORECASE)
-    temperature = _dict(resource.get("TemperatureCelsius"))
+    temperature = mapping(resource.get("TemperatureCelsius"))
     inlet = re.search(r"inlet|ambient|intake", str(temperature.get("DataSourceUri")), re.IGNORECASE)
     joules = _reading(resource, "EnergyJoules")
     kilowatt_hours = _reading(resource, "EnergykWh")
@@ -297,7 +291,7 @@ def _metric_column(name: str) -> str:
 
 def report(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
     """`MetricReport`: the watts of it to `power`, all of it to `metrics`."""
-    for metric in _dicts(resource.get("MetricValues")):
+    for metric in mappings(resource.get("MetricValues")):
         where = _text(metric.get("MetricProperty"))
         path, _, fragment = where.partition("#")
         name = _text(metric.get("MetricId"), fragment.rpartition("/")[2], path.rpartition("/")[2], "metric")
@@ -317,7 +311,7 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
         value = watts(text)
         if not column or value is None:
             continue
-        oem = _dict(_dict(metric.get("Oem")).get("Dell"))
+        oem = mapping(mapping(metric.get("Oem")).get("Dell"))
         label = _text(oem.get("Label"), oem.get("ContextID"))
         extra = label or (path.rpartition("/")[2] if path else "")
         shown = name if not extra or extra == name else f"{name} {extra}"
@@ -327,7 +321,6 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 
 def _is_of(content: dict[str, Any], *types: str) -> bool:
-    """Whether the resource says that it is of one of the types."""
     named = str(content.get("@odata.type"))
     return any(named.startswith(f"#{one}.") for one in types)
 
@@ -357,8 +350,7 @@ def _subsystem(content: dict[str, Any], source: str, found: Found, _: int) -> No
 
 
 def _members(content: dict[str, Any], _: str, found: Found, line: int) -> None:
-    """A collection whose members stand in it whole."""
-    for member in _dicts(content["Members"]):
+    for member in mappings(content["Members"]):
         resource(member, uri_of(member), found, line)
 
 
@@ -374,7 +366,7 @@ _KINDS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any], 
     ),
     (lambda content: _is_of(content, "PowerSubsystem"), _subsystem),
     (_is_watt_sensor, sensor),
-    (lambda content: any(len(member) > 1 for member in _dicts(content.get("Members"))), _members),
+    (lambda content: any(len(member) > 1 for member in mappings(content.get("Members"))), _members),
 )
 """How each kind of resource is told, and what reads it; the first that fits."""
 
@@ -390,9 +382,9 @@ def resource(content: dict[str, Any], source: str, found: Found, line: int) -> N
 
 def error_text(content: dict[str, Any]) -> str:
     """What a Redfish error says."""
-    error = _dict(content.get("error"))
+    error = mapping(content.get("error"))
     info = error.get("@Message.ExtendedInfo")
-    first = _dict(info[0]) if isinstance(info, list) and info else _dict(info)
+    first = mapping(info[0]) if isinstance(info, list) and info else mapping(info)
     return _text(
         first.get("Message"), first.get("MessageId"), error.get("message"), error.get("code"), "no reason given"
     )

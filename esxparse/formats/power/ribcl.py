@@ -37,9 +37,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
-from esxparse.formats.power.readings import by_time, cap, counted, facts, number, tables, watts
+from esxparse.formats.kit.notes import Counted
+from esxparse.formats.power.readings import by_time, cap, facts, number, tables, watts
 from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.text import beginning, marked, read_text
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "ribcl"
-TITLE = "RIBCL answers of HP iLO (XML, raw HTTP)"
-OPTIONS: frozenset[str] = frozenset()
 
 _IS_RIBCL = re.compile(r"<RIBCL\b", re.IGNORECASE)
 _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
@@ -98,11 +96,6 @@ class _Clock:
         return _Clock() if self.of_header and _HTTP.search(between) else self
 
 
-def recognise(head: bytes) -> bool:
-    """An XML element `RIBCL`."""
-    return marked(head, "<ribcl") and bool(_IS_RIBCL.search(beginning(head)))
-
-
 def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
     """The text without the lines of chunk sizes; places in it, and how many lines were taken out before each."""
     pieces, places, removed = [], [0], [0]
@@ -118,7 +111,7 @@ def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
     return "".join(pieces), places, removed
 
 
-def _answers(text: str, odd: dict[str, list[int]]) -> Iterator[_Answer]:
+def _answers(text: str, odd: Counted) -> Iterator[_Answer]:
     """The documents of a text, each with the time that stood before it."""
     plain, places, removed = _without_chunks(text)
     clock = _Clock()
@@ -137,14 +130,14 @@ def _answers(text: str, odd: dict[str, list[int]]) -> Iterator[_Answer]:
         opened = [match.start() for match in _IS_RIBCL.finditer(plain, start, close.end())]
         if len(opened) > 1 and "<!" not in plain[start : opened[-1]]:
             # What began before was cut; the last one that begins is the one that ends here.
-            odd.setdefault("a document is cut, and left out", []).append(line_of(start))
+            odd.say("a document is cut, and left out", line_of(start))
             clock = clock.after(plain[start : opened[-1]])
             start = opened[-1]
         yield _Answer(plain[start : close.end()], line_of(start), clock.time, clock is not before)
         newlines += plain.count("\n", counted_to, start)
         counted_to, end = start, close.end()
     if cut := _IS_RIBCL.search(plain, end):
-        odd.setdefault("a document is cut, and left out", []).append(line_of(cut.start()))
+        odd.say("a document is cut, and left out", line_of(cut.start()))
 
 
 def _time(between: str) -> _Clock | None:
@@ -158,7 +151,7 @@ def _time(between: str) -> _Clock | None:
     return found
 
 
-def _parsed(answer: _Answer, odd: dict[str, list[int]]) -> Element | None:
+def _parsed(answer: _Answer, odd: Counted) -> Element | None:
     try:
         root: Element = fromstring(answer.xml, forbid_dtd=True)
     except DefusedXmlException:
@@ -166,7 +159,7 @@ def _parsed(answer: _Answer, odd: dict[str, list[int]]) -> Element | None:
         raise DamagedError(msg) from None
     except (ParseError, ValueError, RecursionError) as error:
         why = str(error).partition(":")[0]
-        odd.setdefault(f"a document is no well-formed XML ({why}), and is left out", []).append(answer.line)
+        odd.say(f"a document is no well-formed XML ({why}), and is left out", answer.line)
         return None
     for response in root.iter("RESPONSE"):
         status = response.get("STATUS", "0x0000")
@@ -174,7 +167,7 @@ def _parsed(answer: _Answer, odd: dict[str, list[int]]) -> Element | None:
             said = response.get("MESSAGE", "no message")
             shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
             message = f"the iLO answered with error {status[:_STATUS]}: {shown}"
-            odd.setdefault(message, []).append(answer.line)
+            odd.say(message, answer.line)
     return root
 
 
@@ -250,9 +243,9 @@ class _Asked:
 
 def read(source: Source) -> Recording:
     """Reads the answers to one or many RIBCL commands."""
-    text = read_text(source)
-    bad: dict[str, list[int]] = {}
-    odd: dict[str, list[int]] = {}
+    text = source.text()
+    bad = Counted()
+    odd = Counted()
     rows: list[Reading] = []
     settings: list[dict[str, Any]] = []
     release = None
@@ -263,18 +256,18 @@ def read(source: Source) -> Recording:
             continue
         moment = clock.time_of(answer, root)
         if moment and not moment.set:
-            odd.setdefault("a time from a clock that was not set is left out", []).append(answer.line)
+            odd.say("a time from a clock that was not set is left out", answer.line)
             moment = None
         if moment and moment.assumed:
-            odd.setdefault(moment.assumed, []).append(answer.line)
+            odd.say(moment.assumed, answer.line)
         release = root.get("VERSION") or release
         if root.find("LOGIN") is not None:
-            odd.setdefault("a command to an iLO, not its answer, is left out", []).append(answer.line)
+            odd.say("a command to an iLO, not its answer, is left out", answer.line)
             continue
         more, said = _of_answer(root, moment.time if moment else None)
         if (more or said) and clock.lost:
             why = "the time of an answer is lost: it is not that of the answer before it"
-            bad.setdefault(why, []).append(answer.line)
+            bad.say(why, answer.line)
         rows += more
         settings += said
     power, notes = tables(rows)
@@ -290,5 +283,5 @@ def read(source: Source) -> Recording:
     meta = facts([*rows, *settings])
     if release:
         meta["release"] = f"RIBCL {release}" if number(release) is not None else release
-    every = (*text.notes, *counted(bad, "warning"), *counted(odd), *notes)
+    every = (*text.notes, *bad.notes("warning"), *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, meta, every)

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
-from esxparse.formats.topology.facts import distinct, facts, known, nominal_mhz, size_bytes, whole
-from esxparse.recording import Note, Recording
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import size_bytes, whole
+from esxparse.formats.kit.tables import distinct, known, schema
+from esxparse.formats.topology.facts import facts, nominal_mhz
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,52 +40,24 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "cpuinfo"
-TITLE = "/proc/cpuinfo"
-OPTIONS: frozenset[str] = frozenset()
 
 _BLOCK = re.compile(r"processor\s*:\s*(\d{1,7})\s*")
 _PAIR = re.compile(r"([^:\t]{1,64}?)\s*:\s?(.*)")
 _S390 = re.compile(r"processor (\d{1,7}): (.*)")
-_PROCESSOR = re.compile(r"processor(?:[ \t]*| \d+):")
-_RECOGNISED = re.compile(r"(?m)^processor[ \t]*:[ \t]*\d+[ \t]*$")
-_ALSO = re.compile(
-    r"(?mi)^(?:vendor_id|cpu family|model name|bogomips|cpu implementer|cpu MHz|clock|hart|mmu|revision|timebase)\s*:"
-)
-_ALSO_S390 = re.compile(r"(?m)^processor \d+: version = ")
 _MODELS = ("model name", "cpu model", "cpu", "uarch", "Processor")
 _FREQUENCIES = ("cpu MHz", "clock", "cpu MHz dynamic")
-_SCHEMA = {
-    "processor": pl.Int64,
-    "socket": pl.Int64,
-    "core": pl.Int64,
-    "apicid": pl.Int64,
-    "model": pl.String,
-    "mhz": pl.Float64,
-    "cache_bytes": pl.Int64,
-}
-
-
-def recognise(head: bytes) -> bool:
-    """A block of a processor with keys that go with it."""
-    begin = beginning(head)
-    if not _PROCESSOR.search(begin):
-        return False
-    return bool((_RECOGNISED.search(begin) and _ALSO.search(begin)) or _ALSO_S390.search(begin))
+_SCHEMA = schema("processor socket core apicid i64, model str, mhz f64, cache_bytes i64")
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no processor in it.
-    """
-    text = without_cut_number(read_text(source))
+    """Reads one file."""
+    text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
         msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"
         raise DamagedError(msg)
     if len({block["processor"] for block in blocks}) < len(blocks):
-        notes.append(Note("processors are described more than once: the first of each is kept", severity="warning"))
+        notes.warn("processors are described more than once: the first of each is kept")
         blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
     rows = [_processor(block) for block in blocks]
     tables = {"processors": pl.DataFrame(rows, schema=_SCHEMA).lazy()}
@@ -100,11 +73,11 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, tables, known(_meta(rows, blocks)), text.notes + tuple(notes))
 
 
-def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], list[Note]]:
+def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[str, str]], Notes]:
     """Keys of each processor, those of the machine, and notes."""
     blocks: list[dict[str, str]] = []
     machine: list[tuple[str, str]] = []
-    notes: list[Note] = []
+    notes = Notes()
     block: dict[str, str] | None = None
     for place, text in enumerate(lines, start=1):
         if not text.strip():
@@ -121,7 +94,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
             else:
                 block[pair[1].strip()] = pair[2].strip()
         else:
-            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity="warning"))
+            notes.warn(f"left out: {text.strip()[:60]!r}", place)
     return blocks, machine, notes
 
 

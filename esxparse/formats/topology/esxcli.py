@@ -34,36 +34,26 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import distinct, known, schema
 from esxparse.formats.topology import esxcli_forms as forms
-from esxparse.formats.topology.facts import distinct, facts, known, whole
-from esxparse.formats.topology.managed import UNSET, flattened
-from esxparse.recording import Note, Recording
+from esxparse.formats.topology.esxcli_forms import UNSET, flattened
+from esxparse.formats.topology.facts import facts
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from esxparse.formats.kit.head import Head
+    from esxparse.formats.kit.notes import Notes
     from esxparse.formats.source import Source
 
 FORMAT = "esxcli"
-TITLE = "ESXi hardware (esxcli hardware cpu/memory, vim-cmd hosthardware)"
-OPTIONS: frozenset[str] = frozenset()
 
 _MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^[ \t]*(?:cpuInfo|numaInfo) = \(vim\.host\.\w+\))")
-_SCHEMA = {
-    "processor": pl.Int64,
-    "socket": pl.Int64,
-    "node": pl.Int64,
-    "apicid": pl.Int64,
-    "vendor": pl.String,
-    "family": pl.Int64,
-    "model_number": pl.Int64,
-    "stepping": pl.Int64,
-    "mhz": pl.Float64,
-    "l2_bytes": pl.Int64,
-    "l3_bytes": pl.Int64,
-}
+_SCHEMA = schema(
+    "processor socket node apicid i64, vendor str, family model_number stepping i64, mhz f64, l2_bytes l3_bytes i64"
+)
 _NUMBERS = {
     "processor": "id",
     "socket": "packageid",
@@ -80,19 +70,15 @@ _HZ = 1e6
 _Path = tuple[str, ...]
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Fields that only these commands print together."""
-    begin = beginning(head)
+    begin = head.text
     return ("(vim.host." in begin and bool(_MANAGED.search(begin))) or forms.recognise(begin)
 
 
 def read(source: Source) -> Recording:
-    """Reads one file, of one command or several.
-
-    Raises:
-        DamagedError: There is nothing of a processor or of memory in it.
-    """
-    text = without_cut_number(read_text(source))
+    """Reads one file, of one command or several."""
+    text = source.text().without_cut_line()
     managed = _MANAGED.search(text.text)
     before = text.text[: managed.start()] if managed else text.text
     blocks, said, notes = forms.read_forms(before)
@@ -131,14 +117,14 @@ def _processor(block: Mapping[str, str]) -> dict[str, Any]:
     return {**numbers, "vendor": block.get("brand"), "mhz": None if speed is None else speed / _HZ}
 
 
-def _of_processors(rows: Sequence[Mapping[str, Any]], notes: list[Note]) -> dict[str, Any]:
+def _of_processors(rows: Sequence[Mapping[str, Any]], notes: Notes) -> dict[str, Any]:
     if not rows:
         return {}
     numbers = [row["processor"] for row in rows]
     if len(set(numbers)) < len(numbers):
-        notes.append(Note("processors are listed more than once", severity="warning"))
+        notes.warn("processors are listed more than once")
     elif None not in numbers and max(numbers) + 1 != len(numbers):
-        notes.append(Note(f"{len(numbers)} processors are listed, the last is {max(numbers)}: some are missing"))
+        notes.say(f"{len(numbers)} processors are listed, the last is {max(numbers)}: some are missing")
     speeds = [row["mhz"] for row in rows if row["mhz"] is not None]
     return {
         "threads": len(set(numbers)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,76 @@ from xml.etree.ElementTree import ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from esxparse.recording import Note
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.text import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from xml.etree.ElementTree import Element
+
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+|,)
+    | (?P<type>\([\w.:\[\]]+\))
+    | (?P<name>[A-Za-z_]\w*)\s*=(?!=)
+    | (?P<open>[{\[])
+    | (?P<close>[}\]])
+    | "(?P<string>(?:[^"\\]|\\.)*)"
+    | (?P<other>'(?:[^'\\]|\\.)*'|[^\s,{}\[\]()"=]+|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_DEEPEST = 64
+UNSET = "<unset>"
+
+
+def flattened(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Path and value of each field; members of a list are numbered in the path.
+
+    What is not whole is given as far as it goes: paths need no closing brace.
+
+    >>> list(flattened('a = (T) { b = 1, c = (int) [ 7, 8 ], d = "x" }'))
+    [(('a', 'b'), '1'), (('a', 'c', '0'), '7'), (('a', 'c', '1'), '8'), (('a', 'd'), 'x')]
+    """
+    path: list[str] = []
+    counts: list[int | None] = []
+    name: str | None = None
+    for found in _TOKEN.finditer(text):
+        kind = found.lastgroup
+        if kind == "name":
+            name = found["name"]
+        elif kind == "open":
+            path.append(_step(name, counts))
+            counts.append(0 if found[0] == "[" else None)
+            name = None
+            if len(path) > _DEEPEST:
+                return
+        elif kind == "close":
+            if path:
+                path.pop()
+                counts.pop()
+            name = None
+        elif kind in {"string", "other"}:
+            value = found["string"] if kind == "string" else found["other"]
+            step = _step(name, counts)
+            if step:
+                places = tuple(one for one in (*path, step) if one)
+                yield places, _ESCAPED.sub(r"\1", value) if kind == "string" else value
+            name = None
+
+
+def _step(name: str | None, counts: list[int | None]) -> str:
+    """What the value is called: its name, or its place in the list it is in."""
+    if name is not None:
+        return name
+    place = counts[-1] if counts else None
+    if place is None:
+        return ""
+    counts[-1] = place + 1
+    return str(place)
+
 
 Block = dict[str, str]
 Said = list[tuple[str | None, str, str]]
@@ -69,9 +133,9 @@ def _is_xml(text: str) -> bool:
     return "vmware.com/Products/ESX" in text[:1000] and 'field name="' in text and bool(_FIELDS.search(text))
 
 
-def read_forms(text: str) -> tuple[list[Block], Said, list[Note]]:
+def read_forms(text: str) -> tuple[list[Block], Said, Notes]:
     """Processors, facts of the whole, and notes, whatever the form."""
-    notes: list[Note] = []
+    notes = Notes()
     if _is_json(text):
         return *_sorted(_json(text, notes)), notes
     if _is_xml(text):
@@ -103,7 +167,7 @@ def _section(key: str) -> str | None:
     return found or ("cpu" if name.startswith(_CPU_PREFIXES) else None)
 
 
-def _text(text: str, notes: list[Note]) -> tuple[list[Block], Said]:
+def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
     blocks: list[Block] = []
     said: Said = []
     block: Block | None = None
@@ -124,28 +188,28 @@ def _text(text: str, notes: list[Note]) -> tuple[list[Block], Said]:
             block = None
         else:
             block = None
-            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place))
+            notes.say(f"left out: {line.strip()[:60]!r}", place)
     short = [one for one in blocks if "corespeed" not in one]
     if short:
-        notes.append(Note(f"{len(short)} processors have no core speed: cut there", severity="warning"))
+        notes.warn(f"{len(short)} processors have no core speed: cut there")
     return blocks, said
 
 
-def _json(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _json(text: str, notes: Notes) -> list[dict[str, str]]:
     try:
         content: Any = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
-        notes.append(Note(f"the JSON is not whole: {error}", severity="warning"))
+        notes.warn(f"the JSON is not whole: {error}")
         return []
     every = content if isinstance(content, list) else [content]
     return [{str(key): value for key, value in one.items()} for one in every if isinstance(one, dict)]
 
 
-def _xml(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _xml(text: str, notes: Notes) -> list[dict[str, str]]:
     try:
         root = fromstring(text.strip().encode(), forbid_dtd=True)
     except (ParseError, DefusedXmlException, ValueError) as error:
-        notes.append(Note(f"the XML is not whole or not safe: {error or type(error).__name__}", severity="warning"))
+        notes.warn(f"the XML is not whole or not safe: {error or type(error).__name__}")
         return []
     structures = (one for one in root.iter() if one.tag.rpartition("}")[2] == "structure")
     return [{one.get("name", ""): _value(one) for one in structure if one.get("name")} for structure in structures]
@@ -167,7 +231,7 @@ def _keyvalue(text: str) -> list[dict[str, str]]:
     return structures
 
 
-def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
+def _csv(text: str, notes: Notes) -> list[dict[str, str]]:
     structures: list[dict[str, str]] = []
     names: list[str] = []
     for place, line in enumerate(text.split("\n"), start=1):
@@ -176,12 +240,9 @@ def _csv(text: str, notes: list[Note]) -> list[dict[str, str]]:
         if _CSV.fullmatch(line):
             names = line.strip().split(",")
             continue
-        try:
-            cells = next(csv.reader([line]))
-        except (csv.Error, StopIteration):
-            cells = []
+        cells = cells_of(line)
         if names and len(cells) == len(names):
             structures.append({name: cell for name, cell in zip(names, cells, strict=True) if name})
         else:
-            notes.append(Note(f"left out: {line.strip()[:60]!r}", line=place, severity="warning"))
+            notes.warn(f"left out: {line.strip()[:60]!r}", place)
     return structures

@@ -7,34 +7,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from esxparse.formats.kit.tables import schema
 
-FACTS = {"section": pl.String, "key": pl.String, "value": pl.String}
-LARGEST = (1 << 63) - 1
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FACTS = schema("section key value str")
 _MOST_CPUS = 1 << 16
 
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,5}))?)?")
-_SIZE = re.compile(r"([\d.,]+)\s*([KMGT]?)(i?B|B)?(?:yte[s]?)?", re.IGNORECASE)
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _NOMINAL = re.compile(r"@\s*([\d.]+)\s*([GM])Hz", re.IGNORECASE)
-
-
-def whole(text: object, base: int = 10) -> int | None:
-    """A whole number that fits a table, or None; base 0 reads 0x1f.
-
-    >>> whole(" 12 "), whole("0x1f", 0), whole("many"), whole("9" * 30)
-    (12, 31, None, None)
-    """
-    try:
-        value = int(str(text).strip()[:64], base)
-    except ValueError:
-        return None
-    return value if -LARGEST <= value <= LARGEST else None
 
 
 def cpu_list(text: str) -> list[int] | None:
@@ -54,22 +40,6 @@ def cpu_list(text: str) -> list[int] | None:
     return cpus
 
 
-def size_bytes(text: str) -> int | None:
-    """Bytes of a size as lscpu and cpuinfo write it, in powers of 1024.
-
-    >>> size_bytes("32K"), size_bytes("1.5 MiB (4 instances)"), size_bytes("6144 KB"), size_bytes("?")
-    (32768, 1572864, 6291456, None)
-    """
-    found = _SIZE.match(text.strip())
-    if found is None:
-        return None
-    try:
-        value = float(found[1].replace(",", ".")) * 1024 ** _POWERS[found[2].upper()]
-    except ValueError:
-        return None
-    return round(value) if value <= LARGEST else None
-
-
 def nominal_mhz(model: str | None) -> float | None:
     """The frequency in the name of a processor, MHz.
 
@@ -85,17 +55,6 @@ def nominal_mhz(model: str | None) -> float | None:
         return None
 
 
-def known(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of it."""
-    return {key: value for key, value in meta.items() if value is not None}
-
-
 def facts(rows: Sequence[tuple[str | None, str, str]]) -> pl.LazyFrame:
     """A table of facts, as printed."""
-    return pl.DataFrame(list(rows), schema=FACTS, orient="row").lazy()
-
-
-def distinct(values: Iterable[Any]) -> int | None:
-    """How many different ones there are; None where one of them is not known."""
-    found = set(values)
-    return None if None in found or not found else len(found)
+    return pl.DataFrame(list(rows), schema=_FACTS, orient="row").lazy()

@@ -36,20 +36,121 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, read_text
-from esxparse.formats.topology import processors as tables_of
-from esxparse.formats.topology.facts import facts, known, nominal_mhz, size_bytes, whole
-from esxparse.recording import Note, Recording
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import size_bytes, whole
+from esxparse.formats.kit.objects import mappings
+from esxparse.formats.kit.tables import distinct, known, schema
+from esxparse.formats.topology.facts import facts, nominal_mhz
+from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
 FORMAT = "lscpu"
-TITLE = "lscpu output (text, -J, -e, -p, -C)"
-OPTIONS: frozenset[str] = frozenset()
+
+_PROCESSORS = schema("processor core socket node i64, caches str, online bool, max_mhz min_mhz mhz f64")
+
+_PARSABLE = re.compile(r"(?m)^# ?CPU,[A-Za-z0-9,_:]*[ \t]*$|^# The following is the parsable format, which can be fed")
+_EXTENDED_NAMES = re.compile(r"CPU[ \t]+(?:NODE|SOCKET|CORE|BOOK|DRAWER|CLUSTER)\b")
+_EXTENDED = re.compile(rf"(?m)^[ \t]*{_EXTENDED_NAMES.pattern}.*$")
+_CACHE_NAMES = re.compile(r"(?m)^[ \t]*NAME[ \t]+ONE-SIZE[ \t]+ALL-SIZE\b.*$")
+_NAMES = {"processor": "cpu", "core": "core", "socket": "socket", "node": "node"}
+_MHZ = {"max_mhz": "maxmhz", "min_mhz": "minmhz", "mhz": "mhz"}
+_ONLINE = {"yes": True, "y": True, "true": True, "ja": True, "oui": True, "no": False, "n": False, "false": False}
+_FREQUENCY = re.compile(r"\d{1,9}(?:[.,]\d{1,9})?")
+
+
+def _has_columns(text: str) -> bool:
+    """The names of the columns."""
+    return bool(
+        (("CPU," in text or "the parsable format" in text) and _PARSABLE.search(text))
+        or (_EXTENDED_NAMES.search(text) and _EXTENDED.search(text))
+        or ("ONE-SIZE" in text and _CACHE_NAMES.search(text))
+    )
+
+
+def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Notes]:
+    """Processors, caches and notes; names of columns may come again with other columns."""
+    rows: list[dict[str, Any]] = []
+    caches: list[dict[str, Any]] = []
+    notes = Notes()
+    names: list[str] = []
+    sep: str | None = None
+    for place, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        if _PARSABLE.match(text) and "," in text and " The" not in text:
+            names, sep = text.lstrip("# ").strip().lower().split(","), ","
+        elif _EXTENDED.match(text) or _CACHE_NAMES.match(text):
+            names, sep = text.lower().split(), None
+        elif text.startswith("#"):
+            continue
+        else:
+            cells = [cell.strip() for cell in text.split(sep)]
+            if names and len(cells) == len(names) and names[0] == "name":
+                caches.append(cache_row(dict(zip(names, cells, strict=True))))
+                continue
+            one = row(_named(names, cells)) if names and len(cells) == len(names) else None
+            if one is None or one["processor"] is None:
+                notes.warn(f"left out: {text.strip()[:60]!r}", place)
+            else:
+                rows.append(one)
+    return rows, caches, notes
+
+
+def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    named = dict(zip(names, cells, strict=True))
+    if "" in names:
+        # -p parts the caches from the rest by a column without a name.
+        named["caches"] = ":".join(cells[names.index("") + 1 :])
+    return named
+
+
+def row(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """One processor of named cells; `-` and nothing are not known."""
+    caches = cells.get("caches") or next((str(cells[name]) for name in cells if name.startswith("l1")), None)
+    online = cells.get("online")
+    return {
+        **{column: whole(cells.get(name)) for column, name in _NAMES.items()},
+        "caches": caches or None,
+        "online": online if isinstance(online, bool) else _ONLINE.get(str(online).lower()),
+        **{column: _mhz(cells.get(name)) for column, name in _MHZ.items()},
+    }
+
+
+def _mhz(value: object) -> float | None:
+    text = str(value).strip()
+    return float(text.replace(",", ".")) if _FREQUENCY.fullmatch(text) else None
+
+
+def cache_row(cells: Mapping[str, str]) -> dict[str, Any]:
+    """One cache of `-C`."""
+    one, every = size_bytes(cells.get("one-size", "")), size_bytes(cells.get("all-size", ""))
+    return {
+        "cache": cells.get("name"),
+        "one_bytes": one,
+        "all_bytes": every,
+        "instances": every // one if one and every else None,
+    }
+
+
+def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the processors tell of the whole; those offline have no place."""
+    there = [one for one in rows if one["online"] is not False]
+    if not there:
+        return {}
+    cores = distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there)
+    return {
+        "threads": len(there),
+        "sockets": distinct(one["socket"] for one in there),
+        "cores": cores,
+        "numa_nodes": distinct(one["node"] for one in there),
+        "mhz": max((one["max_mhz"] for one in there if one["max_mhz"] is not None), default=None),
+    }
+
 
 _Fact = tuple[str | None, str, str]
 
@@ -62,15 +163,10 @@ _ARCHITECTURE = re.compile(
 _ENDIAN = re.compile(r"(?m)^[^:\n]{4,40}:\s+(?:Little|Big) Endian\s*$")
 _JSON = re.compile(r'\{\s*"(?:lscpu"\s*:|cpus"\s*:\s*\[\s*\{\s*"cpu"\s*:|caches"\s*:\s*\[\s*\{\s*"name"\s*:\s*"L\d)')
 _ENGLISH = {
-    "Architecture",
-    "Model name",
-    "Thread(s) per core",
-    "Core(s) per socket",
-    "On-line CPU(s) list",
-    "Socket(s)",
-}
+    "Architecture", "Model name", "Thread(s) per core", "Core(s) per socket", "On-line CPU(s) list", "Socket(s)",
+}  # fmt: skip
 _SURE = 3
-_CACHES = {"cache": pl.String, "one_bytes": pl.Int64, "all_bytes": pl.Int64, "instances": pl.Int64}
+_CACHES = schema("cache str, one_bytes all_bytes instances i64")
 
 
 @cache
@@ -80,35 +176,31 @@ def labels() -> Mapping[str, str]:
     return {label: key for key, names in tomllib.loads(text).items() for label in names}
 
 
-def recognise(head: bytes) -> bool:
+def recognise(head: Head) -> bool:
     """Three of its labels, an architecture with its byte order, JSON of it, or its columns."""
-    begin = beginning(head)
-    if _JSON.search(begin) or tables_of.recognise(begin):
+    begin = head.text
+    if _JSON.search(begin) or _has_columns(begin):
         return True
     if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
         return True
-    found = (_LABELLED.fullmatch(line) for line in begin[: 1 << 16].split("\n"))
-    return len({labels()[one[2]] for one in found if one and one[3] and one[2] in labels()}) >= _SURE
+    pairs = (line.partition(":") for line in begin[: 1 << 16].split("\n"))
+    return len({labels().get(label.strip()) for label, _, value in pairs if value.strip()} - {None}) >= _SURE
 
 
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is nothing of a processor in it.
-    """
-    text = without_cut_number(read_text(source))
+    """Reads one file."""
+    text = source.text().without_cut_line()
     found: list[_Fact] = []
     caches: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    notes: list[Note] = []
+    notes = Notes()
     if _JSON.search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
-        caches = [_listed_cache(one) for one in _objects(content.get("caches"))]
-        rows = [tables_of.row({str(key): value for key, value in one.items()}) for one in _objects(content.get("cpus"))]
-    elif tables_of.recognise(text.text):
-        rows, caches, notes = tables_of.read_columns(text.lines())
+        caches = [_listed_cache(one) for one in mappings(content.get("caches"))]
+        rows = [row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
+    elif _has_columns(text.text):
+        rows, caches, notes = read_columns(text.lines())
     else:
         found, notes = read_labelled(text.lines())
     caches += [one for fact in found if (one := _cache(fact))]
@@ -118,7 +210,7 @@ def read(source: Source) -> Recording:
     if caches:
         tables["caches"] = pl.DataFrame(caches, schema=_CACHES).lazy()
     if rows:
-        tables["processors"] = pl.DataFrame(rows, schema=tables_of.SCHEMA).lazy()
+        tables["processors"] = pl.DataFrame(rows, schema=_PROCESSORS).lazy()
     if not tables:
         msg = f"{source.name}: lscpu says nothing of any processor in it: record lscpu again"
         raise DamagedError(msg)
@@ -135,28 +227,24 @@ def _loads(text: str, name: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _objects(content: object) -> list[dict[str, Any]]:
-    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-
-
 def _json_facts(content: object) -> list[_Fact]:
     """Fields in their order; those inside others have them for a section."""
     found: list[_Fact] = []
-    waiting: list[tuple[str | None, dict[str, Any]]] = [(None, one) for one in reversed(_objects(content))]
+    waiting: list[tuple[str | None, dict[str, Any]]] = [(None, one) for one in reversed(mappings(content))]
     while waiting:
         section, one = waiting.pop()
         label = str(one.get("field", "")).strip().removesuffix(":").strip()
         data = one.get("data")
         if label and data is not None:
             found.append((section, label, str(data)))
-        waiting += [(label, child) for child in reversed(_objects(one.get("children")))]
+        waiting += [(label, child) for child in reversed(mappings(one.get("children")))]
     return found
 
 
-def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], list[Note]]:
+def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
     """Lines of a label, a colon and a value; lines further in belong to the value or the heading above."""
     found: list[_Fact] = []
-    notes: list[Note] = []
+    notes = Notes()
     heading: tuple[int, str] | None = None
     for place, text in enumerate(lines, start=1):
         if not text.strip():
@@ -175,9 +263,9 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], list[Note]]:
             section, label, value = found.pop()
             found.append((section, label, f"{value} {text.strip()}"))
         else:
-            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place))
+            notes.say(f"left out: {text.strip()[:60]!r}", place)
     if found and not _ENGLISH & {label for _, label, _ in found}:
-        notes.append(Note("labels are in another language than English: facts not known there keep their own label"))
+        notes.say("labels are in another language than English: facts not known there keep their own label")
     return found, notes
 
 
@@ -204,7 +292,7 @@ def _cache(fact: _Fact) -> dict[str, Any] | None:
 
 
 def _listed_cache(one: Mapping[str, Any]) -> dict[str, Any]:
-    return tables_of.cache_row({str(key): str(value) for key, value in one.items()})
+    return cache_row({str(key): str(value) for key, value in one.items()})
 
 
 def _number(value: str | None) -> float | None:
@@ -228,4 +316,4 @@ def _meta(found: Sequence[_Fact], rows: Sequence[Mapping[str, Any]]) -> dict[str
         "mhz": next((mhz for mhz in frequencies if mhz), None),
         "model": model,
     }
-    return said_so | {key: value for key, value in tables_of.meta(rows).items() if said_so.get(key) is None}
+    return said_so | {key: value for key, value in meta(rows).items() if said_so.get(key) is None}

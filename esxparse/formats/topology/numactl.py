@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.last_line import without_cut_number
-from esxparse.formats.text import beginning, marked, read_text
-from esxparse.formats.topology.facts import known, whole
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import known
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "numactl"
-TITLE = "numactl --hardware"
-OPTIONS: frozenset[str] = frozenset()
 
 _AVAILABLE = re.compile(r"\s*available:\s*(\d{1,6}) nodes?\b.*")
 _CPUS = re.compile(r"\s*node (\d{1,6}) cpus:\s*(.*)")
@@ -47,7 +45,6 @@ _HEADER = re.compile(r"\s*node((?:\s+\d{1,6})+)\s*")
 _ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
 _NO_DISTANCES = re.compile(r"\s*No distance information available.*")
-_RECOGNISED = re.compile(r"(?m)^[ \t]*(?:available:[ \t]*\d+ nodes?\b|node \d+ (?:cpus:|size:[ \t]*\d+ [MKG]B))")
 _NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
 _MB = re.compile(r"(\d+) ([MKG])B")
 _NODES: dict[str, type[pl.DataType] | pl.DataType] = {
@@ -69,21 +66,9 @@ class Found(NamedTuple):
     available: int | None
 
 
-def recognise(head: bytes) -> bool:
-    """The line of nodes available, or one of a node."""
-    begin = beginning(head)
-    if not marked(head, "available:", "no numa ", " cpus:", " size:", "libnuma: warning:"):
-        return False
-    return bool(_RECOGNISED.search(begin) or _NONE.search(begin))
-
-
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no node in it.
-    """
-    whole_text = without_cut_number(read_text(source))
+    """Reads one file."""
+    whole_text = source.text().without_cut_line()
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
     if not nodes:
@@ -91,8 +76,7 @@ def read(source: Source) -> Recording:
         msg = f"{source.name}: numactl says {says}: record numactl --hardware again, on the machine that ran the test"
         raise DamagedError(msg)
     if found.available is not None and found.available != len(nodes):
-        missing = f"{found.available} nodes available, {len(nodes)} described"
-        notes.append(Note(missing, severity="warning"))
+        notes.warn(f"{found.available} nodes available, {len(nodes)} described")
     tables = {"nodes": _nodes(nodes, found).lazy()}
     distances = _distances(found, notes)
     if distances.height:
@@ -108,10 +92,10 @@ def read(source: Source) -> Recording:
 
 def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
     lines: Sequence[str],
-) -> tuple[Found, list[Note]]:
+) -> tuple[Found, Notes]:
     """What the lines say; a list goes on over lines of numbers alone."""
     found = Found({}, {}, [], {}, None)
-    notes: list[Note] = []
+    notes = Notes()
     current: list[int] | None = None
     for place, text in enumerate(lines, start=1):
         if not text.strip():
@@ -129,7 +113,7 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
                 found.sizes[int(memory[1]), memory[2]] = size
         elif available := _AVAILABLE.fullmatch(text):
             if found.available is not None:
-                notes.append(Note("a second recording in the file is left out", line=place, severity="warning"))
+                notes.warn("a second recording in the file is left out", place)
                 break
             found = found._replace(available=int(available[1]))
         elif header := _HEADER.fullmatch(text):
@@ -141,7 +125,7 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
         elif current is not None and _NUMBERS.fullmatch(text):
             current += map(int, text.split())
         elif _NO_DISTANCES.match(text):
-            notes.append(Note("numactl knows no distances there", line=place))
+            notes.say("numactl knows no distances there", place)
         elif not _DISTANCES.match(text):
             current = None
             odd = re.match(r"\s*node \d|\s*\d", text)
@@ -169,13 +153,12 @@ def _nodes(nodes: Sequence[int], found: Found) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_NODES)
 
 
-def _distances(found: Found, notes: list[Note]) -> pl.DataFrame:
+def _distances(found: Found, notes: Notes) -> pl.DataFrame:
     header = found.header or list(found.rows)
     rows = []
     for node, distances in found.rows.items():
         if len(distances) != len(header):
-            short = f"{len(distances)} distances of node {node} to {len(header)} nodes: left out"
-            notes.append(Note(short, severity="warning"))
+            notes.warn(f"{len(distances)} distances of node {node} to {len(header)} nodes: left out")
             continue
         rows += [(node, to_node, distance) for to_node, distance in zip(header, distances, strict=True)]
     schema = {"node": pl.Int64, "to_node": pl.Int64, "distance": pl.Int64}

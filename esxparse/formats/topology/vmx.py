@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.source import problem
-from esxparse.formats.text import Text, beginning, decode, marked
-from esxparse.formats.topology.facts import known, whole
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import known
+from esxparse.formats.kit.text import Text, decode
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -36,28 +37,16 @@ if TYPE_CHECKING:
     from esxparse.formats.source import Source
 
 FORMAT = "vmx"
-TITLE = "VM configuration (.vmx)"
-OPTIONS: frozenset[str] = frozenset()
 
 _SETTING = re.compile(r'\s*([^\s="#][^="]{0,200}?)\s*=\s*"(.*)"\s*')
 _BARE = re.compile(r"\s*([^\s=\"#][^=\"]{0,200}?)\s*=\s*([^\"]*?)\s*")
 _ESCAPE = re.compile(r"\|([0-9A-Fa-f]{2})")
 _ENCODING = re.compile(rb'(?m)^[ \t]*\.encoding\s*=\s*"([\w.:-]{1,40})"')
-_RECOGNISED = re.compile(r'(?mi)^[ \t]*(?:config\.version|virtualHW\.version)[ \t]*=[ \t]*"?\d+"?[ \t]*$')
 _MOST_MB = 1 << 40
 
 
-def recognise(head: bytes) -> bool:
-    """The version of the configuration or of the virtual hardware."""
-    return marked(head, "config.version", "virtualhw.version") and bool(_RECOGNISED.search(beginning(head)))
-
-
 def read(source: Source) -> Recording:
-    """Reads one file.
-
-    Raises:
-        DamagedError: There is no setting in it.
-    """
+    """Reads one file."""
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
@@ -67,8 +56,7 @@ def read(source: Source) -> Recording:
     if len(values) < len(settings):
         seen: set[str] = set()
         again = [(key, line) for key, _, line in settings if key.lower() in seen or seen.add(key.lower())]  # type: ignore[func-returns-value]
-        many = f"{len(again)} settings are written twice, {again[0][0]!r} first: the last counts"
-        notes.append(Note(many, line=again[0][1], severity="warning"))
+        notes.warn(f"{len(again)} settings are written twice, {again[0][0]!r} first: the last counts", again[0][1])
     schema = {"key": pl.String, "value": pl.String, "line": pl.Int64}
     table = pl.DataFrame(settings, schema=schema, orient="row").lazy()
     return Recording(FORMAT, source.name, {"settings": table}, known(_meta(values, notes)), text.notes + tuple(notes))
@@ -76,13 +64,8 @@ def read(source: Source) -> Recording:
 
 def _decoded(source: Source) -> Text:
     """The text, in the encoding the file names."""
-    with source.open() as stream:
-        pieces = []
-        while piece := stream.read(1 << 20):
-            pieces.append(piece)
-        cut = problem(stream) or source.problem
-    content = b"".join(pieces)
-    notes: tuple[Note, ...] = (Note(f"{cut}: what came before is read", severity="warning"),) if cut else ()
+    content, ended = source.content()
+    notes = tuple(ended)
     named = _ENCODING.search(content)
     name = named[1].decode("ascii", "replace") if named else "UTF-8"
     try:
@@ -113,28 +96,28 @@ def unescaped(value: str) -> str:
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
-def read_settings(lines: Sequence[str]) -> tuple[list[tuple[str, str, int]], list[Note]]:
+def read_settings(lines: Sequence[str]) -> tuple[list[tuple[str, str, int]], Notes]:
     """Key, value and line of each setting."""
     settings: list[tuple[str, str, int]] = []
-    notes: list[Note] = []
+    notes = Notes()
     for place, text in enumerate(lines, start=1):
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         if found := _SETTING.fullmatch(text) or _BARE.fullmatch(text):
             settings.append((found[1], unescaped(found[2]), place))
         else:
-            notes.append(Note(f"no setting: {text.strip()[:60]!r}", line=place, severity="warning"))
+            notes.warn(f"no setting: {text.strip()[:60]!r}", place)
     return settings, notes
 
 
-def _meta(values: Mapping[str, str], notes: list[Note]) -> dict[str, Any]:
+def _meta(values: Mapping[str, str], notes: Notes) -> dict[str, Any]:
     def number(key: str, default: int | None) -> int | None:
         text = values.get(key)
         value = default if text is None else whole(text)
         if value is not None and 0 < value < _MOST_MB:
             return value
         if text is not None:
-            notes.append(Note(f"{key} = {text[:40]!r} is no number it can be", severity="warning"))
+            notes.warn(f"{key} = {text[:40]!r} is no number it can be")
         return None
 
     vcpus, per_socket = number("numvcpus", 1), number("cpuid.corespersocket", 1)

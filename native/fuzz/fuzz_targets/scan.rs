@@ -5,6 +5,10 @@
 
 #![no_main]
 
+#[path = "../../src/cells.rs"]
+mod cells;
+#[path = "../../src/learnt.rs"]
+mod learnt;
 #[path = "../../src/number.rs"]
 mod number;
 mod reference;
@@ -77,24 +81,24 @@ struct Shapes {
 }
 
 impl Shapes {
-    /// Takes the shapes of a row with all its cells; a cell without one has `scan::UNKNOWN`.
-    fn take(&mut self, row: i64, shapes: &[u8], report: &mut scan::Report) {
+    /// Takes the shapes of a row with all its cells; a cell without one has `learnt::UNKNOWN`.
+    fn take(&mut self, row: i64, shapes: &[u8], report: &mut learnt::Report) {
         for (cell, shape) in shapes.iter().enumerate() {
             let last = &mut self.last[cell];
             // A cell with nothing in it is of no shape, but where a number in quotes should stand.
-            let nothing = *shape == scan::NOTHING + scan::BARE && *last >= scan::BARE;
-            if *shape == scan::UNKNOWN || nothing || *last == scan::MIXED || *last == *shape {
+            let nothing = *shape == learnt::NOTHING + learnt::BARE && *last >= learnt::BARE;
+            if *shape == learnt::UNKNOWN || nothing || *last == learnt::MIXED || *last == *shape {
                 continue;
             }
-            if *last == scan::UNKNOWN {
+            if *last == learnt::UNKNOWN {
                 report.shapes[cell] = *shape;
             } else {
                 report.changes.extend([row, cell as i64, i64::from(*shape)]);
                 self.told[cell] += 1;
             }
             *last = *shape;
-            if self.told[cell] == usize::from(scan::MOST_CHANGES) {
-                (*last, report.shapes[cell]) = (scan::MIXED, scan::MIXED);
+            if self.told[cell] == usize::from(learnt::MOST_CHANGES) {
+                (*last, report.shapes[cell]) = (learnt::MIXED, learnt::MIXED);
             }
         }
     }
@@ -107,11 +111,11 @@ fn expected(
     step: &[i64],
     out: &mut [f64],
     setting: &Setting,
-) -> scan::Report {
-    let mut report = scan::Report {
-        shapes: vec![scan::UNKNOWN; first.len()],
+) -> learnt::Report {
+    let mut report = learnt::Report {
+        shapes: vec![learnt::UNKNOWN; first.len()],
         blank: vec![0; first.len()],
-        ..scan::Report::default()
+        ..learnt::Report::default()
     };
     let mut known = Shapes {
         last: report.shapes.clone(),
@@ -133,7 +137,7 @@ fn expected(
         if !is_row {
             continue;
         }
-        let mut shapes = vec![scan::UNKNOWN; first.len()];
+        let mut shapes = vec![learnt::UNKNOWN; first.len()];
         let mut words = [(0, Vec::new()), (0, Vec::new())];
         let mut padded = false;
         for (cell, (first, step)) in first.iter().zip(step).enumerate() {
@@ -157,18 +161,18 @@ fn expected(
                     words[kind].1.extend(where_it_is);
                 }
             };
-            let form = if bare { scan::BARE } else { 0 };
+            let form = if bare { learnt::BARE } else { 0 };
             match reference::content(text) {
                 reference::Content::Number(number, shape, ends_with_zero) if !glued => {
                     out[place] = number;
-                    shapes[cell] = shape.map_or(scan::UNKNOWN, |shape| shape + form);
+                    shapes[cell] = shape.map_or(learnt::UNKNOWN, |shape| shape + form);
                     padded |= ends_with_zero;
                 }
                 reference::Content::Absent => {
                     meet(0);
                     report.blank[cell] = 1;
                     if bare {
-                        shapes[cell] = scan::NOTHING + scan::BARE;
+                        shapes[cell] = learnt::NOTHING + learnt::BARE;
                     }
                 }
                 reference::Content::Flag(number) => {

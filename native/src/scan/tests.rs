@@ -1,6 +1,7 @@
 //! What the scanner promises, cell by cell.
 
 use super::*;
+use crate::learnt::{MIXED, MOST_CHANGES, UNKNOWN};
 
 fn numbers(data: &[u8], cells: usize) -> (Vec<f64>, Report) {
     let rows = data

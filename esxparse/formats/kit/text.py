@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from esxparse.formats import memory
-from esxparse.formats.source import problem
 from esxparse.recording import Note
 
-if TYPE_CHECKING:
-    from esxparse.formats.source import Source
-
-_PIECE = 1 << 20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -30,6 +23,11 @@ _HALF = re.compile(
 )
 """Half of a character in JSON: no text may hold it."""
 
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d.]*(?:[eE][-+]?\d*)?|\.\d*|0[xX][0-9a-fA-F]*)\Z")
+"""A number at the end of a text that has no end: the digits that are there are a number too, and another one."""
+_LONGEST = 100
+"""Characters at the end that are looked at: a number is shorter."""
+
 
 @dataclass(frozen=True)
 class Text:
@@ -42,6 +40,47 @@ class Text:
     def lines(self) -> list[str]:
         """The lines, without their ends; line 1 is the first."""
         return self.text.split("\n")
+
+    @property
+    def unfinished(self) -> int | None:
+        """The line that the file ends in, where it has no end."""
+        before, _, last = self.text.rpartition("\n")
+        return before.count("\n") + ("\n" in self.text) + 1 if last.strip() else None
+
+    def without_cut_line(self) -> Text:
+        r"""The text without its last line, where that has no end and a number at its end.
+
+        >>> Text("MHz: 2394.375\nMHz: 23").without_cut_line().text
+        'MHz: 2394.375\n'
+        """
+        before, newline, last = self.text.rpartition("\n")
+        return Text(before + newline, (*self.notes, self.cut_note())) if may_be_cut(last) else self
+
+    def without_cut_number(self, instead: str = "") -> Text:
+        """The text with `instead` in the place of a number at its very end."""
+        begin = self.text.rfind("\n") + 1
+        found = _NUMBER.search(self.text, begin)
+        if found is None:
+            return self
+        return Text(self.text[: found.start()] + instead, (*self.notes, self.cut_note("that number is left out")))
+
+    def cut_note(self, what: str = "left out") -> Note:
+        """The warning about a number at the very end."""
+        return cut_note(self.text.count("\n") + 1, what)
+
+
+def cut_note(line: int, what: str = "left out") -> Note:
+    """The warning about a number at the very end of a file, in its last line."""
+    return Note(f"the last line has no end, and its last number may be cut: {what}", line, severity="warning")
+
+
+def may_be_cut(line: str) -> bool:
+    """Whether a line without an end has a number at its end, of which digits may be missing.
+
+    >>> may_be_cut("3.00 48112"), may_be_cut("Watts | 25."), may_be_cut("214 Watts"), may_be_cut("flags: sse2")
+    (True, True, False, False)
+    """
+    return bool(_NUMBER.search(line[-_LONGEST:].removesuffix(",")))
 
 
 def decode(content: bytes) -> Text:
@@ -83,43 +122,9 @@ def decode(content: bytes) -> Text:
     return Text(text, tuple(notes))
 
 
-def read_text(source: Source) -> Text:
-    """The whole text of a source; a note says where its content ended before its time.
-
-    Raises:
-        TooLargeError: It is too long for the memory limit.
-    """
-    with source.open() as stream:
-        pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), source.memory_limit)
-        cut = problem(stream) or source.problem
-    text = decode(b"".join(pieces))
-    if not cut:
-        return text
-    return Text(text.text, (Note(f"{cut}: what came before is read", severity="warning"), *text.notes))
-
-
-@lru_cache(maxsize=4)
-def beginning(head: bytes) -> str:
-    """The text a file begins with, for `recognise`: never an error, whatever the bytes.
-
-    All readers ask for the same beginning, one after the other: it is decoded once.
-    """
-    return decode(head).text
-
-
-def marked(head: bytes, *marks: str) -> bool:
-    """Whether one of the marks, in lower case, stands in the text a file begins with, whatever its case there.
-
-    A reader asks for the words that its patterns cannot do without before it tries them: to look for a word takes a
-    thousandth of the time that a pattern takes, and most files are of another reader.
-
-    >>> marked(b"Performance Counter Stats", "counter stats"), marked(b"{}", "counter stats")
-    (True, False)
-    """
-    text = _folded(head)
-    return any(mark in text for mark in marks)
-
-
-@lru_cache(maxsize=4)
-def _folded(head: bytes) -> str:
-    return beginning(head).lower()
+def cells_of(line: str, delimiter: str = ",") -> list[str]:
+    """The cells of a line of CSV, without blanks around them; none where one is longer than the csv module takes."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:
+        return []

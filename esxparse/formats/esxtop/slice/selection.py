@@ -20,12 +20,8 @@ from esxparse.worlds import VCPU_WORLD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from esxparse.formats.esxtop.layout import Layout, TableShape
-
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+    from esxparse.formats.esxtop.scan import Flags, Integers
 
 _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 """World of a VM that names another one of the same VM, as captures of ESXi 6.5 have them."""
@@ -33,8 +29,7 @@ _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
 """The tables about the host as a whole, which `keep_host` keeps."""
 
-_SHOWN, _LENGTH = 5, 80
-"""Names or lines in a message, and characters of a text."""
+_SHOWN, _LENGTH = 5, 80  # names or lines in a message, and characters of a text
 
 
 @dataclass(frozen=True)

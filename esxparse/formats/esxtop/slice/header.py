@@ -1,4 +1,9 @@
-"""The header of a slice: the names of the columns that are kept, and whether they will still be read as before."""
+"""The header of a slice: the columns that are kept, whether they will still be read as before, and where it stands.
+
+A slice may begin later than its capture, or keep disks that did nothing in its first sample while others did: its
+reader would take such a sample for one that was not measured, so the header says that it goes on (`CONTINUED`). Where
+esxtop was started again, the header that stands there is kept if the disks after it were not measured.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse.formats.esxtop import header, instances, layout
+from esxparse.formats.esxtop import header, layout
+from esxparse.formats.esxtop.first_sample import all_zero, rate_cells
+from esxparse.formats.esxtop.grammar import CONTINUED, decoded
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.header import Header
     from esxparse.formats.esxtop.layout import Layout
-
-    Integers = NDArray[np.int64]
+    from esxparse.formats.esxtop.scan import Integers
 
 _FIRST_CELL = re.compile(r'"?(?P<zone>\(PDH-CSV [^)]*\) ?\(.*?)(?P<bias>\)\(-?\d{1,9}\))')
-
-
-def _text(line: bytes) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("cp1252", errors="replace")
 
 
 def _hosts(text: str, parsed: Header) -> list[str]:
@@ -44,24 +42,20 @@ def _hosts(text: str, parsed: Header) -> list[str]:
 
 
 def header_line(line: bytes, parsed: Header, kept: Integers, *, continued: bool = False) -> bytes:
-    """The header of the slice, without a line end, from that of the capture and the places that are kept.
-
-    It may say that its first sample goes on from one before it, see `header.CONTINUED`.
-    """
-    text = _text(line)
+    """The header of the slice, with a line end, from that of the capture and the places that are kept."""
+    text, _ = decoded(line)
     first = _FIRST_CELL.match(text)
     stamp = text
     if first:
-        zone = first["zone"].removesuffix(header.CONTINUED)
-        stamp = zone + (header.CONTINUED if continued else "") + first["bias"]
+        stamp = first["zone"].removesuffix(CONTINUED) + (CONTINUED if continued else "") + first["bias"]
     hosts = _hosts(text, parsed)
     cells = [stamp, *(rf"\\{hosts[place]}\{parsed.path(place)}" for place in kept.tolist())]
-    return ('"' + '","'.join(cells) + '"').encode()
+    return ('"' + '","'.join(cells) + '"\n').encode()
 
 
 def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], kept: Integers) -> list[Note]:
     """Notes on names that the slice's reader will take for others, as the columns that told are not kept."""
-    parsed = header.parse(line, 1)
+    parsed = header.parse(line.rstrip(b"\n"), 1)
     mine = layout.build(parsed.owners, parsed.counters)
 
     def names(of: Layout, cells: Integers) -> list[tuple[str, str | None, str]]:
@@ -73,11 +67,9 @@ def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], ke
     if before != after:
         was, now = next(pair for pair in zip([*before, None], [*after, None], strict=False) if pair[0] != pair[1])
         notes.append(Note(f"the slice will be read with other names: {was} as {now}", severity="warning"))
-    known = {shape.name: shape.instances for shape in mine.tables}
-    for table, texts in known.items():
+    for table, now_parts in mine.parts().items():
         if table not in parts:
             continue
-        now_parts = instances.parts(table, texts, known)
         was_parts = now_parts.select("instance").join(
             parts[table], on="instance", how="left", nulls_equal=True, maintain_order="left"
         )
@@ -85,3 +77,32 @@ def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], ke
             message = f"some instances of {table} will be parsed in another way: keep group_cpu with them"
             notes.append(Note(message, severity="warning"))
     return notes
+
+
+class Headers:
+    """Gives the header that has to stand before a sample of a slice."""
+
+    def __init__(self, line: bytes, parsed: Header, laid_out: Layout, kept: Integers) -> None:
+        self.line = line
+        self.parsed = parsed
+        self.kept = kept
+        self.rates = rate_cells(laid_out)
+        self.kept_rates = np.full(len(self.rates), -1, dtype=np.int64)
+        self.kept_rates[kept + 1] = self.rates[kept + 1]
+        self.header = b""
+        self.notes: list[Note] = []
+
+    def before(self, row: bytes, line: int, *, first: bool) -> bytes:
+        """What is written before a row (on that line of the capture), `first` after a header: a header, or nothing."""
+        if self.header and not first:
+            return b""
+        at_rest = all_zero(row, self.kept_rates)
+        unmeasured = first and at_rest and all_zero(row, self.rates)
+        if self.header:
+            return self.header if unmeasured else b""
+        goes_on = at_rest and not unmeasured
+        if goes_on:
+            message = "disks did nothing in the first sample that is kept: the header says that it goes on"
+            self.notes.append(Note(f"{message} ({CONTINUED.strip(', ')})", line=line, column=1))
+        self.header = header_line(self.line, self.parsed, self.kept, continued=goes_on)
+        return self.header

@@ -5,31 +5,31 @@ grow with the file. Of a row only the places of its quotes are looked at, all at
 reader leaves out of a capture is left out here by the same rules, and broken cells (the bare A/MPERF of ESXi 6.5, cells
 saved without quotes) are written as esxtop writes all others, so that whatever reads captures reads the slice.
 
-`selection` chooses the columns; `slice_header` names them, `slice_input` gives the lines, `slice_rows` and
-`slice_cells` what is kept of each, `slice_first` the header before it, `slice_output` takes it.
+`selection` chooses the columns, `header` names them, `lines` gives the lines, and `rows` what is kept of each.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from esxparse.errors import DamagedError
-from esxparse.formats import esxtop
-from esxparse.formats.esxtop import header, instances, layout, resaved
-from esxparse.formats.esxtop.selection import Selection, select
-from esxparse.formats.esxtop.slice_first import Headers
-from esxparse.formats.esxtop.slice_header import header_line, misread
-from esxparse.formats.esxtop.slice_input import Lines, cut_short, opened, size
-from esxparse.formats.esxtop.slice_output import destination
-from esxparse.formats.esxtop.slice_rows import Rows
+from esxparse.formats import esxtop, memory
+from esxparse.formats.esxtop import layout
+from esxparse.formats.esxtop.header import parse
+from esxparse.formats.esxtop.slice.header import Headers, header_line, misread
+from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
+from esxparse.formats.esxtop.slice.rows import Rows
+from esxparse.formats.esxtop.slice.selection import Selection, select
+from esxparse.formats.esxtop.times import Dates
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import refuse_foreign
-from esxparse.formats.source import STANDARD_INPUT, resolve
+from esxparse.target import refuse_inputs, target
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from esxparse.formats.opening import Options
     from esxparse.formats.window import Window
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     Capture = str | os.PathLike[str] | BinaryIO
     Progress = Callable[[int, int, str], None]
 
-_STEP = 16 << 20
-"""Bytes between two calls of `progress`."""
+_BUFFER = 2 << 20
+_STEP = 16 << 20  # bytes between two calls of `progress`
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,31 @@ class Sliced:
     """What was odd in the capture, and what was done about it; lines and columns are those of the capture."""
 
 
+def _status(stream: BinaryIO) -> os.stat_result | None:
+    try:
+        return os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def _destination(output: Capture, source: BinaryIO, where: str, *, replace: bool) -> Iterator[BinaryIO]:
+    """What the slice is written to: a file that takes its place when it is whole, or a stream; never the capture."""
+    # What is compressed is read from a file that the stream does not tell.
+    inputs = [one for one in (where, _status(source)) if one]
+    if isinstance(output, (str, os.PathLike)):
+        with target(output, inputs, replace=replace).open(buffering=_BUFFER) as file:
+            yield file
+        return
+    refuse_inputs(getattr(output, "name", "the output"), inputs, _status(output))
+    yield output
+    output.flush()
+
+
 def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: Progress | None) -> None:
     """Writes the kept part of each line, and the headers before them."""
-    total, shown = size(source.file), 0
+    status, shown = _status(source.file), 0
+    total = status.st_size if status else 0
     first = not headers.parsed.continued
     while line := source.line():
         text = line.rstrip(b"\r\n")
@@ -93,16 +115,15 @@ def _slice(
     source: Lines, output: Capture, where: str, wanted: _Wanted, progress: Progress | None, *, replace: bool
 ) -> Sliced:
     source.skip(wanted.segment - 1)
-    parsed = header.parse(source.header, source.number)
+    parsed = parse(source.header, source.number)
     laid_out = layout.build(parsed.owners, parsed.counters)
-    known = {shape.name: shape.instances for shape in laid_out.tables}
-    parts = {shape.name: instances.parts(shape.name, shape.instances, known) for shape in laid_out.tables}
+    parts = laid_out.parts()
     kept, notes = select(laid_out, parts, wanted.selection)
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
     headers = Headers(source.header, parsed, laid_out, kept)
     rows = Rows(parsed, kept, wanted.window, source.number, source.order, wanted.strangers)
-    with destination(output, source.file, where, replace=replace) as out:
+    with _destination(output, source.file, where, replace=replace) as out:
         _copy(source, headers, rows, out, progress)
         rows.doubt.raise_if_sure()
         if not rows.samples:
@@ -166,15 +187,15 @@ def slice_capture(
     """
     chosen = Selection(tuple(tables), tuple(vms), tuple(instances), tuple(counters), keep_host)
     asked = Opening.of(opening)
-    segment, dates = asked.segment or 1, resaved.Dates(asked.date_order, asked.date)
-    with opened(path, asked) as (file, name, where):
+    segment, dates = asked.segment or 1, Dates(asked.date_order, asked.date)
+    with opened(path, asked) as (file, name, source):
         refuse_foreign(esxtop, asked, name)
         # Of what can be read once, a row can be told by its own looks alone.
-        plain = where == name != STANDARD_INPUT
-        known = esxtop.strange_numbers(resolve(where), segment, dates) if plain else {}
+        known = esxtop.strange_numbers(source, segment, dates) if source else {}
         wanted = _Wanted(chosen, asked.window, segment, known)
+        where = source.where if source else ""
         try:
-            lines = Lines(file, name, dates)
+            lines = Lines(file, name, dates, source.memory_limit if source else asked.memory_limit or memory.DEFAULT)
             return _slice(lines, output, where, wanted, progress, replace=replace)
         except DamagedError as error:
             msg = f"{name}: {error}"

@@ -1,0 +1,201 @@
+"""The grammar of a capture, for the reader, the slicer, and re-saved files: where it begins, its rows and their cells.
+
+Nothing in a cell is escaped: a quote closes a cell only before a comma or at the end of the line. Login chatter may
+stand before the header, and a line end may be lost.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+
+from esxparse.formats import memory
+from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
+from esxparse.formats.source import read_up_to
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from esxparse.formats.esxtop.scan import Integers
+
+    Kind = Literal["cut", "torn", "text"]
+
+MARK = b"(PDH-CSV"  # in the first cell of every capture
+STAMP = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?"  # a time stamp as esxtop writes it
+STAMP_BYTES = 48  # bytes that hold a time stamp with its quotes, or a header's mark
+JOINT = re.compile(rb'"(?=\(PDH-CSV |' + STAMP.encode() + rb'",)')
+"""The beginning of a header or a row. Within a line it shows that a line end was lost there."""
+CONTINUED = ", continued"
+"""Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
+HEADER_WITHIN = 1 << 20  # bytes in which the header must begin
+
+_LONGEST_HEAD = 64 << 20
+_SHOWN = 80
+_QUOTE, _COMMA = b'",'
+# Nothing but what numbers are made of; lists of nodes such as `0,1` are texts.
+_OF_NUMBERS = re.compile(r"[\d.,+\-eE\s]*\d[\d.,+\-eE\s]*")
+_LIST = re.compile(r"\d{1,4}(?:[, ]+\d{1,4})+")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a capture begins in the first bytes of a file."""
+
+    header: bytes  # without its line end
+    line: int
+    rows: int  # byte at which the first row begins
+    same_line: bool  # whether the first row is on the header's line
+    notes: list[Note]
+
+
+def read_head(stream: BinaryIO) -> bytes:
+    """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them."""
+    head = read_up_to(stream, HEADER_WITHIN)
+    while (mark := head.find(MARK)) >= 0 and head.count(b"\n", mark) <= 2:  # noqa: PLR2004  header and two rows
+        size, one_line = len(head), head.find(b"\n", mark) < 0
+        # Old Macs ended lines with a carriage return.
+        if (one_line and head.find(b"\r", mark, -1) >= 0) or (not one_line and size >= _LONGEST_HEAD):
+            break
+        head = read_up_to(stream, 2 * size, head)
+        if len(head) == size:
+            break
+    return head
+
+
+def with_quote(text: bytes | bytearray, mark: int) -> int:
+    """Where the header begins whose mark is at `mark`."""
+    return mark - (text[mark - 1 : mark] == b'"')
+
+
+def begin(head: bytes, first_line: int = 1) -> Beginning | None:
+    """The header in the first bytes of a file, which begin on `first_line`; None where there is none."""
+    mark = head.find(MARK)
+    if mark < 0:
+        return None
+    start = with_quote(head, mark)
+    stop = head.find(b"\n", start)
+    stop = len(head) if stop < 0 else stop
+    line = head.count(b"\n", 0, start) + first_line
+    before = head[:start].removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")
+    notes = text_before(before)
+    header = head[start:stop].rstrip(b"\r")
+    glued = glued_row(header)
+    if glued is None:
+        return Beginning(header, line, stop + 1, False, notes)
+    return Beginning(header[:glued], line, start + glued, True, [*notes, lost_line_end(line)])
+
+
+def refuse_long_line(length: int, memory_limit: int) -> None:
+    """Refuses a line that is longer than the limit allows.
+
+    Raises:
+        TooLargeError: It is.
+    """
+    if length > memory_limit // memory.PER_BYTE:
+        what = f"a line of it is longer than {memory.shown(length)}"
+        raise memory.refusal(what, memory_limit)
+
+
+def lost_line_end(line: int) -> Note:
+    """The note on a header whose line the first row is on."""
+    message = "the header lost its line end: the first row is read from the rest of its line"
+    return Note(message, line=line, column=1, severity="warning")
+
+
+def text_before(text: str) -> list[Note]:
+    """The note on text before the header."""
+    text = " ".join(text.split())
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return [Note(f"text before the header: passed over ({shown!r})", line=1, column=1)] if text else []
+
+
+def stands_in(line: bytes, cells: int) -> bool:
+    """Whether a header stands in a line: at its beginning, or in one that is long enough for a row of so many cells."""
+    return MARK in line[:STAMP_BYTES] or (MARK in line and len(line) >= cells)
+
+
+def glued_row(line: bytes) -> int | None:
+    """Where the first row begins in a header line that lost its line end; None where it did not."""
+    joint = JOINT.search(line, 1)
+    return joint.start() if joint and b"\\" not in line[joint.start() :].partition(b"\n")[0] else None
+
+
+def decoded(text: bytes) -> tuple[str, int | None]:
+    """UTF-8 text, else text as Windows-1252 and the first byte that is not UTF-8."""
+    try:
+        return text.decode(), None
+    except UnicodeDecodeError as error:
+        return text.decode("cp1252", errors="replace"), error.start
+
+
+def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
+    """Whether rows (numbers or arrays of them) have all their cells.
+
+    Args:
+        cells: Cells of a row.
+        commas: Commas it ends with.
+        expected: Cells that the header lets expect.
+        trailing: Commas that the header ends with: a row that lost a cell ends with them too.
+    """
+    beyond = cells - expected
+    empty = (beyond == commas) | ((beyond <= commas) & (trailing <= 1) & (beyond == 1))
+    exact = (beyond == 0) & ((commas == 0) | (trailing == 0))
+    return exact | ((beyond > 0) & (beyond <= max(1, trailing)) & empty)
+
+
+def kind_of(raw: bytes) -> Kind:
+    """What a cell is that is neither a number nor a word for one.
+
+    >>> [kind_of(cell) for cell in (b'"73', b"22.2.25", b'1.00"2', b"007", b"vmnic4", b"0,1", b"1e999")]
+    ['cut', 'torn', 'torn', 'torn', 'text', 'text', 'torn']
+    """
+    text = raw.decode("utf-8", errors="replace").strip()
+    if text.startswith('"'):
+        return "cut"
+    if '"' in text or (_OF_NUMBERS.fullmatch(text) and not _LIST.fullmatch(text)):
+        return "torn"
+    return "text"
+
+
+def bounds(line: bytes) -> tuple[Integers, Integers]:
+    """Starts and ends of the texts of all cells of a line, by the rules of the scanner.
+
+    >>> starts, ends = bounds(b'"1.00",    73.1"8.93",')
+    >>> list(zip(starts.tolist(), ends.tolist()))
+    [(1, 5), (7, 15), (16, 20), (22, 22)]
+    """
+    data = np.frombuffer(line, dtype=np.uint8)
+    quotes = np.flatnonzero(data == _QUOTE)
+    if not len(quotes):
+        commas = np.flatnonzero(data == _COMMA)
+        return np.concatenate([[0], commas + 1]), np.concatenate([commas, [len(line)]])
+    # Where `","` stands; as a cell's end and the next one's beginning, from a beginning on every second one is met.
+    joint = np.zeros(len(quotes), dtype=np.bool_)
+    joint[:-1] = (np.diff(quotes) == 2) & (data[quotes[:-1] + 1] == _COMMA)  # noqa: PLR2004  a comma between
+    breaks: dict[int, list[int]] = {}
+    starts: list[Integers | list[int]] = []
+    ends: list[Integers | list[int]] = []
+    at, opening, last = 0, 0, False
+    while not last:
+        if line[at : at + 1] == b'"':
+            if opening >= len(quotes) or quotes[opening] != at:
+                opening = int(np.searchsorted(quotes, at))
+            parity = (opening + 1) % 2
+            if parity not in breaks:
+                breaks[parity] = (np.flatnonzero(~joint[parity::2]) * 2 + parity).tolist()
+            candidates = breaks[parity]
+            place = bisect_left(candidates, opening + 1)
+            stop = candidates[place] if place < len(candidates) else len(quotes)
+            starts.append(quotes[opening : stop - 1 : 2] + 1)
+            ends.append(quotes[opening + 1 : stop - 1 : 2])
+            start, end, at, last = quoted_cell(line, int(quotes[stop - 1]))
+            # Where the next cell is quoted, or a bare number glued to one that is.
+            opening = stop + 1
+        else:
+            start, end, at, last = bare_cell(line, at)
+        starts.append([start])
+        ends.append([end])
+    return np.concatenate(starts), np.concatenate(ends)

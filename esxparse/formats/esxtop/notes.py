@@ -1,0 +1,129 @@
+"""Notes on lines that are no samples, for the reader and the slicer alike: a capture and its slice say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from esxparse.errors import DamagedError
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.formats.esxtop.scan import Integers
+    from esxparse.recording import Severity
+
+SHOWN = 5  # lines and numbers in a message
+
+
+@dataclass
+class Met:
+    """Lines of one kind: how many they are, and the first of them."""
+
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    cells: list[int] = field(default_factory=list)  # how many cells those lines have
+    text: str = ""  # from the first of them
+
+    @classmethod
+    def of(cls, lines: Integers) -> Met:
+        """All these lines."""
+        return cls(len(lines), lines[: SHOWN + 1].tolist())
+
+    def add(self, line: int, *, cells: int = 0, text: str = "") -> None:
+        """Counts a line; those beyond what messages show are not kept, as there may be millions."""
+        self.count += 1
+        self.text = self.text or text
+        if len(self.lines) <= SHOWN:
+            self.lines.append(line)
+            self.cells.append(cells)
+
+    def __str__(self) -> str:
+        """The lines as a message names them.
+
+        >>> str(Met(1, [7])), str(Met(2, [7, 9])), str(Met(900, [1, 2, 3, 4, 5, 6]))
+        ('line 7', 'lines 7, 9', 'lines 1, 2, 3, 4, 5 ...')
+        """
+        return f"line{'s' if self.count > 1 else ''} {_list(self.lines)}"
+
+    def note(self, message: str, column: int | None = 1, severity: Severity = "warning") -> list[Note]:
+        """The note on these lines; none where there are none."""
+        return [Note(message, line=self.lines[0], column=column, severity=severity)] if self.count else []
+
+    def started_again(self) -> list[Note]:
+        """The note on headers that repeat the first."""
+        message = f"the header stands again {times(self.count)}: esxtop was started again, its rows are joined ({self})"
+        return self.note(message, severity="info")
+
+    def blank(self) -> list[Note]:
+        """The note on lines with nothing in them."""
+        return self.note(f"{counted(self.count, 'blank line')}: passed over ({self})", None, "info")
+
+    def wrong_count(self, expected: int) -> list[Note]:
+        """The note on rows with too few or too many cells."""
+        shown = _list(sorted(set(self.cells)), ",")
+        have = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
+        cells = "cell" if set(self.cells) == {1} else "cells"
+        message = f"{have} {shown} {cells} where the header has {expected:,}: left out ({self})"
+        return self.note(message, min(self.cells[0], expected) + 1 if self.count else None)
+
+    def torn(self) -> list[Note]:
+        """The note on rows with NUL bytes."""
+        rows = counted(self.count, "row")
+        return self.note(f"NUL bytes in {rows}, perhaps over a line end: left out ({self})", None)
+
+    def timeless(self) -> list[Note]:
+        """The note on rows whose time stamp cannot be read."""
+        rows = counted(self.count, "row")
+        return self.note(f"{rows} without a time stamp that can be read, such as {self.text!r}: left out ({self})")
+
+
+def _list(numbers: Sequence[int], form: str = "d") -> str:
+    return ", ".join(format(number, form) for number in numbers[:SHOWN]) + (" ..." if len(numbers) > SHOWN else "")
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def times(count: int) -> str:
+    """How often something happened, in words.
+
+    >>> times(1), times(2)
+    ('once', '2 times')
+    """
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def another_capture(line: int, left: int, how: str) -> Note:
+    """The note on a header with other columns, with which `left` lines begin, and on `how` to get at them."""
+    kept = "its 1 line is kept apart" if left == 1 else f"its {left:,} lines are kept apart"
+    message = f"another capture with other columns begins here, {kept}: {how} with segment="
+    return Note(message, line=line, column=1, severity="warning")
+
+
+def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
+    """The note on a last line that the end of the file cut, or that is nothing but so many NUL bytes.
+
+    A file ends with such bytes that was being written when its host stopped.
+    """
+    if nuls:
+        message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: passed over"
+        return Note(message, line=line, column=1, severity="warning")
+    message = f"the last row is cut after {cells:,} of {expected:,} cells: left out"
+    return Note(message, line=line, column=cells, severity="warning")
+
+
+def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
+    """The error where no line is a sample, with the first of the notes that tells why."""
+    header = f"a header with {counted(columns, 'column')}"
+    why = next((note for note in notes if note.severity == "warning"), None)
+    if why is None:
+        return DamagedError(f"{header} and no rows: the capture was stopped before its first sample")
+    return DamagedError(f"{header} and no row that can be used ({why})")

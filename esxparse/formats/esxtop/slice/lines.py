@@ -1,0 +1,139 @@
+"""What a slice is cut from: the lines of a capture from its header on, one at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from esxparse.errors import DamagedError, EsxparseError, UnknownFormatError, UnreadableError
+from esxparse.formats import memory
+from esxparse.formats.esxtop import grammar, header, resaved
+from esxparse.formats.source import problem, resolve
+from esxparse.recording import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from esxparse.formats.esxtop.times import Dates
+    from esxparse.formats.opening import Opening
+    from esxparse.formats.source import Source
+
+_BEGINNING = 16  # bytes of a line within which a header has its mark
+_BUFFER = 2 << 20
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"{name} cannot be read: {error.strerror or error}"
+        raise UnreadableError(msg) from error
+
+
+class Lines:
+    """Lines of a capture after its header, from a file or a stream that cannot go back."""
+
+    def __init__(self, file: BinaryIO, name: str, dates: Dates, memory_limit: int) -> None:
+        self.file = file
+        self.name = name
+        self.memory_limit = memory_limit
+        with _reading(name):
+            head = grammar.read_head(file)
+        if not head:
+            msg = "it is empty: nothing was captured, or the copy failed"
+            raise DamagedError(msg)
+        if resaved.is_resaved(head):
+            with _reading(name):
+                mended = resaved.canonical(resaved.whole(file, head, memory_limit), dates)
+            head, dates, self.notes = mended.content, mended.dates, list(mended.notes)
+        else:
+            self.notes = dates.notes()
+            if dates.order == "dmy":
+                message = "the slice has its dates as esxtop writes them, the month first: open it without date_order"
+                self.notes.append(Note(message, line=2, column=1))
+        self.order = dates.order
+        """Order of day and month in the time stamps of its lines, where it was told."""
+        begun = grammar.begin(head)
+        if begun is None:
+            where = f"{grammar.MARK.decode()} is not in its first {grammar.HEADER_WITHIN:,} bytes"
+            msg = f"{name} is no esxtop capture: {where} (it begins with {head[:40]!r})"
+            raise UnknownFormatError(msg)
+        self.notes += begun.notes
+        self.header, self.number = begun.header, begun.line
+        self.rest = io.BytesIO(head[begun.rows :])
+        self.done = begun.rows
+        """Bytes read."""
+        self.on_one_line = False
+        """Whether the last line given was glued to the one before it."""
+        self.glued = self._whole_line() if begun.same_line else b""
+        """What is left of a line that held more than one row."""
+
+    def _whole_line(self) -> bytes:
+        line = self.rest.readline()
+        if not line.endswith(b"\n"):
+            with _reading(self.name):
+                line += self.file.readline(self.memory_limit // memory.PER_BYTE + 1)
+        grammar.refuse_long_line(len(line), self.memory_limit)
+        self.done += len(line)
+        return line
+
+    def line(self) -> bytes:
+        """The next line with its line end, or a part of one that lost a line end; none at the end."""
+        self.on_one_line = bool(self.glued)
+        line, self.glued = self.glued or self._whole_line(), b""
+        # A time stamp has two slashes, and no number has one.
+        if (line.count(b"/") > 2 or grammar.MARK in line) and grammar.MARK not in line[:_BEGINNING]:  # noqa: PLR2004
+            joint = grammar.JOINT.search(line, 1)
+            if joint:
+                line, self.glued = line[: joint.start()], line[joint.start() :]
+        return line
+
+    def skip(self, segments: int) -> None:
+        """Goes on to the header of a later one of several captures that were glued together.
+
+        Raises:
+            EsxparseError: There is no such capture.
+        """
+        for passed in range(segments):
+            cells = len(header.parse(self.header, self.number).owners)
+            while line := self.line():
+                self.number += not self.on_one_line
+                text = line.rstrip(b"\r\n")
+                if grammar.stands_in(text, cells) and text != self.header:
+                    text = text[grammar.with_quote(text, text.find(grammar.MARK)) :]
+                    glued = grammar.glued_row(text)
+                    if glued is not None:
+                        self.notes.append(grammar.lost_line_end(self.number))
+                        self.glued = text[glued:] + self.glued
+                    self.header = text[:glued]
+                    break
+            else:
+                captures = f"the file holds {passed + 1} captures with columns of their own"
+                msg = f"there is no segment {segments + 1}: {captures}"
+                raise EsxparseError(msg)
+
+
+@contextmanager
+def opened(
+    capture: str | os.PathLike[str] | BinaryIO, opening: Opening
+) -> Iterator[tuple[BinaryIO, str, Source | None]]:
+    """The capture as a stream, its name, and where it comes from where it was no stream.
+
+    Raises:
+        EsxparseError: It cannot be opened.
+    """
+    if not isinstance(capture, (str, os.PathLike)):
+        yield capture, str(getattr(capture, "name", "the stream")), None
+        return
+    source = resolve(capture, opening.member, timeout=opening.timeout, memory_limit=opening.memory_limit)
+    with source.open() as raw, io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER) as file:
+        yield cast("BinaryIO", file), source.name, source
+
+
+def cut_short(file: BinaryIO) -> list[Note]:
+    """The note on content that ended before its time; known when it has been read to its end."""
+    cut = problem(cast("BinaryIO", getattr(file, "raw", file)))
+    return [Note(f"{cut}: what came before is read", severity="warning")] if cut else []

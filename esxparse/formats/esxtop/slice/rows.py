@@ -1,0 +1,197 @@
+"""The rows of a slice: line after line, which are samples to be kept, and what of each."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.esxtop import grammar, times
+from esxparse.formats.esxtop.notes import Met, another_capture, counted, end_of_file, no_rows
+from esxparse.formats.esxtop.scan import scan
+from esxparse.formats.esxtop.scan_twin import decimal
+from esxparse.formats.window import EVERYTHING, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from esxparse.formats.esxtop.header import Header
+    from esxparse.formats.esxtop.scan import Integers
+    from esxparse.formats.opening import DateOrder
+    from esxparse.recording import Note
+
+_QUOTE = ord('"')
+
+
+def _commas(line: bytes) -> int:
+    return len(line) - len(line.rstrip(b","))
+
+
+class Rows:
+    """Tells, line after line, which are samples to be kept, and remembers what was odd."""
+
+    def __init__(
+        self,
+        parsed: Header,
+        kept: Integers,
+        window: Window,
+        line: int,
+        order: DateOrder | None,
+        strangers: Mapping[int, int],
+    ) -> None:
+        self.expected = len(parsed.owners) + 1
+        self.commas = parsed.commas
+        self.bias = parsed.bias
+        self.kept = np.concatenate([[0], kept + 1])
+        self.contiguous = np.diff(self.kept) == 1
+        self.window = window
+        self.line = line
+        self.order = order
+        self.doubt = times.Doubt()
+        self.strangers = strangers
+        """Line to its first number that is not written as its counter is, as far as is known."""
+        self.samples = 0
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.origin: datetime | None = None
+        self.period: int | None = None
+        self.again, self.blank, self.wrong, self.torn, self.timeless, self.cut, self.seams = (Met() for _ in range(7))
+        cells = np.arange(-1, self.expected - 1)
+        self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
+        self.notes: list[Note] = []
+
+    def is_header(self, line: bytes) -> bool:
+        """Whether a header stands in this line, by itself or glued to a row that was cut."""
+        return grammar.stands_in(line, self.expected - 1)
+
+    def pass_over_header(self, *, glued: bool) -> None:
+        """Notes that the same header stands again."""
+        self.line += not glued
+        self.again.add(self.line)
+
+    def end(self, left: int, *, glued: bool) -> None:
+        """Notes that this many lines from the next on are another capture's, whose cells stand otherwise."""
+        self.notes.append(another_capture(self.line + (not glued), left, "slice it"))
+
+    def take(self, line: bytes, *, at_the_end: bool, glued: bool = False) -> bytes | None:
+        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept.
+
+        `glued` says that it is on the line of the one before it.
+        """
+        self.line += not glued
+        if len(line) < self.expected - 1:
+            self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
+            return None
+        doubtful = line
+        line = times.month_first(line, self.order)
+        time = times.time_of(times.stamp_text(line), self.bias)
+        if time is not None:
+            self._doubt(doubtful)
+            if self._outside(time) or (self.period is not None and self._period(time) == self.period):
+                return None
+        starts, ends = grammar.bounds(line)
+        if not self._is_sample(line, len(starts), time, at_the_end=at_the_end) or time is None:
+            return None
+        self.period = self._period(time)
+        self.origin = self.origin or time
+        self.samples += 1
+        self._cut(line, starts, ends, bare_end=at_the_end and line[-1:] not in b'\r",')
+        self._spoil(line, starts, ends)
+        return self._kept(line, starts, ends)
+
+    def _outside(self, time: datetime) -> bool:
+        self.first = min(self.first or time, time)
+        self.last = max(self.last or time, time)
+        start, end = self.window.start, self.window.end
+        return bool((start and time < start) or (end and time > end))
+
+    def _period(self, time: datetime) -> int | None:
+        return (time - (self.origin or time)) // self.window.every if self.window.every else None
+
+    def _doubt(self, line: bytes) -> None:
+        if not self.order:
+            self.doubt.add(line)
+
+    def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
+        """Whether a line can be used; remembers why not."""
+        if not grammar.is_whole(cells, _commas(line), self.expected, self.commas):
+            self._damaged(line, cells, at_the_end=at_the_end)
+        elif time is None:
+            self._doubt(line)
+            self.timeless.add(self.line, text=times.stamp_text(line))
+        elif b"\0" in line:
+            # Even where only other columns are kept: a line end may be gone with what stood there.
+            self.torn.add(self.line)
+        else:
+            return True
+        return False
+
+    def _damaged(self, line: bytes, cells: int, *, at_the_end: bool) -> None:
+        if at_the_end:
+            nuls = 0 if line.strip(b"\0") else len(line)
+            self.notes.append(end_of_file(self.line, cells, self.expected, nuls))
+        elif line:
+            self.wrong.add(self.line, cells=cells - min(_commas(line), self.commas))
+        else:
+            self.blank.add(self.line)
+
+    def _cut(self, line: bytes, starts: Integers, ends: Integers, *, bare_end: bool) -> None:
+        """Leaves a last cell empty that may be half a number: not closed, or bare where the file ends."""
+        place = self.expected - 1
+        text = line[starts[place] : ends[place]]
+        if self.kept[-1] == place and (text.startswith(b'"') or (bare_end and not math.isnan(decimal(text)))):
+            starts[place] = ends[place] = len(line)
+            self.cut.add(self.line)
+
+    def _spoil(self, line: bytes, starts: Integers, ends: Integers) -> None:
+        """Leaves the cells from the first that no tool prints to the row's end empty."""
+        found = np.frombuffer(scan(line, self.places, self.steps, self.spare, 0, True)[1], dtype=np.int64)
+        last = self.expected - 1
+        kinds = [(cell, grammar.kind_of(line[start:end])) for _, cell, start, end in found.reshape(-1, 4).tolist()]
+        torn = [cell for cell, kind in kinds if kind == "torn" or (kind == "cut" and cell < last)]
+        first = min(torn, default=self.expected)
+        first = min(first, self.strangers.get(self.line, first))
+        if first < self.expected:
+            starts[first:] = ends[first:] = len(line)
+            self.seams.add(self.line, cells=first)
+
+    def _kept(self, line: bytes, starts: Integers, ends: Integers) -> bytes:
+        """The kept cells of a line, all quoted; neighbours that stand as esxtop writes them are copied together."""
+        data = np.frombuffer(line, dtype=np.uint8)
+        first, last = starts[self.kept], ends[self.kept]
+        closed = data[np.minimum(last[:-1], len(data) - 1)] == _QUOTE
+        joined = self.contiguous & (first[1:] - last[:-1] == 3) & closed  # noqa: PLR2004  `","`
+        begins = first[np.concatenate([[True], ~joined])]
+        stops = last[np.concatenate([~joined, [True]])]
+        texts = [line[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
+        for bare in np.flatnonzero((begins == 0) | (data[begins - 1] != _QUOTE)).tolist():
+            texts[bare] = texts[bare].strip(b" \t")
+        return b'"' + b'","'.join(texts) + b'"\n'
+
+    def all_notes(self) -> list[Note]:
+        """Notes on all lines taken."""
+        spoilt = (
+            f"{counted(self.seams.count, 'row')} with a cell that no tool prints, as where bytes were lost between two "
+            f"samples: empty from there to the end of the row ({self.seams})"
+        )
+        cut = f"{counted(self.cut.count, 'cell')} not closed, cut perhaps in the middle of a number: left empty"
+        return [
+            *self.again.started_again(),
+            *self.blank.blank(),
+            *self.wrong.wrong_count(self.expected),
+            *self.torn.torn(),
+            *self.timeless.timeless(),
+            *self.seams.note(spoilt, self.seams.cells[0] + 1 if self.seams.cells else None),
+            *self.cut.note(cut, self.expected),
+            *self.notes,
+        ]
+
+    def nothing(self) -> EsxparseError:
+        """Why there is no sample."""
+        if self.first is not None and self.window != EVERYTHING:
+            whole = Window(self.first, self.last)
+            return EsxparseError(f"no sample in the window asked for ({self.window}): the capture goes {whole} UTC")
+        return no_rows(self.expected - 1, self.all_notes())

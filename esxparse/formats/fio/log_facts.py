@@ -1,0 +1,312 @@
+"""What a fio log does not say of itself: whose it is, its metric, columns, times and unit, with the evidence.
+
+Source: `flush_samples` in fio's iolog.c. To 3.18 `time, value, direction, block size[, offset]`; from 3.19 a priority
+follows, 0 or 1, or 0x and four digits with `log_prio`; from 3.37 the maximum may follow the value (`log_max_value=2`),
+and the time of issue may come last (`log_issue_time`, which needs `log_offset`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.window import TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LAYOUTS: dict[int, tuple[tuple[str, ...], ...]] = {
+    4: (("time", "value", "direction", "size"),),
+    5: (
+        ("time", "value", "direction", "size", "priority"),
+        ("time", "value", "direction", "size", "offset"),
+    ),
+    6: (
+        ("time", "value", "direction", "size", "offset", "priority"),
+        ("time", "value", "maximum", "direction", "size", "priority"),
+        ("time", "value", "direction", "size", "priority", "issued"),
+    ),
+    7: (
+        ("time", "value", "direction", "size", "offset", "priority", "issued"),
+        ("time", "value", "maximum", "direction", "size", "offset", "priority"),
+    ),
+    8: (("time", "value", "maximum", "direction", "size", "offset", "priority", "issued"),),
+}
+"""Number of columns to what they may be, the likelier first."""
+
+_NUMBER = r"(?:\d{1,20}|0x[0-9a-fA-F]{4})"
+ENTRY = re.compile(rf"\d{{1,20}}, -?\d{{1,20}}(?:, {_NUMBER}){{2,6}}")
+_DIRECTIONS = 3
+_FEWEST_BYTES = 4
+"""A block size below it is a direction in the wrong place."""
+
+Row = tuple[str, ...]
+
+
+def numbered(columns: Sequence[str], row: Row) -> dict[str, int] | None:
+    """The numbers of a line by name; none where another column than the priority is hexadecimal."""
+    cells = dict(zip(columns, row, strict=True))
+    if any(text.startswith("0x") for name, text in cells.items() if name != "priority"):
+        return None
+    return {name: int(text, 16 if text.startswith("0x") else 10) for name, text in cells.items()}
+
+
+def _fitting(layout: Sequence[str], rows: Sequence[tuple[list[int], list[int]]]) -> int:
+    """How many lines can be of that layout; `rows` are their numbers, and the places of those that are hexadecimal."""
+    places = {name: place for place, name in enumerate(layout)}
+    direction, size = places["direction"], places["size"]
+    # What stands for a column that the layout has not got never speaks against it.
+    priority, offset = places.get("priority", -1), places.get("offset", -1)
+    highest, value = places.get("maximum", places["value"]), places["value"]
+    return sum(
+        numbers[direction] <= _DIRECTIONS
+        and (hexadecimal == [priority] if hexadecimal else priority < 0 or numbers[priority] <= 1)
+        # fio sets both to 0 for what is an average over a time.
+        and (
+            numbers[size] >= _FEWEST_BYTES
+            or (numbers[size] == 0 and (offset < 0 or numbers[offset] == 0) and numbers[highest] >= numbers[value])
+        )
+        for numbers, hexadecimal in rows
+    )
+
+
+def sample(text: str) -> list[Row]:
+    """The cells of the whole lines of a log's beginning that have the shape of an entry."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    whole = lines[:-1] if len(lines) > 1 else lines
+    return [tuple(line.split(", ")) for line in whole if ENTRY.fullmatch(line)]
+
+
+def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...] | None:
+    """The columns of the log these lines are of; none if they are of no log.
+
+    Of several that fit all lines the likelier is taken; `before_3_19` tells that no line has a priority.
+    """
+    if not rows:
+        return None
+    number, _ = Counter(map(len, rows)).most_common(1)[0]
+    rows = [row for row in rows if len(row) == number]
+    choices = [one for one in LAYOUTS[number] if not (before_3_19 and "priority" in one)] or LAYOUTS[number]
+    hexadecimal = [[place for place, text in enumerate(row) if text.startswith("0x")] for row in rows]
+    numbers = [[int(text, 16 if text.startswith("0x") else 10) for text in row] for row in rows]
+    read = list(zip(numbers, hexadecimal, strict=True))
+    fitting = {one: _fitting(one, read) for one in choices}
+    best = max(choices, key=lambda one: fitting[one])
+    return best if fitting[best] * 10 >= len(rows) * 9 else None
+
+
+def recognised(text: str) -> bool:
+    """Whether a text begins as a log does: nine of ten lines are entries, of one layout, and the first or second is."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    # The last may be cut by where the beginning ends.
+    whole = [line for line in (lines[:-1] if len(lines) > 1 else lines) if line]
+    rows = [line for line in whole if ENTRY.fullmatch(line)]
+    return bool(rows) and len(rows) * 10 >= len(whole) * 9 and layout(sample(text)) is not None
+
+
+DIRECTION = pl.Enum(("read", "write", "trim", "sync"))
+
+EPOCH_MS = 10**11
+"""A later time, in milliseconds, is one since 1970: no job runs for three years."""
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+def since_1970(times: Sequence[int]) -> bool:
+    """Whether most of these times, in milliseconds, count from 1970 (`log_unix_epoch=1`)."""
+    return 2 * sum(EPOCH_MS <= time <= _LAST_MS for time in times) > len(times)
+
+
+def bounds(*, absolute: bool) -> tuple[int, int]:
+    """The first and last time, in milliseconds, that counts from the same moment as the log's other times."""
+    return (EPOCH_MS, _LAST_MS) if absolute else (0, EPOCH_MS - 1)
+
+
+def of_clock(*, absolute: bool) -> pl.Expr:
+    """Whether a column `time` counts from the same moment as the log's other times."""
+    return pl.col("time").is_between(*bounds(absolute=absolute))
+
+
+def clock(rows: pl.DataFrame, *, absolute: bool) -> pl.Series:
+    """The column `time` or `elapsed_s` of rows with a column `time` in milliseconds."""
+    if absolute:
+        return (rows["time"] * 1000).cast(TIME)
+    # polars multiplies by the inverse: 6.0040000000000004.
+    return pl.Series("elapsed_s", rows["time"].to_numpy() / 1000)
+
+
+def whose(name: LogName) -> list[pl.Expr]:
+    """The columns that tell whose log it is, the same for all rows."""
+    host = [pl.lit(name.host).alias("hostname")] if name.host else []
+    return [pl.lit(name.base).alias("job"), pl.lit(name.number, dtype=pl.Int64).alias("job_number"), *host]
+
+
+def span(rows: pl.DataFrame) -> dict[str, Any]:
+    """`start` and `end` for `meta`, where times are known."""
+    if "time" not in rows.columns:
+        return {}
+    first, last = (time.astimezone(UTC) for time in rows.select(first=pl.min("time"), last=pl.max("time")).row(0))
+    return {"start": first, "end": last}
+
+
+_NAME = re.compile(
+    r"(?P<base>.*?)[_-](?P<metric>clat_hist|hist|bw|iops|clat|slat|lat)(?:\.(?P<number>\d{1,9}))?\.log(?:\.(?P<host>.+))?",
+    re.DOTALL,
+)
+_PACKED = re.compile(r"\.(?:gz|xz|bz2|zst|lz4|Z)$")
+_FOLDERS = re.compile(r"[/\\:]")
+
+
+@dataclass(frozen=True)
+class LogName:
+    """A name such as `randread_clat.3.log`, taken apart."""
+
+    base: str
+    """What `write_bw_log` and the like were given, by default the job's name; without a metric, the whole name."""
+    metric: str
+    """bw, iops, lat, clat, slat, clat_hist, or unknown."""
+    number: int | None
+    """Which job of the run, from 1; none with `per_job_logs=0`."""
+    host: str | None
+    """The server a client wrote it for."""
+
+
+def log_name(name: str) -> LogName:
+    """The parts of a log's name; folders, bundles and what packed it are left out.
+
+    >>> log_name("runs/night.tgz:fio/randread_clat.3.log.gz")
+    LogName(base='randread', metric='clat', number=3, host=None)
+    """
+    last = _PACKED.sub("", _FOLDERS.split(name)[-1])
+    match = _NAME.fullmatch(last)
+    if not match:
+        return LogName(last.removesuffix(".log"), "unknown", None, None)
+    metric = "clat_hist" if match["metric"] == "hist" else match["metric"]
+    number = match["number"]
+    return LogName(match["base"], metric, int(number) if number else None, match["host"])
+
+
+Release = tuple[int, int]
+Entry = Mapping[str, int]
+
+LATENCIES = ("lat", "clat", "slat")
+
+_RELEASE = re.compile(rb"\bfio-(\d{1,2})\.(\d{1,3})")
+_LOOK = 64 << 10
+_NEIGHBOURS = 64
+
+_MICROSECONDS_BELOW = {"slat": 200, "clat": 5_000, "lat": 5_000}
+"""A median below it is too quick for nanoseconds: a guess."""
+_OUTSTANDING = 0.02
+"""Fewer I/Os in flight than that, on average, if values were nanoseconds, speak for microseconds: a guess."""
+_PER_SECOND = 4.0
+"""As many entries a second and direction, or fewer, are averages, though they name a block size (fio before 2.11)."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How values become bytes per second, I/Os per second or milliseconds."""
+
+    name: str
+    """As in `meta`: ns, us, KiB/s, kB/s, IOPS, I/Os, unknown."""
+    factor: float
+    """A whole number or, below 1, the inverse of one."""
+    evidence: str
+    guessed: bool = False
+
+    @property
+    def ratio(self) -> tuple[int, int]:
+        """The factor as numerator and denominator: 6004 us over 1000 are 6.004 ms, times 0.001 6.0040000000000004."""
+        return (1, round(1 / self.factor)) if self.factor < 1 else (round(self.factor), 1)
+
+
+def release_in(head: bytes) -> Release | None:
+    """The release an output of fio names in its beginning."""
+    match = _RELEASE.search(head[:_LOOK])
+    return (int(match[1]), int(match[2])) if match else None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A release that is known, and what says so."""
+
+    release: Release
+    by: str
+
+    def __str__(self) -> str:
+        return f"release {self.release[0]}.{self.release[1]}, as {self.by} says"
+
+
+def release_beside(path: Path | None) -> Told | None:
+    """The release that the outputs of fio beside a log name; none if they do not agree."""
+    if path is None:
+        return None
+    found: dict[Release, str] = {}
+    try:
+        for number, one in enumerate(sorted(path.parent.iterdir())):
+            if number >= _NEIGHBOURS:
+                break
+            if one == path or not one.is_file() or one.suffix == ".log":
+                continue
+            with one.open("rb") as file:
+                release = release_in(file.read(_LOOK))
+            if release:
+                found.setdefault(release, one.name)
+    except OSError:
+        return None
+    return Told(*next(iter(found.items()))) if len(found) == 1 else None
+
+
+def _latency(metric: str, rows: Sequence[Entry], columns: Sequence[str], told: Told | None) -> Unit:
+    def unit(*, nanoseconds: bool, evidence: str, guessed: bool = False) -> Unit:
+        return Unit("ns", 1e-6, evidence, guessed) if nanoseconds else Unit("us", 1e-3, evidence, guessed)
+
+    if told:
+        # 2.99 was the first with nanoseconds.
+        return unit(nanoseconds=told.release >= (2, 99), evidence=str(told))
+    if "priority" in columns:
+        return unit(nanoseconds=True, evidence="lines have a priority, which fio writes from 3.19 on")
+    values = [row["value"] for row in rows]
+    span = rows[-1]["time"] - rows[0]["time"]
+    if rows[0]["size"] and span > 0 and metric != "slat":
+        flying = sum(values) * 1e-6 / span
+        why = f"as nanoseconds {flying:.2g} I/Os would have been in flight on average"
+        return unit(nanoseconds=flying >= _OUTSTANDING, evidence=why, guessed=True)
+    typical = median(values)
+    slow = typical >= _MICROSECONDS_BELOW[metric]
+    return unit(nanoseconds=slow, evidence=f"the median value is {typical:,.0f}", guessed=True)
+
+
+def _bandwidth(rows: Sequence[Entry], told: Told | None) -> Unit:
+    if not rows[0]["size"]:
+        return Unit("KiB/s", 1024.0, "averages over a time")
+    if told is not None and told.release < (2, 11):
+        return Unit("KiB/s", 1024.0, str(told))
+    seconds = (rows[-1]["time"] - rows[0]["time"]) / 1000
+    directions = len({row["direction"] for row in rows})
+    if told is None and len(rows) > directions and len(rows) / directions <= _PER_SECOND * seconds + 1:
+        return Unit("KiB/s", 1024.0, "few entries a second: averages, as fio before 2.11 wrote them", guessed=True)
+    return Unit("kB/s", 1000.0, "an entry for each I/O")
+
+
+def unit_of(metric: str, rows: Sequence[Entry], columns: Sequence[str], told: Told | None) -> Unit:
+    """The unit of a log's values, told by its first entries: `time` (ms), `value`, `direction`, `size` ..."""
+    if metric in LATENCIES:
+        return _latency(metric, rows, columns, told)
+    if metric == "bw":
+        return _bandwidth(rows, told)
+    if metric == "iops":
+        if not rows[0]["size"]:
+            return Unit("IOPS", 1.0, "averages over a time")
+        if any(row["value"] > 1 for row in rows):
+            return Unit("IOPS", 1.0, "values above 1: averages, as fio before 2.11 wrote them")
+        return Unit("I/Os", 1.0, "an entry for each I/O")
+    return Unit("unknown", 1.0, "the file's name does not tell the metric", guessed=True)

@@ -1,0 +1,63 @@
+"""Notes on a file, gathered while it is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from esxparse.recording import Note, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from esxparse.recording import Severity
+
+_SHOWN = 80
+
+
+class Notes(list[Note]):
+    """Notes in their order."""
+
+    def say(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        """Notes what is worth knowing."""
+        self.append(Note(message, line, column))
+
+    def warn(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        """Notes what could not be used."""
+        self.append(Note(message, line, column, "warning"))
+
+
+class Counted:
+    """Messages that come again and again: one note each, at the first of its lines."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[int]] = {}
+        """The lines that each message is about."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def say(self, message: str, line: int) -> None:
+        """Notes a message about a line."""
+        self.lines.setdefault(message, []).append(line)
+
+    def notes(self, severity: Severity = "info") -> list[Note]:
+        """The notes, each with how often it was."""
+        return [
+            Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, lines[0], severity=severity)
+            for message, lines in self.lines.items()
+        ]
+
+
+def excerpt(text: str) -> str:
+    """A part of a file as a message shows it: one line of printable characters."""
+    line = " ".join(text.split())
+    return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
+
+
+def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> list[Note]:
+    """One note on numbered lines that nobody read: how many there are, and the first."""
+    if not lines:
+        return []
+    many = f"{len(lines):,} lines" if len(lines) > 1 else "1 line"
+    message = f"{many} not part of a result, left out: {excerpt(lines[0][1])!r}"
+    return [Note(message, lines[0][0], severity=severity)]

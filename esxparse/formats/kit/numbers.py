@@ -1,0 +1,105 @@
+"""Numbers as files write them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+LARGEST = (1 << 63) - 1
+"""The largest whole number that a table holds."""
+
+_DIGITS = len(str(LARGEST))
+_GROUPS = {
+    ".": re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?"),
+    ",": re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?"),
+}
+_SIZE = re.compile(r"(\d{1,18}(?:[.,]\d{1,9})?)\s*([kmgt]?)(?:i?b(?:ytes?)?)?(?![\w.,])", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def number(value: object, decimal: str = ".") -> float | None:
+    """The finite number that a value is or spells, or None; `decimal` is the sign before decimals.
+
+    >>> number("12.5"), number("-nan"), number("1_000"), number(True), number("1.234,5", ",")
+    (12.5, None, None, None, 1234.5)
+    """
+    if isinstance(value, str):
+        if _GROUPS[decimal].fullmatch(value):
+            value = value.replace("." if decimal == "," else ",", "")
+        value = value.replace(",", ".") if decimal == "," else value
+        # Python reads more than programs print.
+        if "_" in value or not value.isascii():
+            return None
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def whole(value: object, base: int = 10) -> int | None:
+    """The whole number that a value is or spells, where it fits a table, or None; base 0 reads 0x1f.
+
+    >>> whole("42"), whole(" 4.0 "), whole("4.5"), whole("0x1f", 0), whole("9" * 30), whole("many")
+    (42, 4, None, 31, None, None)
+    """
+    found: float | None
+    text = value.strip() if isinstance(value, str) else ""
+    if text.lstrip("+-")[:1].isdecimal() and len(text) <= _DIGITS + 1 and "_" not in text:
+        # Not by way of a float, which holds 53 bits.
+        try:
+            found = int(text, base)
+        except ValueError:
+            found = number(text)
+    else:
+        found = value if isinstance(value, int) and not isinstance(value, bool) else number(value)
+    if found is None or found != math.floor(found):
+        return None
+    return int(found) if -LARGEST - 1 <= found <= LARGEST else None
+
+
+def exact(value: object) -> float | int | None:
+    """The number that a value is or spells, whole ones to the last digit; None where it is none.
+
+    >>> exact("9007199254740993"), exact("0.5"), exact(True), exact("many")
+    (9007199254740993, 0.5, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def scaled(value: object, factor: float) -> float | int | None:
+    """A number times `factor`; infinite where no float is large enough.
+
+    Divided where the factor is below 1: 6.5 us are 0.0065 ms, and not 0.006500000000000001.
+    """
+    known = exact(value)
+    if known is None:
+        return None
+    try:
+        return known / round(1 / factor) if factor < 1 else known * factor
+    except OverflowError:
+        return math.inf
+
+
+def size_bytes(text: str | None) -> int | None:
+    """Bytes of a size in powers of 1024, at the beginning of a text.
+
+    >>> size_bytes("32K"), size_bytes("1.5 MiB (4 instances)"), size_bytes("10GB"), size_bytes("?")
+    (32768, 1572864, 10737418240, None)
+    """
+    found = _SIZE.match((text or "").strip())
+    value = round(float(found[1].replace(",", ".")) * 1024 ** _POWERS[found[2].lower()]) if found else None
+    return value if value is not None and value <= LARGEST else None

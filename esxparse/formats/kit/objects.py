@@ -1,0 +1,67 @@
+"""JSON that may be damaged, cut, or not what its writer promises."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from typing import Any
+
+GIVEN_UP = "damaged in so many places that the rest is left out"
+
+NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
+"""What C prints for a number that is none; JSON has no word for it."""
+
+_PER_CHARACTER = 8
+_AT_LEAST = 1 << 20
+_TOO_DEEP = 20_000
+"""What a document nested too deeply is counted as: the decoder does not say how far it came."""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value, where it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """The value, where it is a list; else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list."""
+    return [one for one in listed(value) if isinstance(one, dict)]
+
+
+class Effort:
+    """Characters that may still be decoded in vain: reading stays linear in the file, however it is broken."""
+
+    def __init__(self, text: str) -> None:
+        self._left = _PER_CHARACTER * len(text) + _AT_LEAST
+
+    def failed(self, error: Exception, begin: int) -> None:
+        """Counts a document that begins at `begin` and could not be decoded."""
+        self._left -= error.pos - begin + 1 if isinstance(error, json.JSONDecodeError) else _TOO_DEEP
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more is tried; what is left of the file is left out, and a note says so."""
+        return self._left < 0
+
+
+class Places:
+    """Where the lines of a text begin, counted once."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.last = self.line(max(len(text.rstrip()) - 1, 0))
+        """The last line with anything in it."""
+
+    def line(self, at: int) -> int:
+        """The line of a place, from 1."""
+        return bisect_right(self.starts, at)
+
+    def of(self, at: int) -> tuple[int, int]:
+        """Line and column of a place, from 1."""
+        line = self.line(at)
+        return line, at - self.starts[line - 1] + 1

@@ -1,0 +1,58 @@
+"""Rows to tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from esxparse.formats.window import TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+Row = dict[str, Any]
+"""A row of a table by column; what is not known may be left out."""
+
+Schema = dict[str, pl.DataType]
+
+_TYPES: Mapping[str, pl.DataType] = {
+    "i64": pl.Int64(),
+    "f64": pl.Float64(),
+    "str": pl.String(),
+    "bool": pl.Boolean(),
+    "time": TIME,
+    "local": pl.Datetime("us"),
+}
+"""Types by the names that docstrings of readers use; `local` is a time by a clock whose zone nobody knows."""
+
+
+def schema(text: str) -> Schema:
+    """Columns and their types, written as `names type, names type`.
+
+    >>> schema("run i64, test unit str")
+    {'run': Int64, 'test': String, 'unit': String}
+    """
+    groups = (group.split() for group in text.split(","))
+    return {name: _TYPES[kind] for *names, kind in groups for name in names}
+
+
+def known(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that are known."""
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def distinct(values: Iterable[Any]) -> int | None:
+    """How many different values there are; None where one of them is not known."""
+    found = set(values)
+    return None if None in found or not found else len(found)
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: Schema) -> pl.DataFrame:
+    """The rows as a frame of these columns; what they do not have is null."""
+    kept = list(rows)
+    return pl.DataFrame({name: [row.get(name) for row in kept] for name in columns}, schema=columns)
+
+
+def frames(tables: Mapping[str, tuple[Sequence[Mapping[str, Any]], Schema]]) -> dict[str, pl.LazyFrame]:
+    """Tables by name from rows and columns; those without a row are left out."""
+    return {name: frame(rows, columns).lazy() for name, (rows, columns) in tables.items() if rows}
