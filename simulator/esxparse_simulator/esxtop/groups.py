@@ -17,12 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.esxtop.host_rows import TIMES
+from esxparse_simulator.model.sums import added, index
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from esxparse_simulator.esxtop.releases import Release
-    from esxparse_simulator.model.layout import Group, Index, Layout
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.model.layout import Group, Layout
+    from esxparse_simulator.model.sums import Index, Numbers
+
+Rows = dict[str, "Numbers | float"]
+_STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait
+_SUMMED_GROUPS = ("Timers/sec", "Power Usage Watts")  # of which worlds know nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +140,6 @@ def _console(groups: Iterator[PrintedGroup], release: Release) -> Iterator[Print
     yield from (group for group in every if group.vm)
 
 
-Rows = dict[str, "Numbers | float"]
-
-_STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait
-_SUMMED = (
-    "% Used",
-    "% Run",
-    "% System",
-    "% Wait",
-    "% Ready",
-    "% Idle",
-    "% Overlap",
-    "% CoStop",
-    "% Max Limited",
-    "% Swap Wait",
-    "Switches/sec",
-    "Migrates/sec",
-    "Quantum Expires/sec",
-    "Wakeups/sec",
-    "% CPU Latency",
-    "% Memory Latency",
-    "% Demand",
-)
-_SUMMED_GROUPS = ("Timers/sec", "Power Usage Watts")  # of which worlds know nothing
-
-
 @dataclass(frozen=True, slots=True)
 class Regrouping:
     """How rows of the model's worlds and groups become printed ones, worked out once for a capture."""
@@ -190,16 +172,14 @@ def regrouping(layout: Layout, groups: Groups) -> Regrouping:
         model_groups=len(layout.groups),
         worlds=len(worlds),
         groups=len(printed),
-        from_worlds=_index([source for _, source in links]),
-        into_worlds=_index([place for place, _ in links]),
-        first_world=_index(
-            [world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]
-        ),
-        made=_index([place for place, world in enumerate(worlds) if len(world.of) != 1]),
-        group_of=_index(owners),
-        from_groups=_index([source for _, source in group_links]),
-        into_groups=_index([place for place, _ in group_links]),
-        first_group=_index([group.of[0] if group.of else 0 for group in printed]),
+        from_worlds=index([source for _, source in links]),
+        into_worlds=index([place for place, _ in links]),
+        first_world=index([world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]),
+        made=index([place for place, world in enumerate(worlds) if len(world.of) != 1]),
+        group_of=index(owners),
+        from_groups=index([source for _, source in group_links]),
+        into_groups=index([place for place, _ in group_links]),
+        first_group=index([group.of[0] if group.of else 0 for group in printed]),
         members=np.array([len(group.worlds) for group in printed], dtype=np.float64),
     )
 
@@ -210,9 +190,7 @@ def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
     for name, value in worlds.items():
         values = _wide(value, how.model_worlds)
         vcpu[name] = (
-            _summed(values[how.from_worlds], how.into_worlds, how.worlds)
-            if name in _SUMMED
-            else values[how.first_world]
+            added(values[how.from_worlds], how.into_worlds, how.worlds) if name in TIMES else values[how.first_world]
         )
     if len(how.made) and "% Wait" in vcpu:
         run, ready, costop = (_wide(vcpu.get(name, 0.0), how.worlds) for name in _STATES)
@@ -222,11 +200,11 @@ def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
         _wide(vcpu["% Wait"], how.worlds)[how.made] = (100.0 - run - ready - costop)[how.made]
     group: Rows = {}
     for name, value in groups.items():
-        if name in _SUMMED and name in vcpu:
-            group[name] = _summed(_wide(vcpu[name], how.worlds), how.group_of, how.groups)
+        if name in TIMES and name in vcpu:
+            group[name] = added(_wide(vcpu[name], how.worlds), how.group_of, how.groups)
         elif name in _SUMMED_GROUPS:
             values = _wide(value, how.model_groups)
-            group[name] = _summed(values[how.from_groups], how.into_groups, how.groups)
+            group[name] = added(values[how.from_groups], how.into_groups, how.groups)
         else:
             group[name] = _wide(value, how.model_groups)[how.first_group]
     return vcpu, {**group, "Members": how.members}
@@ -234,11 +212,3 @@ def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
 
 def _wide(value: Numbers | float, count: int) -> Numbers:
     return np.full(count, value) if isinstance(value, float) else value
-
-
-def _index(places: Sequence[int]) -> Index:
-    return np.array(places, dtype=np.intp)
-
-
-def _summed(values: Numbers, into: Index, count: int) -> Numbers:
-    return np.bincount(into, weights=values, minlength=count).astype(np.float64)

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse_simulator.model.demand import at
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, placed, process_mb
-from esxparse_simulator.model.sums import OncePerLayout, added, added_rows
+from esxparse_simulator.model.sums import added, added_rows
 
 if TYPE_CHECKING:
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers, Snapshot
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
+    from esxparse_simulator.model.sums import Index, Numbers
 
 Rows = dict[str, "Numbers | float"]
 
 _MHZ_HELD = 48.0  # of entitlement for a world that asks for nothing
 _SPANS = ("1", "5", "15")
-_TIMES = {
+TIMES = {
     "% Used": "used",
     "% Run": "run",
     "% System": "system",
@@ -125,13 +127,13 @@ def _nodes(now: Snapshot, layout: Layout) -> Rows:
 
 def _cpu_groups(now: Snapshot, layout: Layout) -> Rows:
     fixed, worlds, count = _cpu_fixed(layout), now.worlds, len(layout.groups)
-    times = added_rows(np.stack([getattr(worlds, name) for name in _TIMES.values()]), layout.world_group, count)
+    times = added_rows(np.stack([getattr(worlds, name) for name in TIMES.values()]), layout.world_group, count)
     vcpus = layout.vcpus
     run = added(worlds.run[vcpus], fixed.vcpu_group, count)
     timers = np.zeros(count)
     timers[layout.vm_group] = _timers(now, layout)
     return {
-        **dict(zip(_TIMES, times, strict=True)),
+        **dict(zip(TIMES, times, strict=True)),
         **fixed.groups,
         "% VmWait": added((worlds.wait - worlds.idle)[vcpus], fixed.vcpu_group, count),
         "Timers/sec": timers * (1.0 + run / 100.0),
@@ -152,7 +154,7 @@ def _timers(now: Snapshot, layout: Layout) -> Numbers:
 
 def _worlds(now: Snapshot, layout: Layout) -> Rows:
     worlds = now.worlds
-    times: Rows = {counter: getattr(worlds, name) for counter, name in _TIMES.items()}
+    times: Rows = {counter: getattr(worlds, name) for counter, name in TIMES.items()}
     return {**times, **_cpu_fixed(layout).worlds, "% VmWait": worlds.wait - worlds.idle, "Physical Cpu": worlds.pcpu}
 
 

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.network import nics_of
 from esxparse_simulator.model.sample import Traffic, summed
-from esxparse_simulator.model.sums import OncePerLayout, added_rows, divided
+from esxparse_simulator.model.sums import added_rows, divided, index
 from esxparse_simulator.model.targets import component_flows, paths_of, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from esxparse_simulator.host import Nic
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers, Snapshot
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
+    from esxparse_simulator.model.sums import Index, Numbers
 
 Table = dict[str, "Numbers | float"]
 
@@ -70,6 +70,7 @@ _EVENTS = (
     "Reserves/sec",
     "Conflicts/sec",
 )
+_MEGABIT = 2.0**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +110,20 @@ def _disk_places(layout: Layout) -> _Places:
     disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
     return _Places(
         adapter_depth=np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64),
-        use_of=_index(on_device),
-        use_row=layout.flow_use[_index(on_device)],
-        use_device=_index(uses),
-        partition=_index(place for place, _ in partitions),
+        use_of=index(on_device),
+        use_row=layout.flow_use[index(on_device)],
+        use_device=index(uses),
+        partition=index(place for place, _ in partitions),
         last=np.array([last for _, last in partitions], dtype=np.float64),
-        disk=_index(place for place, _ in disks),
-        disk_row=_index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
-        vm_row=_index(first[flow.vm] for _, flow in disks),
+        disk=index(place for place, _ in disks),
+        disk_row=index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
+        vm_row=index(first[flow.vm] for _, flow in disks),
         disk_rows=row,
     )
 
 
 def _ones(count: int) -> range:
     return range(1, count + 1)
-
-
-def _index(values: Iterable[int]) -> Index:
-    return np.fromiter(values, dtype=np.intp)
 
 
 _places = OncePerLayout(_disk_places)
@@ -260,9 +257,6 @@ def _queue(traffic: Numbers, depth: Numbers) -> Table:
         "% Used": 100.0 * active / depth,
         "Load": (active + queued) / depth,
     }
-
-
-_MEGABIT = 2.0**20
 
 
 def _still_links(layout: Layout) -> Table | None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from esxparse_simulator.esxtop.columns import Block
     from esxparse_simulator.esxtop.groups import Groups, Regrouping
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers, Snapshot
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
+    from esxparse_simulator.model.sums import Index, Numbers
 
 Tables = dict[str, dict[str, "Numbers | float"]]
 

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 from esxparse_simulator.model.cpu import CpuState, run_host
 from esxparse_simulator.model.demand import at, wanted
 from esxparse_simulator.model.kernel import fire
-from esxparse_simulator.model.layout import Layout, layout_of
+from esxparse_simulator.model.layout import Layout, layout_of, over_vcpus
 from esxparse_simulator.model.memory import next_memory
 from esxparse_simulator.model.network import carry
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.power import group_watts, host_watts
 from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.model.storage import serve
-from esxparse_simulator.model.sums import over_vcpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

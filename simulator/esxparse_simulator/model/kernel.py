@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.sample import Interrupts
-from esxparse_simulator.model.sums import OncePerLayout, added
+from esxparse_simulator.model.sums import added
 from esxparse_simulator.model.targets import paths_of, shares
 
 if TYPE_CHECKING:
     from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Loads, Numbers, PcpuTimes, PortTraffic, StorageSample, WorldTimes
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Loads, PcpuTimes, PortTraffic, StorageSample, WorldTimes
+    from esxparse_simulator.model.sums import Index, Numbers
 
 _COMMANDS_PER_INTERRUPT = 1.6
 _PACKETS_PER_INTERRUPT = 9.0  # interrupts are moderated
@@ -34,6 +36,14 @@ _MICROSECONDS_ALONE = {"adapter": 14.0, "uplink": 20.0}  # on a single PCPU, wit
 _IPIS = 0.3  # of wake-ups
 _TWO = 2  # PCPUs a device's interrupts usually fall on
 _MOST_INTERRUPTED = 0.93  # of a PCPU that interrupts take
+_TIMERS = 2000.0  # per second of a VM that are part of the ordinary cost of running it
+_TIMER_RUN_US = 8.0  # for one more: leaving the guest, delivering the interrupt
+_TIMER_SYSTEM_US = 6.0
+_VMOTION_PCT = 0.08  # of a core that sending one MB per second takes
+_VMOTION_MIGRATES = 0.02  # of helper worlds, for one MB per second
+_TRACED = 1e-4  # more run time for each MB per second, while the pages of a VM are traced
+_MOST_TRACED = 0.1
+_MOST = 95.0  # percent of a core that one world takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +120,6 @@ def _commands(layout: Layout, storage: StorageSample) -> Numbers:
     known = paths.adapter >= 0
     carried = commands[paths.device] * shares(layout, storage.alive)
     return added(carried[known], paths.adapter[known], len(layout.scenario.adapters))
-
-
-_TIMERS = 2000.0  # per second of a VM that are part of the ordinary cost of running it
-_TIMER_RUN_US = 8.0  # for one more: leaving the guest, delivering the interrupt
-_TIMER_SYSTEM_US = 6.0
-_VMOTION_PCT = 0.08  # of a core that sending one MB per second takes
-_VMOTION_MIGRATES = 0.02  # of helper worlds, for one MB per second
-_TRACED = 1e-4  # more run time for each MB per second, while the pages of a VM are traced
-_MOST_TRACED = 0.1
-_MOST = 95.0  # percent of a core that one world takes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,36 @@ world `w`), so that a sum over a group or a device is one `bincount`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from esxparse_simulator.model.sums import Index, Numbers, added, index
 
-    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
     from esxparse_simulator.host import Device, NfsVolume, Scenario, Vm, VsanDatastore
 
-    Index = NDArray[np.intp]
     Target = Device | NfsVolume | VsanDatastore
 
+T = TypeVar("T")
+
 Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
+FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan"]
+PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
+
+# name and run time in percent of what a quiet VMkernel runs; a few of the hundreds a real host lists
+_SYSTEM = (("netCoalesce2World", 0.02), ("CmdCompl-0", 0.05))
+_HELPERS = (("HELPER_MISC_QUEUE-1-0", 0.01), ("SCSI path scan helpers-38-0", 0.0))
+_DRIVERS = (("AsyncTimeout", 0.0),)
+_BEFORE_VMS = (
+    ("hostd", ("hostd-worker", "hostd-poll"), (1.6, 0.4)),
+    ("vpxa", ("vpxa",), (0.6,)),
+)
+_AFTER_VMS = (("esxtop", ("esxtop",), (2.4,)),)
+_FIRST_PROCESS = 620  # where process worlds begin after the VMkernel's own
+_FIRST_VM = 3_318
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +75,6 @@ class Group:
     def name(self, base: int) -> str:
         """The group's name as printed for a release whose first world id is `base`."""
         return self.label if self.own or self.vm else f"{self.label}.{base + self.worlds[0].number}"
-
-
-# name and run time in percent of what a quiet VMkernel runs; a few of the hundreds a real host lists
-_SYSTEM = (("netCoalesce2World", 0.02), ("CmdCompl-0", 0.05))
-_HELPERS = (("HELPER_MISC_QUEUE-1-0", 0.01), ("SCSI path scan helpers-38-0", 0.0))
-_DRIVERS = (("AsyncTimeout", 0.0),)
-_BEFORE_VMS = (
-    ("hostd", ("hostd-worker", "hostd-poll"), (1.6, 0.4)),
-    ("vpxa", ("vpxa",), (0.6,)),
-)
-_AFTER_VMS = (("esxtop", ("esxtop",), (2.4,)),)
-
-_FIRST_PROCESS = 620  # where process worlds begin after the VMkernel's own
-_FIRST_VM = 3_318
 
 
 def groups_of(scenario: Scenario) -> tuple[Group, ...]:
@@ -129,10 +130,6 @@ def _vm_groups(scenario: Scenario) -> Iterator[Group]:
         yield Group(gid, vm.name, tuple(worlds), vm)
         number = after + vm.vcpus + 11
         gid += 975
-
-
-FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan"]
-PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,27 +231,23 @@ def layout_of(scenario: Scenario) -> Layout:
         scenario=scenario,
         groups=groups,
         worlds=tuple(world for _, _, world in flat),
-        world_group=_index(number for number, _, _ in flat),
-        world_vm=_index(vm_of.get(number, -1) for number, _, _ in flat),
-        world_node=_index(_node(scenario, number, group, world) for number, group, world in flat),
-        vcpus=_index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu"),
-        idlers=_index(idle[pcpu] for pcpu in range(scenario.host.pcpus)),
+        world_group=index(number for number, _, _ in flat),
+        world_vm=index(vm_of.get(number, -1) for number, _, _ in flat),
+        world_node=index(_node(scenario, number, group, world) for number, group, world in flat),
+        vcpus=index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu"),
+        idlers=index(idle[pcpu] for pcpu in range(scenario.host.pcpus)),
         vms=tuple(group.vm for group in groups if group.vm),
-        vm_group=_index(guests),
+        vm_group=index(guests),
         targets=(*scenario.devices, *scenario.nfs, *scenario.vsan),
         flows=flows,
-        flow_group=_index(flow.group for flow in flows),
-        flow_target=_index(flow.target for flow in flows),
-        flow_vm=_index(flow.vm for flow in flows),
+        flow_group=index(flow.group for flow in flows),
+        flow_target=index(flow.target for flow in flows),
+        flow_vm=index(flow.vm for flow in flows),
         uses=tuple(uses),
-        flow_use=_index(place_of[flow.target, flow.group] for flow in flows),
+        flow_use=index(place_of[flow.target, flow.group] for flow in flows),
         ports=tuple(_ports(scenario, groups, vm_of)),
         vectors=tuple(_vectors(scenario)),
     )
-
-
-def _index(values: Iterable[int]) -> Index:
-    return np.fromiter(values, dtype=np.intp)
 
 
 def _node(scenario: Scenario, number: int, group: Group, world: World) -> int:
@@ -313,3 +306,28 @@ def _vectors(scenario: Scenario) -> Iterator[VectorOf]:
         number += 1
     yield VectorOf("timer", "0xef")
     yield VectorOf("ipi", "0xf6")
+
+
+def over_vcpus(layout: Layout, values: Numbers) -> Numbers:
+    """The mean over each VM's vCPUs of what is along the worlds; along the VMs, zero for one without vCPUs."""
+    mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
+    return added(values[layout.vcpus], mine, count) / np.maximum(1, np.bincount(mine, minlength=count))
+
+
+class OncePerLayout(Generic[T]):
+    """`make(layout)`, kept for as long as it is asked for with the same layout.
+
+    A layout is compared by identity: it is made once for a capture. Captures that take turns only make it again.
+    """
+
+    def __init__(self, make: Callable[[Layout], T]) -> None:
+        """Keep nothing yet."""
+        self._make = make
+        self._kept: tuple[Layout, T] | None = None
+
+    def __call__(self, layout: Layout) -> T:
+        """What `make` gives for this layout."""
+        kept = self._kept
+        if kept is None or kept[0] is not layout:
+            kept = self._kept = (layout, self._make(layout))
+        return kept[1]

@@ -22,14 +22,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.sample import MemorySample
 from esxparse_simulator.model.schedule import share_out
-from esxparse_simulator.model.sums import OncePerLayout, added
+from esxparse_simulator.model.sums import added
 
 if TYPE_CHECKING:
     from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Loads, Numbers
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Loads
+    from esxparse_simulator.model.sums import Index, Numbers
 
 BALLOON_MAX = 0.65
 """Of a VM's size, the most its balloon takes: the default of Mem.CtlMaxPercent."""
@@ -38,6 +40,24 @@ _PROCESS_MB = 11.5  # a user world process, per world
 _OVERHEAD_MB = 45.0  # a VM's overhead: a fixed part and one that grows with it
 _OVERHEAD_PART = 0.0085
 _UNMANAGED_MB = 64.0
+# parts of the minimum of free memory
+_CLEAR, _HARD, _LOW = 1.0, 0.32, 0.16
+_BALLOONS_KEEP = 0.8  # free, so that a host whose balloons hold it there is in state clear or soft
+_SWAPPING_KEEPS = 0.25  # which is state hard
+_ALWAYS = 0.08  # which is state low
+_IDLE_COST = 4.0  # a page not touched costs as much as four that are: 1 / (1 - tax)
+COMPRESSION = 0.5
+"""Of its size is what a compressed page still takes."""
+_BALLOON_MB_PER_S = 12.0  # how fast a guest gives pages up
+_SWAP_OUT_MB_PER_S = 60.0
+_TOUCHED_PER_S = 0.004  # of the swapped pages a guest that is busy comes back for, each second
+_THRASHED_PER_S = 0.02  # of the swapped pages that are in active use
+_PAGE_MS = 0.4  # from touching a swapped page to running again
+_WRITTEN_PAGE_MS = 0.1  # for a page that must be written before there is room for another
+_PAGES_PER_MB = 256.0
+_SHARED_PART = 0.06  # zero pages and others alike
+_WARMUP = 0.06  # of the way the estimate of active memory goes each second
+_MOST_WAIT = 0.6  # of a vCPU's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +165,6 @@ def _by_node(rows: Numbers, fixed: Fixed) -> Numbers:
     return added(rows.ravel(), fixed.columns, rows.shape[1])
 
 
-# parts of the minimum of free memory
-_CLEAR, _HARD, _LOW = 1.0, 0.32, 0.16
-_BALLOONS_KEEP = 0.8  # free, so that a host whose balloons hold it there is in state clear or soft
-_SWAPPING_KEEPS = 0.25  # which is state hard
-_ALWAYS = 0.08  # which is state low
-_IDLE_COST = 4.0  # a page not touched costs as much as four that are: 1 / (1 - tax)
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """What each VM may hold, in MB: before its balloon is asked for the rest, and before pages of it are swapped."""
@@ -201,21 +213,6 @@ def _divided(fixed: Fixed, asked: Numbers, touched: Numbers, available: float) -
     left = np.array([max(0.0, available - fsum(sure.tolist()))])
     weights = fixed.size / (touched + _IDLE_COST * (1.0 - touched))
     return sure + share_out(left, asked - sure, weights, one)
-
-
-COMPRESSION = 0.5
-"""Of its size is what a compressed page still takes."""
-
-_BALLOON_MB_PER_S = 12.0  # how fast a guest gives pages up
-_SWAP_OUT_MB_PER_S = 60.0
-_TOUCHED_PER_S = 0.004  # of the swapped pages a guest that is busy comes back for, each second
-_THRASHED_PER_S = 0.02  # of the swapped pages that are in active use
-_PAGE_MS = 0.4  # from touching a swapped page to running again
-_WRITTEN_PAGE_MS = 0.1  # for a page that must be written before there is room for another
-_PAGES_PER_MB = 256.0
-_SHARED_PART = 0.06  # zero pages and others alike
-_WARMUP = 0.06  # of the way the estimate of active memory goes each second
-_MOST_WAIT = 0.6  # of a vCPU's time
 
 
 def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample | None, seconds: float) -> MemorySample:

@@ -21,15 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse_simulator.model.demand import at
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.sample import PortTraffic
-from esxparse_simulator.model.sums import OncePerLayout, added, added_rows, divided
+from esxparse_simulator.model.sums import added, added_rows, divided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from esxparse_simulator.host import Nic
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Loads, Numbers, StorageSample
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Loads, StorageSample
+    from esxparse_simulator.model.sums import Index, Numbers
 
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
@@ -40,6 +42,9 @@ _FRAME = PAYLOAD + HEADERS + _FRAMING
 
 ACK_PART = (HEADERS + _FRAMING) / FRAMES_PER_ACK / _FRAME
 """What the acknowledgements of a stream of full frames take of the other direction."""
+_TCP_KEEPS = 0.05
+_SLOWEST = 0.1  # what a receive ring keeps up with, of its rate, when the VM hardly runs
+_MULTICAST, _BROADCAST = 0.6, 1.4  # packets per second that any network has
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +140,6 @@ def _carriers(layout: Layout, nics: tuple[Nic, ...]) -> Iterator[int]:
         else:
             yield up[turns[port.switch] % len(up)]
             turns[port.switch] += 1
-
-
-_TCP_KEEPS = 0.05
-_SLOWEST = 0.1  # what a receive ring keeps up with, of its rate, when the VM hardly runs
-_MULTICAST, _BROADCAST = 0.6, 1.4  # packets per second that any network has
 
 
 @dataclass(frozen=True, slots=True)

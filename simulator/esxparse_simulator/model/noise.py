@@ -20,9 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
+    from esxparse_simulator.model.sums import Numbers
 
 _MEMORY = 0.55  # how much of the last value stays: neighbouring samples look alike, as in real captures
 _DRAWS = 3  # uniform numbers that make one wobble

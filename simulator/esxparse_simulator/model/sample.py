@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from esxparse_simulator.model.sums import added_rows, divided
+from esxparse_simulator.model.sums import Numbers, added_rows, divided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Index, Target
+    from esxparse_simulator.model.layout import Target
+    from esxparse_simulator.model.sums import Index
 
-Numbers = NDArray[np.float64]
 Pair = tuple[Numbers, Numbers]
 
 _RATES = slice(0, 4)

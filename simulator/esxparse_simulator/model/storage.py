@@ -7,7 +7,7 @@ are in flight than the device queue (or an adapter's) takes, the rest waits in t
 
     GAVG = DAVG + KAVG      KAVG = QAVG + a fixed cost      ACTV = commands/s x DAVG      QUED = commands/s x QAVG
 
-What is particular to a flow comes on top of its target's response: misses of the array's cache (`arrays`), vSAN's
+What is particular to a flow comes on top of its target's response: misses of the array's cache and vSAN's
 congestion, retries after reservation conflicts (in KAVG), and the wait in the VMkernel of a world that may have no more
 than `world_queue_depth` in the device. Storage that is reached over the network is held to what its uplink carries.
 
@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.loops import clients_of, found, room_left
 from esxparse_simulator.model.network import ACK_PART, links_of
 from esxparse_simulator.model.sample import StorageSample, Traffic
-from esxparse_simulator.model.sums import OncePerLayout, added, divided
+from esxparse_simulator.model.sums import added, divided
 from esxparse_simulator.model.targets import (
     NO_LIMIT,
     asked,
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.layout import Layout, Target
     from esxparse_simulator.model.loops import Clients, Found
     from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.model.sample import Loads, MemorySample, Numbers
+    from esxparse_simulator.model.sample import Loads, MemorySample
+    from esxparse_simulator.model.sums import Numbers
     from esxparse_simulator.model.targets import Asks, Columns, Misses
 
     Flags = NDArray[np.bool_]

@@ -26,14 +26,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.sample import summed
-from esxparse_simulator.model.sums import OncePerLayout, added, divided
+from esxparse_simulator.model.sums import added, divided, index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from esxparse_simulator.model.layout import Index, Layout, Target
-    from esxparse_simulator.model.sample import Loads, MemorySample, Numbers, Traffic
+    from esxparse_simulator.model.layout import Layout, Target
+    from esxparse_simulator.model.sample import Loads, MemorySample, Traffic
+    from esxparse_simulator.model.sums import Index, Numbers
+
+_PAGE_KB = 4.0
+_PAGES_PER_MB = 256.0
+_SWAP_OUT_PAGES = 16.0  # pages of one write to a swap file
+_LOG = (1.5, 9.0)  # reads and writes per second of hostd's logs on the first local device
+_COPY_KB = 256.0  # what a consolidation reads and writes at a time
+_COPY_OUTSTANDING = 8.0
+NO_LIMIT = 1e9
+_FULL_CONGESTION = 255.0
+_VSAN_OUTSTANDING = 256.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +84,6 @@ def shares(layout: Layout, alive: Numbers) -> Numbers:
     living = np.rint(alive[: len(paths.count)] * paths.count)
     carrying = np.where(living > 0.0, living, paths.count)
     return np.where(paths.place < carrying[paths.device], 1.0 / carrying[paths.device], 0.0)
-
-
-_PAGE_KB = 4.0
-_PAGES_PER_MB = 256.0
-_SWAP_OUT_PAGES = 16.0  # pages of one write to a swap file
-_LOG = (1.5, 9.0)  # reads and writes per second of hostd's logs on the first local device
-_COPY_KB = 256.0  # what a consolidation reads and writes at a time
-_COPY_OUTSTANDING = 8.0
-NO_LIMIT = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class _FlowPlaces:
 
 def _flow_places(layout: Layout) -> _FlowPlaces:
     def places(kind: str) -> Index:
-        return _index(place for place, flow in enumerate(layout.flows) if flow.kind == kind)
+        return index(place for place, flow in enumerate(layout.flows) if flow.kind == kind)
 
     disk = [(flow, layout.vms[flow.vm].disks) for flow in layout.flows if flow.kind == "disk"]
     touch = [disks[flow.disk].reads + disks[flow.disk].writes for flow, disks in disk]
@@ -163,7 +166,7 @@ def _flow_places(layout: Layout) -> _FlowPlaces:
     swap, copy = places("swap"), places("snapshot")
     return _FlowPlaces(
         disk=places("disk"),
-        disk_vm=_index(flow.vm for flow, _ in disk),
+        disk_vm=index(flow.vm for flow, _ in disk),
         reads=np.array([disks[flow.disk].reads for flow, disks in disk], dtype=np.float64),
         writes=np.array([disks[flow.disk].writes for flow, disks in disk], dtype=np.float64),
         part=np.array([one / all_ if all_ else 0.0 for one, all_ in zip(touch, whole, strict=True)], dtype=np.float64),
@@ -173,10 +176,6 @@ def _flow_places(layout: Layout) -> _FlowPlaces:
         copy_vm=layout.flow_vm[copy],
         log=places("log"),
     )
-
-
-def _index(values: Iterable[int]) -> Index:
-    return np.fromiter(values, dtype=np.intp)
 
 
 _flow_places_of = OncePerLayout(_flow_places)
@@ -261,10 +260,6 @@ def _coverage(asks: Asks, of: Columns, target: Index, old_kb: Numbers) -> Number
     part = np.divide(of.cache_mb, touched, out=np.ones_like(touched), where=touched > of.cache_mb)
     covered: Numbers = part[target]
     return covered
-
-
-_FULL_CONGESTION = 255.0
-_VSAN_OUTSTANDING = 256.0
 
 
 @dataclass(frozen=True, slots=True)
