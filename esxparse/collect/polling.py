@@ -64,10 +64,9 @@ class Lines:
         try:
             self._file = os.open(self._path, flags, 0o666)
         except FileExistsError:
-            msg = (
+            raise EsxparseError(
                 f"{self._path} is there already: name another file, add to it with --append, or replace it with --force"
-            )
-            raise EsxparseError(msg) from None
+            ) from None
         except OSError as error:
             raise self._unwritable(error) from None
         self._end_line()

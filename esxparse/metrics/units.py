@@ -94,10 +94,9 @@ def factor(unit: str, to: str) -> float:
     """
     first, second = _unit(unit), _unit(to)
     if first.kind != second.kind:
-        msg = (
+        raise EsxparseError(
             f"{unit} is a unit of {first.kind} and {to} one of {second.kind}: no conversion leads from one to the other"
         )
-        raise EsxparseError(msg)
     return first.factor / second.factor
 
 
