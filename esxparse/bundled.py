@@ -1,5 +1,7 @@
 """The recordings that come with esxparse, public as `esxparse.datasets`: one folder each, most of them a study.
 
+An installed package has a few of them, a checkout has all.
+
 >>> import esxparse as ex
 >>> "busy-host" in ex.datasets.list()["dataset"]
 True
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.shipped import datasets_dir
+from esxparse.shipped import datasets_dir, is_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,11 +65,12 @@ def folder(name: str) -> Path:
     """The directory of a dataset.
 
     Raises:
-        EsxparseError: There is none of that name; the message says which there are.
+        EsxparseError: There is none of that name; the message says which there are, and where the others are.
     """
     places = {place.name: place for place in _folders()}
     if name not in places:
-        msg = f"no dataset {name!r}. There are: {', '.join(places)}"
+        others = "" if is_checkout() else "; the others are in the folder datasets of a checkout of esxparse"
+        msg = f"no dataset {name!r}. There are: {', '.join(places)}{others}"
         raise EsxparseError(msg)
     return places[name]
 

@@ -38,6 +38,11 @@ def datasets_dir() -> Path:
     return _find("datasets", "*/README.md")
 
 
+def is_checkout() -> bool:
+    """Whether this is a source tree (or an editable install of one), and not an installed wheel."""
+    return not (_PACKAGE / "datasets").is_dir()
+
+
 def simulator() -> ModuleType:
     """The package `esxparse_simulator`.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 import esxparse_simulator as simulate
-from esxparse_simulator.esxtop import cpu_rows, memory_rows
+from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
 from esxparse_simulator.host import Adapter, Device, Host, Load, Nic, Phase, Scenario, Switch, VirtualDisk, Vm
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def samples(of: Scenario, count: int = 3, interval: float = 5.0, seed: int = 1) 
     found = []
     with np.errstate(divide="raise", invalid="raise", over="raise"):
         for now in capture:
-            tables = {**cpu_rows.rows(now, capture.layout), **memory_rows.rows(now, capture.layout)}
+            tables = {**cpu_rows(now, capture.layout), **memory_rows(now, capture.layout)}
             found.append(Sample(capture.layout, now, tables))
             keeps_the_laws(found[-1])
     return found

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from esxparse_simulator import busy_host
-from esxparse_simulator.esxtop import disk_rows, port_rows, vsan_rows
+from esxparse_simulator.esxtop.io_rows import disk_rows, port_rows, vsan_rows
 from esxparse_simulator.host import Adapter, Device, Load, NfsVolume, Nic, Scenario, Switch, VirtualDisk, Vm
 from esxparse_simulator.model.demand import at, wanted
 from esxparse_simulator.model.layout import Layout, layout_of
 from esxparse_simulator.model.network import carry
 from esxparse_simulator.model.noise import Noise
-from esxparse_simulator.model.sample import MemorySample
+from esxparse_simulator.model.sample import MemorySample, summed
 from esxparse_simulator.model.storage import serve
-from esxparse_simulator.model.traffic import summed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse_simulator.model.sample import PortTraffic, Snapshot, StorageSample
-    from esxparse_simulator.model.traffic import Traffic
+    from esxparse_simulator.model.sample import PortTraffic, Snapshot, StorageSample, Traffic
 
     Numbers = NDArray[np.float64]
 
@@ -120,5 +118,5 @@ def sample(scenario: Scenario, second: float = 0.0, *, ready: float = 0.0, noise
     storage = serve(layout, targets, loads, MemorySample(**none, state=0.0), still)
     ports = carry(layout, loads, storage, np.full(len(layout.vms), ready))
     now = cast("Snapshot", SimpleNamespace(storage=storage, ports=ports, targets=targets))
-    tables = {**disk_rows.rows(now, layout), **port_rows.rows(now, layout), **vsan_rows.rows(now, layout)}
+    tables = {**disk_rows(now, layout), **port_rows(now, layout), **vsan_rows(now, layout)}
     return Sample(layout, storage, ports, tables)

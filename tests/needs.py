@@ -24,7 +24,6 @@ PROGRAMS = {
         name: (name,)
         for name in (
             "fio",
-            "fio_jsonplus_clat2csv",
             "iperf3",
             "lscpu",
             "numactl",

@@ -135,3 +135,11 @@ def test_an_unknown_dataset_names_those_there_are():
         ex.datasets.load("viao")
     with pytest.raises(ex.EsxparseError, match="is of no published study"):
         ex.datasets.published("busy-host")
+
+
+def test_an_installed_package_says_where_the_other_datasets_are(monkeypatch):
+    monkeypatch.setattr("esxparse.bundled.is_checkout", lambda: False)
+    with pytest.raises(
+        ex.EsxparseError, match=r"no dataset 'viao'.*; the others are in the folder datasets of a checkout"
+    ):
+        ex.datasets.load("viao")

@@ -91,6 +91,16 @@ def test_the_source_distribution_holds_the_crate_and_no_tests(sdist):
     assert not any(name.startswith("tests/") for name in names)
 
 
+def test_the_wheel_is_small_and_holds_no_simulator(wheels):
+    for wheel in wheels.values():
+        assert wheel.stat().st_size < 3e6
+        with zipfile.ZipFile(wheel) as packed:
+            folders = {"/".join(name.split("/")[:3]) for name in packed.namelist() if "/datasets/" in name}
+            assert not any("simulator" in name for name in packed.namelist())
+        carried = {"README.md", "__init__.py", "busy-host", "docker", "formats", "iser", "numa"}
+        assert {folder.rpartition("/")[2] for folder in folders} <= carried
+
+
 def test_the_wheel_holds_the_scanner_only_where_rust_was(wheels):
     for rust, wheel in wheels.items():
         with zipfile.ZipFile(wheel) as packed:
@@ -110,16 +120,16 @@ def test_a_plain_install_reads_captures_and_names_the_extra_it_lacks(tmp_path, s
     )
     capture = _run(python, "-c", "import esxparse as ex; print(ex.datasets_dir())").strip() + "/busy-host/busy-host.csv"
     assert "esxtop" in _run(python, "-m", "esxparse", "info", capture, cwd=tmp_path)
-    refused = subprocess.run(
-        [python, "-m", "esxparse", "report", capture, "-o", "r.html"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert refused.returncode == 1
-    assert "esxparse[report]" in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    for words, lacks in (
+        (["report", capture, "-o", "r.html"], "esxparse[report]"),
+        (["simulate", "--list"], "pip install ./simulator"),
+    ):
+        refused = subprocess.run(
+            [python, "-m", "esxparse", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 1
+        assert lacks in refused.stderr
+        assert refused.stderr.count("\n") == 1
     assert not (tmp_path / "r.html").exists()
 
 

@@ -50,24 +50,18 @@ def test_a_turn_always_adds_up_and_nobody_runs_on_what_there_is_not(
     assert (np.bincount(node, turns.run) <= 100.0 * pcpus + 1e-6).all()
 
 
-@settings(max_examples=examples(30))
-@given(data=st.data())
-def test_noise_of_a_label_does_not_depend_on_its_company(data: st.DataObject) -> None:
-    alone, together = Noise(5), Noise(5)
-    labels = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=6)
-    for _ in range(12):
-        chosen = data.draw(labels)
-        if data.draw(st.booleans()):
-            assert together.around_each(chosen, 2.0, 0.1).tolist() == [alone.around(x, 2.0, 0.1) for x in chosen]
-        else:
-            assert together.uniform_each(chosen).tolist() == [alone.uniform(x) for x in chosen]
-        assert together.wobble(chosen[0]) == alone.wobble(chosen[0])
-
-
 def test_noise_far_ahead_is_the_noise_of_one_by_one() -> None:
     alone, together = Noise(7), Noise(7)
     for _ in range(300):
-        assert together.wobble_each(["x", "y"]).tolist() == [alone.wobble("x"), alone.wobble("y")]
+        drawn = together.around_each(["x", "y"], 1.0, 0.5).tolist()
+        assert drawn == [alone.around("x", 1.0, 0.5), alone.around("y", 1.0, 0.5)]
+
+
+def test_noise_of_a_label_is_asked_for_in_one_way() -> None:
+    noise = Noise(7)
+    noise.uniform_each(["x", "y"])
+    with pytest.raises(ValueError, match="in two ways"):
+        noise.uniform_each(["y", "z"])
 
 
 def test_two_busy_threads_do_what_a_core_and_a_quarter_do() -> None:

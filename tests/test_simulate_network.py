@@ -12,7 +12,7 @@ from io_host import guest, host, sample, volume
 from search import examples
 
 from esxparse_simulator.host import Nic, Switch
-from esxparse_simulator.model.links import links_of, on_the_wire
+from esxparse_simulator.model.network import links_of, on_the_wire
 
 if TYPE_CHECKING:
     from io_host import Sample

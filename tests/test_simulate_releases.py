@@ -15,8 +15,7 @@ from sheet import CELL, VCPUS, Sheet, written
 import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.errors import EsxparseError
-from esxparse_simulator.esxtop.counters import counters_of
-from esxparse_simulator.esxtop.releases import release_of
+from esxparse_simulator.esxtop.releases import counters_of, release_of
 from esxparse_simulator.host import VirtualDisk, VsanDatastore
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import re
+import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,11 +18,12 @@ from hypothesis import strategies as st
 from search import examples
 from sheet import Sheet, written
 
+import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse_simulator.esxtop.cells import lines
-from esxparse_simulator.esxtop.counters import Counter
+from esxparse_simulator.esxtop.releases import Counter
 from esxparse_simulator.host import Phase
 
 
@@ -60,6 +62,19 @@ def test_a_handle_and_a_path_get_the_same_bytes(busy_host_scenario: simulate.Sce
     size = simulate.write_esxtop(handle, capture)
     assert simulate.write_esxtop(tmp_path / "c.csv", capture) == size == len(handle.getvalue())
     assert (tmp_path / "c.csv").read_bytes() == handle.getvalue()
+
+
+def test_without_the_simulator_one_line_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "esxparse_simulator", None)
+    monkeypatch.delattr(ex, "simulate", raising=False)
+    assert main(["simulate", "--list"]) == 1
+    told = capsys.readouterr().err
+    assert "the simulator is not installed: run `pip install ./simulator`" in told
+    assert told.count("\n") == 1
+    with pytest.raises(EsxparseError, match="not installed"):
+        ex.simulate  # noqa: B018  the attribute is what is asked for
 
 
 def test_an_unknown_release_is_refused_before_anything_is_written(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 import shutil
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse import metrics
-from esxparse.cli import study as command
+from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.studies import draft, export, lines, patterns, study
 from esxparse.studies.columns import COLUMNS, HEADLINES
@@ -52,10 +51,7 @@ def small(tmp_path):
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser(prog="esxparse")
-    command.add(parser.add_subparsers(dest="command", required=True))
-    options = parser.parse_args(["study", *map(str, arguments)])
-    return options.run(options)
+    return main(["study", *map(str, arguments)])
 
 
 def test_csv_and_parquet_give_the_table_back(small, tmp_path):

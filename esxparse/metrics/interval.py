@@ -14,10 +14,9 @@ repetitions  Fieller           bootstrap
 Fieller's is therefore the default everywhere. With noise of 20 % and 3 repetitions 1 study in 100 or 200 has no bounded
 interval, and is told so. Both take the runs for independent of each other.
 
-What was printed is known to half a unit of its last digit, and all repetitions may have been rounded the same way. Each
-mean is therefore moved by half a unit up and down, and the interval is what holds all of that: 9.40 three times against
-9.39 three times is no difference shown. The unit is that of the last decimal that any value of the two sides has,
-unless `resolution` says it; numbers that were computed have so many decimals that nothing is added.
+What was printed is known to half a unit of its last digit, so each mean is moved by half a unit up and down: 9.40 three
+times against 9.39 three times is no difference shown. The unit is that of the last decimal that any value of the two
+sides has, unless `resolution` says it.
 """
 
 from __future__ import annotations

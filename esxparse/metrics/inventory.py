@@ -1,9 +1,7 @@
 """Which VMs a capture holds, and what kind each world is.
 
-esxtop groups worlds (VMkernel threads); a VM is a group among many. What tells it apart is that it has vCPU worlds:
-`vmx-vcpu-0:NAME` since ESXi 5, `vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. The VM's name is free text of any script
-with any punctuation, so nothing here cuts it out of another name: groups are told apart by `group_id` alone, and two
-VMs of one name stay two.
+esxtop groups worlds (VMkernel threads). A VM is a group that has vCPU worlds: `vmx-vcpu-0:NAME` since ESXi 5,
+`vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. Its name is free text: groups are told apart by `group_id` alone.
 
 Source: instances of real captures of ESXi 6.0 and 6.5; "Interpreting esxtop Statistics", section 2.1.
 """

@@ -4,16 +4,13 @@
     changed           = VMs x size x change % / 100
     replication time  = changed / rate                fits where it is at most half the RPO
 
-Half, because a copy shows the VM as it was when its transfer began, and has to do until the next one is there: two
-transfers in a row must not take longer than the RPO. At an RPO of 15 minutes, transfers of more than 7.5 minutes give
-periodic violations.
+Half, because a copy shows the VM as it was when its transfer began, and has to do until the next one is there.
 
-The published study compares with the whole RPO, and lets all of a day's change pass in one window: the worst case, and
-its figures. Spread evenly, an RPO window has `rpo / 24 h` of it (`window_share`), which is the most that one transfer
-carries: it takes what has changed since the one before began.
+The published study compares with the whole RPO, and lets all of a day's change pass in one window: the worst case.
+Spread evenly, an RPO window has `rpo / 24 h` of it (`window_share`).
 
-Sizes and rates must be of one kind of megabyte. The study takes 100 GB for 102,400 MB, which are 2**20 bytes each, and
-divides them by 112.625 MB/s of 10**6 bytes: done right its times are 4.9 % longer (`vm_size_mib`).
+Sizes and rates must be of one kind of megabyte. The study takes 100 GB for 102,400 MB, which are MiB, and divides them
+by 112.625 MB/s of 10**6 bytes: done right its times are 4.9 % longer (`vm_size_mib`).
 
 Sources: v(e)Xpertise, "vSphere Replication 6.0 - Part 2: performance and SLAs"; RPO of 15 minutes to 24 hours: its
 part 1. The formulae were pictures; they are taken from its numbers. Half the RPO: VMware vSphere Replication

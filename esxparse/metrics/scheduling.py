@@ -1,10 +1,9 @@
 """What the CPU scheduler did to each VM: ready, limited, co-stopped, and the same in milliseconds.
 
-A world's percentages are of one physical core, and a group's are sums over its worlds: 20 % ready of a VM with four
-vCPUs is about 5 % of each. About, for its helper worlds (vmx, mks, disk and network worlds) are in the sum: on an ESXi
-6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So the waits of vCPUs are those of their own
-worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is counted inside `%RDY`, so what
-other VMs cost is `%RDY - %MLMTD`, here *contention*.
+A world's percentages are of one physical core, a group's are sums over its worlds, helpers (vmx, mks, disk, network)
+too: on an ESXi 6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So the waits of vCPUs are
+those of their own worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is inside
+`%RDY`, so what other VMs cost is `%RDY - %MLMTD`, here *contention*.
 
 Source: "Interpreting esxtop Statistics" and the vSphere Monitoring and Performance guide, CPU panel: "For a world, the
 percentages are a percentage of one physical CPU core", "%MLMTD time is included in %RDY".

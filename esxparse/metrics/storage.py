@@ -2,12 +2,9 @@
 
     GAVG = DAVG + KAVG, and the queue's share QAVG is part of KAVG.
 
-An average latency stands for as many commands as were done while it was measured. Over time it is therefore weighted;
-the plain mean of a busy second and a quiet one is no latency anybody saw. A sample without commands shows 0.00 ms,
-which is no measurement and appears as null here.
-
-Somebody waits for reads and writes that succeed. esxtop counts other commands with them: an optical drive without a
-disc that is polled and fails every command shows 30 ms, which no guest ever saw. So
+An average latency stands for as many commands as were done while it was measured: over time it is weighted. A sample
+without commands shows 0.00 ms, which is no measurement and null here. Somebody waits for reads and writes that succeed;
+esxtop counts other commands with them (an empty optical drive that is polled fails each, and shows 30 ms). So
 
 - the weight of a sample is its *good* I/Os: reads and writes less those that failed;
 - where other commands are among them, the latency is that of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W),

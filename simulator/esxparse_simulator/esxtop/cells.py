@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from esxparse_simulator.esxtop.counters import Counter
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.esxtop.releases import Counter
+    from esxparse_simulator.model.sums import Numbers
 
 _HUNDREDTHS = 100_000  # 0.00 to 999.99
 _WHOLES = 70_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
-from esxparse_simulator.esxtop.counters import Counter, Kind
+from esxparse_simulator.esxtop.releases import Counter, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

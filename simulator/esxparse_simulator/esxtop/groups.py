@@ -1,11 +1,13 @@
-"""The groups and worlds of a host as one release prints them.
+"""The groups and worlds of a host as one release prints them, and their rows of `Vcpu` and `Group Cpu`.
 
-Most releases print those of the model. Some have fewer, or others, which stand for some of the model's (`regroup` makes
-their rows):
+Most releases print the groups of the model. Some have fewer, or others, which stand for some of the model's:
 
 * idle worlds in a group of their own (up to 6.0);
 * a service console, one world, in place of hostd, vpxa and esxtop (up to 4.1);
 * network and SCSI worlds of a VM in its vmx world, and a world beside each vCPU's that only waits (3.5).
+
+World times still sum to 100 and a group is still the sum of its worlds: times and rates add up, what is left of 100 is
+% Wait, and settings are those of the first world or group that a row stands for.
 """
 
 from __future__ import annotations
@@ -13,12 +15,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from esxparse_simulator.esxtop.host_rows import TIMES
+from esxparse_simulator.model.sums import added, index
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from esxparse_simulator.esxtop.releases import Release
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.worlds import Group
+    from esxparse_simulator.model.layout import Group, Layout
+    from esxparse_simulator.model.sums import Index, Numbers
+
+Rows = dict[str, "Numbers | float"]
+_STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait
+_SUMMED_GROUPS = ("Timers/sec", "Power Usage Watts")  # of which worlds know nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +138,77 @@ def _console(groups: Iterator[PrintedGroup], release: Release) -> Iterator[Print
     yield from (group for group in every if group.own)
     yield PrintedGroup(release.console, "console", number, (world,), sources, own=True, vm=False)
     yield from (group for group in every if group.vm)
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouping:
+    """How rows of the model's worlds and groups become printed ones, worked out once for a capture."""
+
+    model_worlds: int
+    model_groups: int
+    worlds: int
+    groups: int
+    from_worlds: Index
+    into_worlds: Index
+    first_world: Index
+    made: Index
+    group_of: Index
+    from_groups: Index
+    into_groups: Index
+    first_group: Index
+    members: Numbers
+
+
+def regrouping(layout: Layout, groups: Groups) -> Regrouping:
+    """Index arrays of `regrouped`."""
+    worlds = list(groups.worlds())
+    printed = groups.printed
+    links = [(place, source) for place, world in enumerate(worlds) for source in world.of]
+    owners = [place for place, group in enumerate(printed) for _ in group.worlds]
+    group_links = [(place, source) for place, group in enumerate(printed) for source in group.of]
+    # a group of no other (1:idle) shows the settings of the group it was part of, the first
+    return Regrouping(
+        model_worlds=len(layout.worlds),
+        model_groups=len(layout.groups),
+        worlds=len(worlds),
+        groups=len(printed),
+        from_worlds=index([source for _, source in links]),
+        into_worlds=index([place for place, _ in links]),
+        first_world=index([world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]),
+        made=index([place for place, world in enumerate(worlds) if len(world.of) != 1]),
+        group_of=index(owners),
+        from_groups=index([source for _, source in group_links]),
+        into_groups=index([place for place, _ in group_links]),
+        first_group=index([group.of[0] if group.of else 0 for group in printed]),
+        members=np.array([len(group.worlds) for group in printed], dtype=np.float64),
+    )
+
+
+def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
+    """Rows of `Vcpu` and `Group Cpu` as printed, of the model's."""
+    vcpu: Rows = {}
+    for name, value in worlds.items():
+        values = _wide(value, how.model_worlds)
+        vcpu[name] = (
+            added(values[how.from_worlds], how.into_worlds, how.worlds) if name in TIMES else values[how.first_world]
+        )
+    if len(how.made) and "% Wait" in vcpu:
+        run, ready, costop = (_wide(vcpu.get(name, 0.0), how.worlds) for name in _STATES)
+        # several worlds may have run or been ready at once, the one that stands for them did so but once
+        run[how.made] = np.minimum(run, 100.0 - costop)[how.made]
+        ready[how.made] = np.minimum(ready, 100.0 - run - costop)[how.made]
+        _wide(vcpu["% Wait"], how.worlds)[how.made] = (100.0 - run - ready - costop)[how.made]
+    group: Rows = {}
+    for name, value in groups.items():
+        if name in TIMES and name in vcpu:
+            group[name] = added(_wide(vcpu[name], how.worlds), how.group_of, how.groups)
+        elif name in _SUMMED_GROUPS:
+            values = _wide(value, how.model_groups)
+            group[name] = added(values[how.from_groups], how.into_groups, how.groups)
+        else:
+            group[name] = _wide(value, how.model_groups)[how.first_group]
+    return vcpu, {**group, "Members": how.members}
+
+
+def _wide(value: Numbers | float, count: int) -> Numbers:
+    return np.full(count, value) if isinstance(value, float) else value

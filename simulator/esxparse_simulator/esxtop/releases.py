@@ -2,7 +2,7 @@
 
 Release 6.5 is told whole, the others by how they differ from another (`like`). Keys of a file:
 
-counters      tables whose counters are others: the whole list (see `counters`)
+counters      tables whose counters are others: the whole list
 after         counters that follow one of the table's: `[after."Group Cpu"]` `"Migrates/sec" = "f - ..."`
 without       counters of a table that are not there, or `true` for a table that is not
 objects       what a table's object is called
@@ -12,10 +12,16 @@ console       id of the group of a service console, which holds what are process
 folded        kinds of worlds of a VM that are part of its vmx world
 twins         name of a world that stands beside each vCPU's and only waits
 and what 6.5.toml says of itself: first_world, first_port, aperf, end_comma, idle_group.
+
+A line of counters is `kind default name`. Kind: `i` whole numbers, `f` two decimals, `t` a text. Default: `*` for
+counters that a capture with default fields has too, `-` for those it has not. What may follow the name: `= OTHER` shows
+what the model calls OTHER, `= OTHER - 300` that much less, `= 300` (or, for a text, `= N`) always the same. `@part`
+stands for the lines of that part.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,10 +29,67 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from esxparse.errors import EsxparseError
-from esxparse_simulator.esxtop.counters import Counter, counters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+Kind = Literal["whole", "decimal", "text", "broken"]
+_KINDS: dict[str, Kind] = {"i": "whole", "f": "decimal", "t": "text"}
+_LINE = re.compile(r"(?P<kind>[ift]) (?P<default>[*-]) (?P<name>.*?)(?: = (?P<value>.*))?")
+_LESS = re.compile(r"(?P<source>.+) - (?P<number>\d+)")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One counter: its name as printed and how its cells look.
+
+    The number is that of the model's counter `source` (None: no such, zero) plus `plus`; a text is always `text`.
+    """
+
+    name: str
+    kind: Kind
+    default: bool
+    source: str | None
+    plus: float = 0.0
+    text: str = ""
+
+
+def counters_of(text: str, parts: Mapping[str, str]) -> tuple[Counter, ...]:
+    """The counters of some lines.
+
+    >>> [(row.name, row.source, row.plus) for row in counters_of("i * Free MBytes = Free MBytes - 300", {})]
+    [('Free MBytes', 'Free MBytes', -300.0)]
+    """
+    return tuple(_counter(line) for line in _lines(text, parts))
+
+
+def _lines(text: str, parts: Mapping[str, str]) -> Iterator[str]:
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("@"):
+            yield from _lines(parts[line[1:]], parts)
+        else:
+            yield line
+
+
+def _counter(line: str) -> Counter:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        message = f"not a line of counters: {line!r}. Write `kind default name`, as the file of release 6.5 has them."
+        raise EsxparseError(message)
+    name, kind, default, value = match["name"], _KINDS[match["kind"]], match["default"] == "*", match["value"]
+    if value is None:
+        return Counter(name, kind, default, name)
+    if kind == "text":
+        return Counter(name, kind, default, None, text=value)
+    if _NUMBER.fullmatch(value):
+        return Counter(name, kind, default, None, plus=float(value))
+    less = _LESS.fullmatch(value)
+    return (
+        Counter(name, kind, default, less["source"], -float(less["number"]))
+        if less
+        else Counter(name, kind, default, value)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.esxtop import cpu_rows, disk_rows, memory_rows, port_rows, vsan_rows
 from esxparse_simulator.esxtop.columns import row_counts
-from esxparse_simulator.esxtop.regroup import regrouped, regrouping
+from esxparse_simulator.esxtop.groups import regrouped, regrouping
+from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
+from esxparse_simulator.esxtop.io_rows import at_first, disk_rows, port_rows, vsan_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from esxparse_simulator.esxtop.columns import Block
-    from esxparse_simulator.esxtop.groups import Groups
-    from esxparse_simulator.esxtop.regroup import Regrouping
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers, Snapshot
+    from esxparse_simulator.esxtop.groups import Groups, Regrouping
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
+    from esxparse_simulator.model.sums import Index, Numbers
 
 Tables = dict[str, dict[str, "Numbers | float"]]
 
 _NOTHING: dict[str, Numbers | float] = {}
-_MODULES = (cpu_rows, memory_rows, port_rows, vsan_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,10 @@ def numbers(places: Places, layout: Layout, now: Snapshot) -> Numbers:
 
 
 def _tables(places: Places, layout: Layout, now: Snapshot) -> Tables:
-    tables: Tables = {}
-    for module in _MODULES:
-        tables.update(module.rows(now, layout))
-    disks = disk_rows.rows(now, layout)
-    tables.update(disks if now.second > 0.0 else disk_rows.at_first(disks))
+    disks = disk_rows(now, layout)
+    tables: Tables = disks if now.second > 0.0 else at_first(disks)
+    for rows in (cpu_rows, memory_rows, port_rows, vsan_rows):
+        tables.update(rows(now, layout))
     if places.regroup is not None and "Vcpu" in tables:
         tables["Vcpu"], tables["Group Cpu"] = regrouped(places.regroup, tables["Vcpu"], tables["Group Cpu"])
     return tables

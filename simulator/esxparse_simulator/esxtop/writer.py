@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from esxparse_simulator.esxtop.columns import Block
     from esxparse_simulator.model.engine import Capture
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.model.sums import Numbers
 
 _BROKEN_NAME = b"   -"
 _FOREVER = 24 * 60  # minutes: no zone is further from UTC

@@ -33,8 +33,8 @@ import numpy as np
 from esxparse_simulator.instruments.model import Entry, needed, single
 from esxparse_simulator.limits import need
 from esxparse_simulator.measured import Access, Distribution, Measured, Side, Worker
+from esxparse_simulator.model.layout import over_vcpus
 from esxparse_simulator.model.noise import Noise
-from esxparse_simulator.model.sums import over_vcpus
 from esxparse_simulator.writers import fio_json, fio_normal, iometer, packets, vscsistats
 from esxparse_simulator.writers.fio import FioRun
 

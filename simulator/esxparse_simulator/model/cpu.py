@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.interrupts import bound
-from esxparse_simulator.model.kernel import work_of, worlds_of
-from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.kernel import bound, work_of, worlds_of
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.power import pcpu_power, slowdown
 from esxparse_simulator.model.sample import NodeTimes, PcpuTimes, WorldTimes
 from esxparse_simulator.model.schedule import Wants, fit_helpers, pcpu_shares, run_nodes
@@ -28,9 +27,10 @@ from esxparse_simulator.model.sums import added
 if TYPE_CHECKING:
     from esxparse_simulator.host import Host
     from esxparse_simulator.model.kernel import Work
-    from esxparse_simulator.model.layout import Index, Layout
+    from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.model.sample import Interrupts, Loads, MemorySample, Numbers, StorageSample
+    from esxparse_simulator.model.sample import Interrupts, Loads, MemorySample, StorageSample
+    from esxparse_simulator.model.sums import Index, Numbers
 
 _DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
 _IDLE_DEMAND = 4.0

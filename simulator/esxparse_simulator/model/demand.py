@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from esxparse_simulator.host import Load
-from esxparse_simulator.model.once import OncePerLayout
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.sample import Loads
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from esxparse_simulator.host import Pattern, Phase
     from esxparse_simulator.model.layout import Layout
     from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.model.sums import Numbers
 
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in fields(Load))

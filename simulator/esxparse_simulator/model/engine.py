@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING
 
 from esxparse_simulator.model.cpu import CpuState, run_host
 from esxparse_simulator.model.demand import at, wanted
-from esxparse_simulator.model.interrupts import fire
-from esxparse_simulator.model.layout import Layout, layout_of
+from esxparse_simulator.model.kernel import fire
+from esxparse_simulator.model.layout import Layout, layout_of, over_vcpus
 from esxparse_simulator.model.memory import next_memory
 from esxparse_simulator.model.network import carry
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.power import group_watts, host_watts
 from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.model.storage import serve
-from esxparse_simulator.model.sums import over_vcpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from esxparse_simulator.host import Scenario
+    from esxparse_simulator.model.layout import Group
     from esxparse_simulator.model.sample import Interrupts, MemorySample, WorldTimes
-    from esxparse_simulator.model.worlds import Group
 
 _AVERAGES = (60.0, 300.0, 900.0)  # the spans of esxtop's 1, 5 and 15 minute averages
 

@@ -7,25 +7,129 @@ world `w`), so that a sum over a group or a device is one `bincount`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from esxparse_simulator.model.worlds import groups_of
+from esxparse_simulator.model.sums import Index, Numbers, added, index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterator
 
     from esxparse_simulator.host import Device, NfsVolume, Scenario, Vm, VsanDatastore
-    from esxparse_simulator.model.worlds import Group, World
 
-    Index = NDArray[np.intp]
     Target = Device | NfsVolume | VsanDatastore
 
+T = TypeVar("T")
+
+Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
 FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan"]
 PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
+
+# name and run time in percent of what a quiet VMkernel runs; a few of the hundreds a real host lists
+_SYSTEM = (("netCoalesce2World", 0.02), ("CmdCompl-0", 0.05))
+_HELPERS = (("HELPER_MISC_QUEUE-1-0", 0.01), ("SCSI path scan helpers-38-0", 0.0))
+_DRIVERS = (("AsyncTimeout", 0.0),)
+_BEFORE_VMS = (
+    ("hostd", ("hostd-worker", "hostd-poll"), (1.6, 0.4)),
+    ("vpxa", ("vpxa",), (0.6,)),
+)
+_AFTER_VMS = (("esxtop", ("esxtop",), (2.4,)),)
+_FIRST_PROCESS = 620  # where process worlds begin after the VMkernel's own
+_FIRST_VM = 3_318
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One schedulable thing. `number` counts from the release's first id; `busy` is its run time in percent."""
+
+    number: int
+    name: str
+    kind: Kind
+    index: int = 0
+    busy: float = 0.0
+
+    def label(self, base: int, leader: int) -> str:
+        """The world's name as printed; network and disk worlds carry the id of their VM's leader."""
+        return self.name.replace("{leader}", str(base + leader)) if self.kind in {"net", "pvscsi"} else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of worlds: a VM (`vm` is set), the VMkernel's own, or a user world process.
+
+    `own` groups (system, helper, drivers) have no memory row; processes are named `name.<leader's id>`.
+    """
+
+    gid: int
+    label: str
+    worlds: tuple[World, ...]
+    vm: Vm | None = None
+    own: bool = False
+
+    @property
+    def leader(self) -> int:
+        """Number of the world that leads: the unlisted vmm leader of a VM, else the first world."""
+        return self.worlds[0].number + (1 if self.vm else 0)
+
+    def name(self, base: int) -> str:
+        """The group's name as printed for a release whose first world id is `base`."""
+        return self.label if self.own or self.vm else f"{self.label}.{base + self.worlds[0].number}"
+
+
+def groups_of(scenario: Scenario) -> tuple[Group, ...]:
+    """Every group of the host in the order of a capture: VMkernel, processes, VMs, the session that runs esxtop."""
+    vms = tuple(_vm_groups(scenario))
+    last = vms[-1].worlds[-1].number if vms else _FIRST_VM
+    return (
+        *_own_groups(scenario.host.pcpus),
+        *_processes(_BEFORE_VMS, _FIRST_PROCESS, 5_320),
+        *vms,
+        *_processes(_AFTER_VMS, last + 214, 52_400),
+    )
+
+
+def _own_groups(pcpus: int) -> Iterator[Group]:
+    # idle0 comes after the worlds the boot processor starts before it can idle
+    idle = [World(n, f"idle{n}", "idle", n) for n in range(1, pcpus)]
+    last = World(pcpus + len(_SYSTEM), "idle0", "idle", 0)
+    system = [World(pcpus + n, name, "system", busy=busy) for n, (name, busy) in enumerate(_SYSTEM)]
+    yield Group(1, "system", (*idle, *system, last), own=True)
+    helpers = tuple(World(pcpus + 40 + n, name, "system", busy=busy) for n, (name, busy) in enumerate(_HELPERS))
+    yield Group(8, "helper", helpers, own=True)
+    drivers = tuple(World(pcpus + 30 + n, name, "system", busy=busy) for n, (name, busy) in enumerate(_DRIVERS))
+    yield Group(9, "drivers", drivers, own=True)
+
+
+def _processes(
+    rows: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...], first: int, gid: int
+) -> Iterator[Group]:
+    for n, (label, names, busy) in enumerate(rows):
+        start = first + 71 * n
+        worlds = tuple(
+            World(start + k, name, "system", busy=load) for k, (name, load) in enumerate(zip(names, busy, strict=True))
+        )
+        yield Group(gid + 137 * n, label, worlds)
+
+
+def _vm_groups(scenario: Scenario) -> Iterator[Group]:
+    number, gid = _FIRST_VM, 21_764
+    for vm in scenario.vms:
+        worlds = [
+            World(number, "vmx", "vmx", busy=0.05),
+            World(number + 2, "NetWorld-VM-{leader}", "net"),
+            World(number + 4, f"vmx-mks:{vm.name}", "mks", busy=0.004),
+        ]
+        # ids: the PVSCSI world is made when the first vCPU runs, between vcpu-0 and vcpu-1
+        controllers = sorted({disk.slot.removeprefix("scsi").partition(":")[0] for disk in vm.disks})
+        first = number + 5
+        after = first + 1 + len(controllers)
+        ids = [first, *range(after, after + vm.vcpus - 1)]
+        worlds += [World(ids[n], f"vmx-vcpu-{n}:{vm.name}", "vcpu", n) for n in range(vm.vcpus)]
+        worlds += [World(first + 1 + n, f"PVSCSI-{{leader}}:{c}", "pvscsi", n) for n, c in enumerate(controllers)]
+        yield Group(gid, vm.name, tuple(worlds), vm)
+        number = after + vm.vcpus + 11
+        gid += 975
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +231,23 @@ def layout_of(scenario: Scenario) -> Layout:
         scenario=scenario,
         groups=groups,
         worlds=tuple(world for _, _, world in flat),
-        world_group=_index(number for number, _, _ in flat),
-        world_vm=_index(vm_of.get(number, -1) for number, _, _ in flat),
-        world_node=_index(_node(scenario, number, group, world) for number, group, world in flat),
-        vcpus=_index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu"),
-        idlers=_index(idle[pcpu] for pcpu in range(scenario.host.pcpus)),
+        world_group=index(number for number, _, _ in flat),
+        world_vm=index(vm_of.get(number, -1) for number, _, _ in flat),
+        world_node=index(_node(scenario, number, group, world) for number, group, world in flat),
+        vcpus=index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu"),
+        idlers=index(idle[pcpu] for pcpu in range(scenario.host.pcpus)),
         vms=tuple(group.vm for group in groups if group.vm),
-        vm_group=_index(guests),
+        vm_group=index(guests),
         targets=(*scenario.devices, *scenario.nfs, *scenario.vsan),
         flows=flows,
-        flow_group=_index(flow.group for flow in flows),
-        flow_target=_index(flow.target for flow in flows),
-        flow_vm=_index(flow.vm for flow in flows),
+        flow_group=index(flow.group for flow in flows),
+        flow_target=index(flow.target for flow in flows),
+        flow_vm=index(flow.vm for flow in flows),
         uses=tuple(uses),
-        flow_use=_index(place_of[flow.target, flow.group] for flow in flows),
+        flow_use=index(place_of[flow.target, flow.group] for flow in flows),
         ports=tuple(_ports(scenario, groups, vm_of)),
         vectors=tuple(_vectors(scenario)),
     )
-
-
-def _index(values: Iterable[int]) -> Index:
-    return np.fromiter(values, dtype=np.intp)
 
 
 def _node(scenario: Scenario, number: int, group: Group, world: World) -> int:
@@ -206,3 +306,28 @@ def _vectors(scenario: Scenario) -> Iterator[VectorOf]:
         number += 1
     yield VectorOf("timer", "0xef")
     yield VectorOf("ipi", "0xf6")
+
+
+def over_vcpus(layout: Layout, values: Numbers) -> Numbers:
+    """The mean over each VM's vCPUs of what is along the worlds; along the VMs, zero for one without vCPUs."""
+    mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
+    return added(values[layout.vcpus], mine, count) / np.maximum(1, np.bincount(mine, minlength=count))
+
+
+class OncePerLayout(Generic[T]):
+    """`make(layout)`, kept for as long as it is asked for with the same layout.
+
+    A layout is compared by identity: it is made once for a capture. Captures that take turns only make it again.
+    """
+
+    def __init__(self, make: Callable[[Layout], T]) -> None:
+        """Keep nothing yet."""
+        self._make = make
+        self._kept: tuple[Layout, T] | None = None
+
+    def __call__(self, layout: Layout) -> T:
+        """What `make` gives for this layout."""
+        kept = self._kept
+        if kept is None or kept[0] is not layout:
+            kept = self._kept = (layout, self._make(layout))
+        return kept[1]

@@ -15,10 +15,9 @@ import numpy as np
 from esxparse_simulator.model.sums import added
 
 if TYPE_CHECKING:
-    from esxparse_simulator.model.arrays import Misses
-    from esxparse_simulator.model.asks import Asks, Columns
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sums import Index, Numbers
+    from esxparse_simulator.model.targets import Asks, Columns, Misses
 
 _FULL = 0.985  # utilisation the array's queueing formula is kept below
 _STEPS = 100  # more than halving from ten minutes to below a nanosecond takes; a dozen is usual

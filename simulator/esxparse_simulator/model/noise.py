@@ -5,8 +5,8 @@ normal and exponential samplers go through the C library's logarithm. For the sa
 + - * / and the square root on floats, `bincount` and `math.fsum`: no exp, no sin, no array sums whose order depends on
 the processor.
 
-A label is a stream of its own. Lists of labels are served from tables drawn ahead, one row for each draw; what a label
-gives does not depend on the company it is asked for in, nor on how far ahead was drawn.
+A label is a stream of its own, asked for alone or in one list of labels. Lists are served from tables drawn ahead, one
+row for each draw; what a label gives does not depend on its company in the list, nor on how far ahead was drawn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
+    from esxparse_simulator.model.sums import Numbers
 
 _MEMORY = 0.55  # how much of the last value stays: neighbouring samples look alike, as in real captures
 _DRAWS = 3  # uniform numbers that make one wobble
@@ -34,14 +32,22 @@ _MOST_ROWS = 192
 class _Table:
     """Numbers drawn ahead for a list of labels: `rows` [draws, labels], of which `used` are gone."""
 
-    labels: tuple[str, ...]
+    streams: tuple[np.random.Generator, ...]
     rows: Numbers
     last: Numbers
     used: int = 0
 
-    @property
-    def left(self) -> int:
-        return len(self.rows) - self.used
+    def next(self, count: int) -> Numbers:
+        """The next `count` rows."""
+        if len(self.rows) - self.used < count:
+            more = max(_FIRST_ROWS, min(_MOST_ROWS, 2 * len(self.rows)))
+            fresh = np.empty((len(self.streams), more))
+            for row, stream in zip(fresh, self.streams, strict=True):
+                stream.random(out=row)
+            self.rows = np.concatenate([self.rows[self.used :], fresh.T])
+            self.used = 0
+        self.used += count
+        return self.rows[self.used - count : self.used]
 
 
 @dataclass(slots=True)
@@ -51,43 +57,27 @@ class Noise:
     seed: int
     _streams: dict[str, np.random.Generator] = field(default_factory=dict)
     _last: dict[str, float] = field(default_factory=dict)
-    _drawn: dict[str, list[float]] = field(default_factory=dict)
-    """Numbers already drawn, last first, for labels that lost their table."""
     _tables: dict[tuple[str, ...], _Table] = field(default_factory=dict)
-    _owners: dict[str, _Table] = field(default_factory=dict)
 
     def uniform(self, label: str) -> float:
         """A number in [0, 1), evenly spread, without memory."""
-        if label in self._owners:
-            self._give_up(self._owners[label])
-        drawn = self._drawn.get(label)
-        return drawn.pop() if drawn else float(self._stream(label).random())
-
-    def wobble(self, label: str) -> float:
-        """A number around 0, nearly always within -1..1, that drifts rather than jumps."""
-        fresh = (self.uniform(label) + self.uniform(label) + self.uniform(label)) * 2.0 - 3.0
-        value = _MEMORY * self._last.get(label, 0.0) + (1.0 - _MEMORY) * fresh
-        self._last[label] = value
-        return value
+        return float(self._stream(label).random())
 
     def around(self, label: str, value: float, spread: float) -> float:
-        """`value` with noise of relative size `spread` on it, never below zero."""
-        return max(0.0, value * (1.0 + spread * self.wobble(label)))
+        """`value` with noise of relative size `spread` on it, never below zero; it drifts rather than jumps."""
+        fresh = (self.uniform(label) + self.uniform(label) + self.uniform(label)) * 2.0 - 3.0
+        last = self._last[label] = _MEMORY * self._last.get(label, 0.0) + (1.0 - _MEMORY) * fresh
+        return max(0.0, value * (1.0 + spread * last))
 
     def uniform_each(self, labels: Sequence[str]) -> Numbers:
-        """What `uniform` gives for each of the labels, one after another."""
-        table = self._table(labels)
-        if table is None:
-            return np.array([self.uniform(label) for label in labels], dtype=np.float64)
-        drawn: Numbers = self._next(table, 1)[0].copy()
+        """A number in [0, 1) for each of the labels."""
+        drawn: Numbers = self._table(labels).next(1)[0].copy()
         return drawn
 
     def wobble_each(self, labels: Sequence[str]) -> Numbers:
-        """What `wobble` gives for each of the labels."""
+        """For each label a number around 0, nearly always within -1..1, that drifts rather than jumps."""
         table = self._table(labels)
-        if table is None:
-            return np.array([self.wobble(label) for label in labels], dtype=np.float64)
-        first, second, third = self._next(table, _DRAWS)
+        first, second, third = table.next(_DRAWS)
         fresh = (first + second + third) * 2.0 - 3.0
         table.last = _MEMORY * table.last + (1.0 - _MEMORY) * fresh
         return table.last.copy()
@@ -104,48 +94,13 @@ class Noise:
             stream = self._streams[label] = np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
         return stream
 
-    def _table(self, labels: Sequence[str]) -> _Table | None:
-        """The table of a list of labels; None when one label is in it twice, so that order matters."""
+    def _table(self, labels: Sequence[str]) -> _Table:
         key = tuple(labels)
-        table = self._tables.get(key)
-        if table is not None:
-            return table
-        if len(set(key)) < len(key):
-            return None
-        for owner in {id(table): table for table in map(self._owners.get, key) if table is not None}.values():
-            self._give_up(owner)
-        last = np.array([self._last.get(label, 0.0) for label in key], dtype=np.float64)
-        table = self._tables[key] = _Table(key, np.empty((0, len(key))), last)
-        self._owners |= dict.fromkeys(key, table)
-        return table
-
-    def _give_up(self, table: _Table) -> None:
-        """Let the labels of a table go again, each with what was drawn ahead for it."""
-        ahead = table.rows[table.used :][::-1].T.tolist()
-        for label, drawn, last in zip(table.labels, ahead, table.last.tolist(), strict=True):
-            self._drawn[label] = [*self._drawn.get(label, ()), *drawn]
-            self._last[label] = last
-            del self._owners[label]
-        del self._tables[table.labels]
-
-    def _next(self, table: _Table, count: int) -> Numbers:
-        """The next `count` rows of a table."""
-        if table.left < count:
-            more = max(_FIRST_ROWS, min(_MOST_ROWS, 2 * len(table.rows)))
-            fresh = np.empty((len(table.labels), more))
-            for row, label in zip(fresh, table.labels, strict=True):
-                self._draw(row, label)
-            table.rows = np.concatenate([table.rows[table.used :], fresh.T])
-            table.used = 0
-        table.used += count
-        return table.rows[table.used - count : table.used]
-
-    def _draw(self, row: Numbers, label: str) -> None:
-        drawn = self._drawn.pop(label, None)
-        if not drawn:
-            self._stream(label).random(out=row)
-            return
-        for place in range(len(row)):
-            row[place] = drawn.pop() if drawn else self._stream(label).random()
-        if drawn:
-            self._drawn[label] = drawn
+        if key not in self._tables:
+            if len(set(key)) < len(key) or not self._streams.keys().isdisjoint(key):
+                # What was drawn ahead for one list would be missing in the other.
+                msg = f"a label of the noise is asked for in two ways: {key}"
+                raise ValueError(msg)
+            streams = tuple(self._stream(label) for label in key)
+            self._tables[key] = _Table(streams, np.empty((0, len(key))), np.zeros(len(key)))
+        return self._tables[key]

@@ -27,7 +27,8 @@ from esxparse_simulator.model.sums import added
 if TYPE_CHECKING:
     from esxparse_simulator.host import Host
     from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Numbers, PcpuTimes, WorldTimes
+    from esxparse_simulator.model.sample import PcpuTimes, WorldTimes
+    from esxparse_simulator.model.sums import Numbers
 
 _SECOND_THREAD = 0.33
 _WATTS_PER_MB = 0.01

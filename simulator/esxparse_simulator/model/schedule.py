@@ -28,8 +28,7 @@ import numpy as np
 from esxparse_simulator.model.sums import added
 
 if TYPE_CHECKING:
-    from esxparse_simulator.model.layout import Index
-    from esxparse_simulator.model.sample import Numbers
+    from esxparse_simulator.model.sums import Index, Numbers
 
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
 _LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are no vCPUs take

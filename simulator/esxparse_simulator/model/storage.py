@@ -7,7 +7,7 @@ are in flight than the device queue (or an adapter's) takes, the rest waits in t
 
     GAVG = DAVG + KAVG      KAVG = QAVG + a fixed cost      ACTV = commands/s x DAVG      QUED = commands/s x QAVG
 
-What is particular to a flow comes on top of its target's response: misses of the array's cache (`arrays`), vSAN's
+What is particular to a flow comes on top of its target's response: misses of the array's cache and vSAN's
 congestion, retries after reservation conflicts (in KAVG), and the wait in the VMkernel of a world that may have no more
 than `world_queue_depth` in the device. Storage that is reached over the network is held to what its uplink carries.
 
@@ -21,28 +21,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.arrays import behind_the_cache
-from esxparse_simulator.model.asks import NO_LIMIT, asked, columns
-from esxparse_simulator.model.links import ACK_PART, links_of
+from esxparse_simulator.model.layout import OncePerLayout
 from esxparse_simulator.model.loops import clients_of, found, room_left
-from esxparse_simulator.model.once import OncePerLayout
-from esxparse_simulator.model.paths import paths_of, shares
-from esxparse_simulator.model.sample import StorageSample
+from esxparse_simulator.model.network import ACK_PART, links_of
+from esxparse_simulator.model.sample import StorageSample, Traffic
 from esxparse_simulator.model.sums import added, divided
-from esxparse_simulator.model.traffic import Traffic
-from esxparse_simulator.model.vsan import component_flows, congestion_ms, on_devices
+from esxparse_simulator.model.targets import (
+    NO_LIMIT,
+    asked,
+    behind_the_cache,
+    columns,
+    component_flows,
+    congestion_ms,
+    on_devices,
+    paths_of,
+    shares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from esxparse_simulator.model.arrays import Misses
-    from esxparse_simulator.model.asks import Asks, Columns
     from esxparse_simulator.model.layout import Layout, Target
     from esxparse_simulator.model.loops import Clients, Found
     from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.model.sample import Loads, MemorySample, Numbers
+    from esxparse_simulator.model.sample import Loads, MemorySample
+    from esxparse_simulator.model.sums import Numbers
+    from esxparse_simulator.model.targets import Asks, Columns, Misses
 
     Flags = NDArray[np.bool_]
 

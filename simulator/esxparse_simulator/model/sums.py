@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers
+Numbers = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbers:
@@ -34,6 +35,11 @@ def added_rows(values: Numbers, into: Index, count: int) -> Numbers:
     return added(values.ravel(), bins.ravel(), rows * count).reshape(rows, count)
 
 
+def index(values: Iterable[int]) -> Index:
+    """Whole numbers as an array of places."""
+    return np.fromiter(values, dtype=np.intp)
+
+
 def divided(value: Numbers, by: Numbers) -> Numbers:
     """The ratio, zero where `by` is.
 
@@ -41,9 +47,3 @@ def divided(value: Numbers, by: Numbers) -> Numbers:
     [0.5, 0.0]
     """
     return np.divide(value, by, out=np.zeros(np.shape(value)), where=by > 0.0)
-
-
-def over_vcpus(layout: Layout, values: Numbers) -> Numbers:
-    """The mean over each VM's vCPUs of what is along the worlds; along the VMs, zero for one without vCPUs."""
-    mine, count = layout.world_vm[layout.vcpus], len(layout.vms)
-    return added(values[layout.vcpus], mine, count) / np.maximum(1, np.bincount(mine, minlength=count))

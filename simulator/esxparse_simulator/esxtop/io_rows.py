@@ -1,10 +1,17 @@
-"""What esxtop prints for adapters, paths, devices, worlds on devices, partitions, NFS volumes and virtual disks.
+"""What esxtop prints for I/O: adapters, paths, devices and all that is on them, NFS volumes, vSAN, network ports.
 
 Every row is a part or a sum of the flows: a device's own, the part of it that took a path, the sum that went through an
 adapter, one world's. GAVG is printed as DAVG + KAVG of the unrounded numbers. Failed commands and aborts take part of
 the paths and worlds of their device as its commands do.
 
-Assumed: a failed command had the mean size of its device's; `World Q Depth` is zero where no such limit is set.
+Only uplinks have a link: the others say 0 for all that is said of one. Sizes are whole bytes, cut off; megabits are
+2**20 bits, as a capture of ESXi 6.5 has them.
+
+Of each vSAN datastore the rows are three roles: the client is where the VMs' I/O comes in, the owner coordinates
+objects (in an even cluster as many as the client asks for), the component manager serves the host's own disks.
+
+Assumed: a failed command had the mean size of its device's; `World Q Depth` is zero where no such limit is set; what
+each role of vSAN counts.
 """
 
 from __future__ import annotations
@@ -14,16 +21,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.once import OncePerLayout
-from esxparse_simulator.model.paths import paths_of, shares
-from esxparse_simulator.model.sums import added_rows, divided
-from esxparse_simulator.model.traffic import Traffic, summed
+from esxparse_simulator.model.layout import OncePerLayout
+from esxparse_simulator.model.network import nics_of
+from esxparse_simulator.model.sample import Traffic, summed
+from esxparse_simulator.model.sums import added_rows, divided, index
+from esxparse_simulator.model.targets import component_flows, paths_of, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse_simulator.model.layout import Index, Layout
-    from esxparse_simulator.model.sample import Numbers, Snapshot
+    from esxparse_simulator.host import Nic
+    from esxparse_simulator.model.layout import Layout
+    from esxparse_simulator.model.sample import Snapshot
+    from esxparse_simulator.model.sums import Index, Numbers
 
 Table = dict[str, "Numbers | float"]
 
@@ -62,6 +70,7 @@ _EVENTS = (
     "Reserves/sec",
     "Conflicts/sec",
 )
+_MEGABIT = 2.0**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,7 @@ class _Places:
     disk_rows: int
 
 
-def _make(layout: Layout) -> _Places:
+def _disk_places(layout: Layout) -> _Places:
     devices = layout.scenario.devices
     on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
     uses = [target for target, _ in layout.uses if target < len(devices)]
@@ -101,14 +110,14 @@ def _make(layout: Layout) -> _Places:
     disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
     return _Places(
         adapter_depth=np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64),
-        use_of=_index(on_device),
-        use_row=layout.flow_use[_index(on_device)],
-        use_device=_index(uses),
-        partition=_index(place for place, _ in partitions),
+        use_of=index(on_device),
+        use_row=layout.flow_use[index(on_device)],
+        use_device=index(uses),
+        partition=index(place for place, _ in partitions),
         last=np.array([last for _, last in partitions], dtype=np.float64),
-        disk=_index(place for place, _ in disks),
-        disk_row=_index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
-        vm_row=_index(first[flow.vm] for _, flow in disks),
+        disk=index(place for place, _ in disks),
+        disk_row=index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
+        vm_row=index(first[flow.vm] for _, flow in disks),
         disk_rows=row,
     )
 
@@ -117,14 +126,10 @@ def _ones(count: int) -> range:
     return range(1, count + 1)
 
 
-def _index(values: Iterable[int]) -> Index:
-    return np.fromiter(values, dtype=np.intp)
+_places = OncePerLayout(_disk_places)
 
 
-_places = OncePerLayout(_make)
-
-
-def rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+def disk_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
     """The tables of disks."""
     at, paths, count = _places(layout), paths_of(layout), layout.devices
     flows = now.storage.flows
@@ -251,4 +256,77 @@ def _queue(traffic: Numbers, depth: Numbers) -> Table:
         "Queued Commands": queued,
         "% Used": 100.0 * active / depth,
         "Load": (active + queued) / depth,
+    }
+
+
+def _still_links(layout: Layout) -> Table | None:
+    """The links of a host whose links stay as they are."""
+    moves = any(nic.phases for switch in layout.scenario.switches for nic in switch.uplinks)
+    return None if moves else _links(layout, nics_of(layout, 0.0))
+
+
+_still = OncePerLayout(_still_links)
+
+
+def _links(layout: Layout, nics: tuple[Nic, ...]) -> Table:
+    """Link up, its speed and its duplex, along the ports."""
+    links = np.zeros((3, len(layout.ports)))
+    for place, port in enumerate(layout.ports):
+        if port.kind == "uplink":
+            nic = nics[port.uplink]
+            links[:, place] = nic.up, nic.mbits if nic.up else 0, nic.up and nic.full_duplex
+    return {"Link Up?": links[0], "Link Speed (Mb/s)": links[1], "Full Duplex?": links[2]}
+
+
+def port_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+    """The table of network ports."""
+    of = now.ports
+    return {
+        "Network Port": {
+            **(_still(layout) or _links(layout, nics_of(layout, now.second))),
+            "Packets Transmitted/sec": of.tx,
+            "MBits Transmitted/sec": of.tx * of.tx_bytes * 8.0 / _MEGABIT,
+            "Average Packet Size  Transmitted (Bytes)": np.trunc(of.tx_bytes),
+            "Packets Received/sec": of.rx,
+            "MBits Received/sec": of.rx * of.rx_bytes * 8.0 / _MEGABIT,
+            "Average Packet Size  Received (Bytes)": np.trunc(of.rx_bytes),
+            "% Outbound Packets Dropped": _percent(of.tx_dropped, of.tx),
+            "% Received Packets Dropped": _percent(of.rx_dropped, of.rx),
+            "Multicast Packets Received/sec": of.multicast,
+            "Broadcast Packets Received/sec": of.broadcast,
+        }
+    }
+
+
+def _percent(dropped: Numbers, passed: Numbers) -> Numbers:
+    """Dropped of all there were."""
+    there = passed + dropped
+    return divided(100.0 * dropped, there)
+
+
+def vsan_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+    """The tables of vSAN; without a datastore only that there is none."""
+    count = len(layout.scenario.vsan)
+    if not count:
+        return {"VSAN": {"Enabled?": 0.0}}
+    first = len(layout.targets) - count
+    client = summed(now.storage.flows, layout.flow_target, len(layout.targets)).taken(range(first, first + count))
+    places = component_flows(layout)
+    disks = summed(now.storage.flows.taken(places.flows), places.source - first, count)
+    roles = [_role(traffic) for traffic in (client, client, disks)]
+    table: Table = {name: np.stack([role[name] for role in roles], axis=1).ravel() for name in roles[0]}
+    return {
+        "VSAN": {"Enabled?": 1.0},
+        "VSAN/role": {**table, "Congestion": np.repeat(now.storage.congestion[first:], len(roles))},
+    }
+
+
+def _role(traffic: Traffic) -> dict[str, Numbers]:
+    return {
+        "Reads/sec": traffic.reads,
+        "MBRead/sec": traffic.read_mb,
+        "Avg Read Latency in ms": traffic.driver_read + traffic.kernel_read,
+        "Writes/sec": traffic.writes,
+        "MBWrite/sec": traffic.written_mb,
+        "Avg Write Latency in ms": traffic.driver_write + traffic.kernel_write,
     }

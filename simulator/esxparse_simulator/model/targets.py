@@ -1,0 +1,309 @@
+"""What is asked of the targets, and what stands behind them: paths, the array's cache, vSAN.
+
+Paths that are alive take commands in turn; the dead ones are the last of a device. When none is alive, commands are
+tried, and fail, on all of them.
+
+A read that is not in the cache takes `media_ms` more. Sequential reads up to `read_ahead_kb` are there before they are
+asked for; a larger one has a part that is not, and is as slow as its slowest part, unless it goes round in a working
+set that the cache holds whole. Random reads hit as far as the cache covers the working sets of all who use the target.
+A misaligned write does not fill the array's blocks: the old ones (one, or two when it is larger than a block) are read
+first, unless they are in the cache; reading ahead hides that from sequential writes. Such an array does not write in
+place, so old and new blocks both lie in the cache.
+
+A vSAN cluster is taken to be even: this host's disks and its VMkernel port see as much for others as others see for
+it. Each read is served by some host's disks, each write by those of `copies` hosts; nearly all of it crosses the
+network. Congestion (0..255) holds every command back before it is let in.
+
+Assumed, as no array documents it: one coverage for all users of a target; disks behind the cache answer side by side,
+so that a miss costs time but not throughput; a vSAN datastore's response times do not follow those of the devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from math import fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esxparse_simulator.model.layout import OncePerLayout
+from esxparse_simulator.model.sample import summed
+from esxparse_simulator.model.sums import added, divided, index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse_simulator.model.layout import Layout, Target
+    from esxparse_simulator.model.sample import Loads, MemorySample, Traffic
+    from esxparse_simulator.model.sums import Index, Numbers
+
+_PAGE_KB = 4.0
+_PAGES_PER_MB = 256.0
+_SWAP_OUT_PAGES = 16.0  # pages of one write to a swap file
+_LOG = (1.5, 9.0)  # reads and writes per second of hostd's logs on the first local device
+_COPY_KB = 256.0  # what a consolidation reads and writes at a time
+_COPY_OUTSTANDING = 8.0
+NO_LIMIT = 1e9
+_FULL_CONGESTION = 255.0
+_VSAN_OUTSTANDING = 256.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Along the paths, device after device: the device, the place among its paths, the adapter (-1: not listed)."""
+
+    device: Index
+    place: Index
+    adapter: Index
+    first: Index
+    """[devices] where the paths of each begin."""
+    count: Numbers
+    """[devices] how many there are."""
+
+
+def _paths(layout: Layout) -> Paths:
+    adapters = {adapter.name: place for place, adapter in enumerate(layout.scenario.adapters)}
+    rows = [
+        (number, place, adapters.get(path.partition(":")[0], -1))
+        for number, device in enumerate(layout.scenario.devices)
+        for place, path in enumerate(device.paths)
+    ]
+    device, place, adapter = (np.array([row[n] for row in rows], dtype=np.intp) for n in range(3))
+    count = np.array([len(each.paths) for each in layout.scenario.devices], dtype=np.intp)
+    first = np.array([int(device.searchsorted(number)) for number in range(len(count))], dtype=np.intp)
+    return Paths(device, place, adapter, first, count.astype(np.float64))
+
+
+paths_of = OncePerLayout(_paths)
+"""The paths of a layout."""
+
+
+def shares(layout: Layout, alive: Numbers) -> Numbers:
+    """The part (0..1) of its device's commands that each path carries; `alive` is along the targets."""
+    paths = paths_of(layout)
+    living = np.rint(alive[: len(paths.count)] * paths.count)
+    carrying = np.where(living > 0.0, living, paths.count)
+    return np.where(paths.place < carrying[paths.device], 1.0 / carrying[paths.device], 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """Along the flows: commands per second wanted, their sizes, how many may be in flight, what they touch."""
+
+    reads: Numbers
+    writes: Numbers
+    read_kb: Numbers
+    write_kb: Numbers
+    outstanding: Numbers
+    sequential: Numbers
+    working_set_mb: Numbers
+    misaligned: Numbers
+
+
+@dataclass(slots=True)
+class Columns:
+    """Along the targets: their fields in this second; what a kind of target has not is without effect."""
+
+    read_ms: Numbers
+    write_ms: Numbers
+    service_ms: Numbers
+    mb_per_s: Numbers
+    media_ms: Numbers
+    cache_mb: Numbers
+    read_ahead_kb: Numbers
+    block_kb: Numbers
+    shared: Numbers
+    queue_depth: Numbers
+    world_queue_depth: Numbers
+    dead_paths: Numbers
+    failed_part: Numbers
+    aborts: Numbers
+    resets: Numbers
+    reserves: Numbers
+    conflicts: Numbers
+    congestion: Numbers
+    congestion_ms: Numbers
+    copies: Numbers
+
+
+def columns(targets: Sequence[Target]) -> Columns:
+    """The fields of all targets."""
+    missing = {"queue_depth": NO_LIMIT}
+    return Columns(
+        *(
+            np.array([getattr(target, name, missing.get(name, 0.0)) for target in targets], dtype=np.float64)
+            for name in _COLUMNS
+        )
+    )
+
+
+_COLUMNS = tuple(field.name for field in fields(Columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _FlowPlaces:
+    """Where the flows of each kind are, whose they are, and the parts of its VM's I/O that a virtual disk has."""
+
+    disk: Index
+    disk_vm: Index
+    reads: Numbers
+    writes: Numbers
+    part: Numbers
+    swap: Index
+    swap_vm: Index
+    copy: Index
+    copy_vm: Index
+    log: Index
+
+
+def _flow_places(layout: Layout) -> _FlowPlaces:
+    def places(kind: str) -> Index:
+        return index(place for place, flow in enumerate(layout.flows) if flow.kind == kind)
+
+    disk = [(flow, layout.vms[flow.vm].disks) for flow in layout.flows if flow.kind == "disk"]
+    touch = [disks[flow.disk].reads + disks[flow.disk].writes for flow, disks in disk]
+    whole = [fsum(each.reads + each.writes for each in disks) for _, disks in disk]
+    swap, copy = places("swap"), places("snapshot")
+    return _FlowPlaces(
+        disk=places("disk"),
+        disk_vm=index(flow.vm for flow, _ in disk),
+        reads=np.array([disks[flow.disk].reads for flow, disks in disk], dtype=np.float64),
+        writes=np.array([disks[flow.disk].writes for flow, disks in disk], dtype=np.float64),
+        part=np.array([one / all_ if all_ else 0.0 for one, all_ in zip(touch, whole, strict=True)], dtype=np.float64),
+        swap=swap,
+        swap_vm=layout.flow_vm[swap],
+        copy=copy,
+        copy_vm=layout.flow_vm[copy],
+        log=places("log"),
+    )
+
+
+_flow_places_of = OncePerLayout(_flow_places)
+
+
+def asked(layout: Layout, loads: Loads, memory: MemorySample) -> Asks:
+    """What every flow wants; those of vSAN to the host's devices want nothing yet."""
+    at = _flow_places_of(layout)
+    rows = {field.name: np.zeros(len(layout.flows)) for field in fields(Asks)}
+    rows["read_kb"][:] = rows["write_kb"][:] = _PAGE_KB
+
+    def put(where: Index, **values: Numbers | float) -> None:
+        for name, value in values.items():
+            rows[name][where] = value
+
+    vm = at.disk_vm
+    put(
+        at.disk,
+        reads=loads.read_iops[vm] * at.reads,
+        writes=loads.write_iops[vm] * at.writes,
+        read_kb=loads.read_kb[vm],
+        write_kb=loads.write_kb[vm],
+        outstanding=np.maximum(1.0, loads.outstanding[vm] * np.maximum(at.reads, at.writes)),
+        sequential=loads.sequential[vm],
+        working_set_mb=loads.working_set_mb[vm] * at.part,
+        misaligned=loads.misaligned[vm],
+    )
+    put(
+        at.swap,
+        reads=memory.swap_in[at.swap_vm] * _PAGES_PER_MB,
+        writes=memory.swap_out[at.swap_vm] * _PAGES_PER_MB / _SWAP_OUT_PAGES,
+        write_kb=_PAGE_KB * _SWAP_OUT_PAGES,
+        outstanding=32.0,
+        working_set_mb=memory.swapped[at.swap_vm],
+    )
+    copied = loads.consolidate_mb_per_s[at.copy_vm] * 1024.0 / _COPY_KB
+    put(
+        at.copy,
+        reads=copied,
+        writes=copied,
+        read_kb=_COPY_KB,
+        write_kb=_COPY_KB,
+        outstanding=_COPY_OUTSTANDING,
+        sequential=1.0,
+    )
+    put(at.log, reads=_LOG[0], writes=_LOG[1], outstanding=4.0)
+    return Asks(**rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Along the flows: milliseconds that a read and a write wait for the media, and busy milliseconds per write."""
+
+    read_ms: Numbers
+    write_ms: Numbers
+    write_cost: Numbers
+
+
+def behind_the_cache(asks: Asks, of: Columns, target: Index) -> Misses:
+    """What the cache of its target leaves each flow to wait for."""
+    media, block = of.media_ms[target], of.block_kb[target]
+    misaligned = np.where(block > 0.0, asks.misaligned, 0.0)
+    blocks = np.where(asks.write_kb > block, 2.0, 1.0)
+    covered = _coverage(asks, of, target, misaligned * blocks * block)
+    random = 1.0 - asks.sequential
+    cached = (asks.working_set_mb > 0.0) & (covered >= 1.0)
+    too_large = np.where((asks.read_kb > of.read_ahead_kb[target]) & ~cached, asks.sequential, 0.0)
+    old_blocks = misaligned * random * (1.0 - covered)
+    return Misses(
+        read_ms=media * (too_large + random * (1.0 - covered)),
+        write_ms=media * old_blocks,
+        write_cost=old_blocks * blocks * (of.service_ms[target] + block / 1024.0 / of.mb_per_s[target] * 1000.0),
+    )
+
+
+def _coverage(asks: Asks, of: Columns, target: Index, old_kb: Numbers) -> Numbers:
+    """The part (0..1) of what a flow touches that its target's cache holds; `old_kb` are kept beside each write."""
+    wanted = asks.reads + asks.writes
+    writing = divided(asks.writes, wanted)
+    larger = 1.0 + divided(writing * old_kb, asks.write_kb)
+    touched = added(asks.working_set_mb * larger, target, len(of.cache_mb))
+    part = np.divide(of.cache_mb, touched, out=np.ones_like(touched), where=touched > of.cache_mb)
+    covered: Numbers = part[target]
+    return covered
+
+
+@dataclass(frozen=True, slots=True)
+class _Components:
+    """Flows of vSAN to the host's devices, their datastores among the targets, and how many devices those have."""
+
+    flows: Index
+    source: Index
+    devices: Numbers
+
+
+def _components(layout: Layout) -> _Components:
+    rows = [(place, flow.source) for place, flow in enumerate(layout.flows) if flow.kind == "vsan"]
+    source = np.array([row[1] for row in rows], dtype=np.intp)
+    count = np.bincount(source, minlength=len(layout.targets)).astype(np.float64)
+    return _Components(np.array([row[0] for row in rows], dtype=np.intp), source, count[source])
+
+
+component_flows = OncePerLayout(_components)
+"""Where a layout has flows of vSAN datastores to the host's own devices."""
+
+
+def congestion_ms(of: Columns) -> Numbers:
+    """What congestion adds to every command."""
+    return np.minimum(of.congestion, _FULL_CONGESTION) / _FULL_CONGESTION * of.congestion_ms
+
+
+def on_devices(layout: Layout, asks: Asks, of: Columns, traffic: Traffic) -> Asks:
+    """The same asks, with those that the datastores' `traffic` (along the flows) brings to this host's disks."""
+    places = component_flows(layout)
+    whole = summed(traffic, layout.flow_target, len(layout.targets))
+    rows = {name: getattr(asks, name).copy() for name in ("reads", "writes", "read_kb", "write_kb", "outstanding")}
+
+    def mean_kb(mb: Numbers, commands: Numbers) -> Numbers:
+        return np.divide(mb * 1024.0, commands, out=np.full_like(mb, 4.0), where=commands > 0.0)[places.source]
+
+    # what failed on its way moved nothing, and reached no disk
+    reads, writes = (
+        np.where(mb > 0.0, commands, 0.0)[places.source] / places.devices
+        for mb, commands in ((whole.read_mb, whole.reads), (whole.written_mb, whole.writes))
+    )
+    rows["reads"][places.flows] = reads
+    rows["writes"][places.flows] = writes * of.copies[places.source]
+    rows["read_kb"][places.flows] = mean_kb(whole.read_mb, whole.reads)
+    rows["write_kb"][places.flows] = mean_kb(whole.written_mb, whole.writes)
+    rows["outstanding"][places.flows] = _VSAN_OUTSTANDING
+    return replace(asks, **rows)
