@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force, each
+from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -29,7 +28,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
     add_force(parser)
-    opening_options.add_options(parser)
+    add_opening(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
     parser.set_defaults(run=run)
 
@@ -60,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.lake import convert  # noqa: PLC0415  polars is not for --help
 
     _checked_names(options)
-    given = opening_options.given(options)
+    given = given_opening(options)
 
     def convert_one(numbered: tuple[int, str]) -> None:
         number, capture = numbered

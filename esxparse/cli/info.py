@@ -6,8 +6,7 @@ import argparse
 import textwrap
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening_options
-from esxparse.cli.output import each
+from esxparse.cli.output import add_opening, each, given_opening
 from esxparse.formats.opening import Opening
 from esxparse.recording import printable
 
@@ -27,7 +26,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
-    opening_options.add_options(parser)
+    add_opening(parser)
     parser.set_defaults(run=run)
 
 
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
     def describe_one(numbered: tuple[int, str]) -> None:
         number, file = numbered
-        text = describe(open_recording(file, Opening.of(opening_options.given(options))))
+        text = describe(open_recording(file, Opening.of(given_opening(options))))
         print(f"\n{text}" if number else text)
 
     return each(enumerate(options.files), describe_one)

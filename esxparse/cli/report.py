@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force, each
+from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -48,7 +47,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="any other parameter of the template; may be given again",
     )
     add_force(parser)
-    opening_options.add_options(parser)
+    add_opening(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
     parser.set_defaults(run=run)
 
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
                 parameters=parameters,
                 progress=progress,
                 replace=options.force,
-                **opening_options.given(options),
+                **given_opening(options),
             )
         if not options.quiet:
             print(printable(str(written)))

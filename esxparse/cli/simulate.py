@@ -56,8 +56,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(options: argparse.Namespace) -> int:
     """Writes the files of a scenario.
 
-    Raises:
-        EsxparseError: The simulator is not installed.
+    Raises EsxparseError: The simulator is not installed.
     """
     simulate = simulator()
     if options.list:

@@ -7,8 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from esxparse.cli import opening_options
-from esxparse.cli.output import Progress, add_force
+from esxparse.cli.output import Progress, add_force, add_opening, given_opening
 from esxparse.recording import printable
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
@@ -42,7 +41,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
     )
     add_force(parser)
-    opening_options.add_options(parser)
+    add_opening(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
     parser.set_defaults(run=run)
 
@@ -67,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
             keep_host=options.keep_host,
             replace=options.force,
             progress=progress,
-            **opening_options.given(options),
+            **given_opening(options),
         )
     for note in sliced.notes:
         if note.severity == "warning" or not options.quiet:

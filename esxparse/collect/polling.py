@@ -64,10 +64,9 @@ class Lines:
         try:
             self._file = os.open(self._path, flags, 0o666)
         except FileExistsError:
-            msg = (
+            raise EsxparseError(
                 f"{self._path} is there already: name another file, add to it with --append, or replace it with --force"
-            )
-            raise EsxparseError(msg) from None
+            ) from None
         except OSError as error:
             raise self._unwritable(error) from None
         self._end_line()
@@ -287,9 +286,8 @@ def power(
     Returns:
         How many documents were written, and how many requests failed.
 
-    Raises:
-        EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the account,
-            it has no power readings, or the file cannot be written. What was collected before stays.
+    Raises EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the
+    account, it has no power readings, or the file cannot be written. What was collected before stays.
     """
     step = _seconds(interval, "interval")
     length = None if duration is None else _seconds(duration, "duration")

@@ -85,12 +85,10 @@ def catalogue() -> tuple[Counter, ...]:
 def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esxtop's own word)
     """The counter of that name.
 
-    Args:
-        name: name on the screen, in a capture or of a column; case and blanks do not matter.
-        object: esxtop object or table to look in, when the name stands under several.
+    `name`: name on the screen, in a capture or of a column; case and blanks do not matter. `object`: esxtop object or
+    table to look in, when the name stands under several.
 
-    Raises:
-        UnknownCounterError: no counter has the name, or none of the object has; the nearest three are named.
+    Raises UnknownCounterError: no counter has the name, or none of the object has; the nearest three are named.
 
     >>> counter("%RDY").column, counter("DAVG/cmd").unit
     ('pct_ready', 'ms')

@@ -118,12 +118,10 @@ def profiles() -> tuple[str, ...]:
 def load(profile: str | Path) -> Mapping[str, Threshold]:
     """Read a profile: its thresholds by id, in the order of the file.
 
-    Args:
-        profile: The name of one that comes with the package (see `profiles`), or the path of a .toml file.
+    `profile`: the name of one that comes with the package (see `profiles`), or the path of a .toml file.
 
-    Raises:
-        EsxparseError: There is no such profile, the file cannot be read, or an entry is not sound; the message names
-            the file, the entry and the key.
+    Raises EsxparseError: There is no such profile, the file cannot be read, or an entry is not sound; the message names
+    the file, the entry and the key.
 
     >>> standard = load("standard")
     >>> standard["disk.davg"].warn, standard["disk.davg"].critical, standard["disk.davg"].unit

@@ -167,8 +167,8 @@ def convert(
         progress: Called before each table is written with (tables done, tables in all, name of the table).
         opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
-    Raises:
-        EsxparseError: The capture cannot be read, the directory not written, or there is another recording of its name.
+    Raises EsxparseError: The capture cannot be read, the directory not written, or there is another recording of its
+    name.
     """
     lake = Path(into)
     asked = Opening.of(opening)
@@ -256,11 +256,10 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
     theirs = content["origin"]
     other = theirs["sha256"] != origin["sha256"] or _member(theirs.get("name", "")) != _member(origin["name"])
     if other and not replace:
-        msg = (
+        raise EsxparseError(
             f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace that "
             "one with --force"
         )
-        raise EsxparseError(msg)
     same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__
     same = same and manifest.is_of_now(content)
     whole = all(

@@ -220,8 +220,7 @@ def blocks(seconds: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
 def _under_ar1(shape: bytes) -> tuple[Numbers, Numbers]:
     """By phi of `_PHI`: the variance of a slope over the residuals' sum of squares, and their expected correlation.
 
-    Args:
-        shape: Times about their mean, of length 1, as bytes.
+    `shape`: times about their mean, of length 1, as bytes.
     """
     x = np.frombuffer(shape)
     n = len(x)

@@ -53,8 +53,7 @@ def state_names(release: str | None) -> dict[int, str]:
     ESXi 6.0 put "clear" between "high" and "soft", so 1 to 3 mean other things before and after. Without a known
     release only the numbers that mean the same everywhere have a name.
 
-    Args:
-        release: Text whose first number of the form `n` or `n.n` is the release ("6.5", "ESXi 6.7 or later"), or None.
+    `release`: text whose first number of the form `n` or `n.n` is the release ("6.5", "ESXi 6.7 or later"), or None.
 
     Source: high, soft, hard, low = 0..3 from "vSphere 5 ESXTOP quick overview" (Lesslhumer); "clear" since vSphere 6
     from the vSphere 6 Resource Management guide; its place in the numbers is general knowledge.

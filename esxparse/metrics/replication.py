@@ -141,9 +141,8 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
     headroom_pct            f64  of the minutes allowed
     needed_mbit_per_s       f64  rate at which it would just fit
 
-    Args:
-        runs: One row per setup.
-        evenly: The day's change is spread over all its windows, instead of falling into one as in the study.
+    `runs`: one row per setup. `evenly`: the day's change is spread over all its windows, instead of falling into one as
+    in the study.
 
     Raises EsxparseError: Size or rate is lacking, or given twice in different units.
 

@@ -86,11 +86,8 @@ def fit(
     (`tests/test_metrics_scalability_law.py` repeats a part of it). Rows of the same units are repetitions. Residuals
     are no smaller than half a unit of the last decimal printed makes them.
 
-    Args:
-        units: Hosts, VMs, threads.
-        values: What they did, higher is better.
-        confidence: Of the intervals.
-        noise: `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.
+    `units`: hosts, VMs, threads. `values`: what they did, higher is better. `confidence`: of the intervals. `noise`:
+    `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.
 
     Raises EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
     there.

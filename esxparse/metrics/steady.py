@@ -86,10 +86,9 @@ def measured_span(
     _lengths(warmup_s, measure_s)
     if first == last:
         when = f"it begins and ends at {first:%H:%M:%S}"
-        msg = (
+        raise EsxparseError(
             f"{when}: there is one sample (or one time), and an interval needs two: record longer, or widen the window"
         )
-        raise EsxparseError(msg)
     try:
         start = first + timedelta(seconds=warmup_s)
         end = last if measure_s is None else start + timedelta(seconds=measure_s)

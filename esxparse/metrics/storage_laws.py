@@ -130,11 +130,10 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     else:
         measured = None
     if latency is None or measured is None or "iops" not in there:
-        msg = (
+        raise EsxparseError(
             "Little's law needs iops, a latency (latency_mean_ms or gavg_ms) and outstanding (or active and queued); "
             f"the table has: {', '.join(sorted(there))}"
         )
-        raise EsxparseError(msg)
     law = pl.col("iops") * pl.col(latency) / 1000
     share = pl.when(measured > 0).then(law / measured * 100)
     return results.with_columns(

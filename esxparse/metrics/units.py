@@ -15,6 +15,7 @@ Source: IEC 80000-13 for the binary prefixes, the SI brochure for the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
@@ -93,10 +94,9 @@ def factor(unit: str, to: str) -> float:
     """
     first, second = _unit(unit), _unit(to)
     if first.kind != second.kind:
-        msg = (
+        raise EsxparseError(
             f"{unit} is a unit of {first.kind} and {to} one of {second.kind}: no conversion leads from one to the other"
         )
-        raise EsxparseError(msg)
     return first.factor / second.factor
 
 
@@ -167,55 +167,11 @@ def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
     return table.with_columns(convert(pl.col(column), unit, to)).rename({column: renamed})
 
 
-def mbit_to_mb(mbit: Number) -> Number:
-    """Give MB (10**6 bytes) of Mbit (10**6 bits), or MB/s of Mbit/s: an eighth.
-
-    >>> mbit_to_mb(901.0)
-    112.625
-    """
-    return mbit / 8
+def _conversion(unit: str, to: str) -> Callable[[Number], Number]:
+    return lambda value: convert(value, unit, to)
 
 
-def mb_to_mbit(mb: Number) -> Number:
-    """Give Mbit (10**6 bits) of MB (10**6 bytes), or Mbit/s of MB/s: eight times as many.
-
-    >>> mb_to_mbit(55.0)
-    440.0
-    """
-    return mb * 8
-
-
-def mib_to_mb(mib: Number) -> Number:
-    """Give MB (10**6 bytes) of MiB (2**20 bytes), or MB/s of MiB/s: 4.9 % more.
-
-    >>> mib_to_mb(112.0)
-    117.440512
-    """
-    return mib * 1.048576
-
-
-def mb_to_mib(mb: Number) -> Number:
-    """Give MiB (2**20 bytes) of MB (10**6 bytes), or MiB/s of MB/s: 4.6 % less.
-
-    >>> round(mb_to_mib(125.0), 2)
-    119.21
-    """
-    return mb / 1.048576
-
-
-def ghz_to_mhz(ghz: Number) -> Number:
-    """Give MHz of GHz.
-
-    >>> ghz_to_mhz(2.4)
-    2400.0
-    """
-    return ghz * 1000
-
-
-def mhz_to_ghz(mhz: Number) -> Number:
-    """Give GHz of MHz.
-
-    >>> mhz_to_ghz(2400.0)
-    2.4
-    """
-    return mhz / 1000
+# Those that people write most.
+mbit_to_mb, mb_to_mbit = _conversion("mbit", "mb"), _conversion("mb", "mbit")
+mib_to_mb, mb_to_mib = _conversion("mib", "mb"), _conversion("mb", "mib")
+ghz_to_mhz, mhz_to_ghz = _conversion("ghz", "mhz"), _conversion("mhz", "ghz")

@@ -57,9 +57,7 @@ _SUMMED_JOB: Final = "All clients"
 def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     """The tests of a recording, whatever program ran them.
 
-    Args:
-        format_name: `Recording.format`: fio, iometer or diskspd.
-        tables: `Recording.tables`.
+    `format_name`: `Recording.format`: fio, iometer or diskspd. `tables`: `Recording.tables`.
 
     Raises EsxparseError: It is of another format, or holds logs only.
     """
@@ -100,8 +98,7 @@ def _pattern(random_pct: pl.Expr) -> pl.Expr:
 def from_fio(jobs: pl.LazyFrame) -> pl.LazyFrame:
     """Tests of fio: workers of one job (`numjobs`) are one test; jobs of servers are told apart, their sum left out.
 
-    Args:
-        jobs: Table `jobs` of a fio recording.
+    `jobs`: table `jobs` of a fio recording.
 
     Source: fio HOWTO (iodepth, numjobs, group_reporting).
 
@@ -156,9 +153,8 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
 
     Outstanding I/Os are per target, so they are multiplied by the targets (`# Disks`).
 
-    Args:
-        results: Table `results` of an Iometer recording.
-        access_specs: Its table `access_specs`; without it block size and pattern are null.
+    `results`: table `results` of an Iometer recording. `access_specs`: its table `access_specs`; without it block size
+    and pattern are null.
     """
     whole = results.filter(pl.col("row_type") == "ALL")
     if access_specs is not None:
@@ -191,9 +187,8 @@ def from_iometer(results: pl.LazyFrame, access_specs: pl.LazyFrame | None) -> pl
 def from_diskspd(jobs: pl.LazyFrame, percentiles: pl.LazyFrame | None) -> pl.LazyFrame:
     """Tests of DiskSpd: its totals of each time span and direction; `run 1.2` is the second time span of the first run.
 
-    Args:
-        jobs: Table `jobs` of a DiskSpd recording.
-        percentiles: Its table `percentiles`, which is there where latency was measured (`-L`).
+    `jobs`: table `jobs` of a DiskSpd recording. `percentiles`: its table `percentiles`, which is there where latency
+    was measured (`-L`).
     """
     totals = jobs.filter(pl.col("level") == "total", pl.col("direction") != "all", pl.col("ios") > 0)
     keys = ["run", "timespan", "direction"]
@@ -220,9 +215,8 @@ _ESXTOP_LATENCY: Final = ("average_guest_millisec_per_{}", "average_millisec_per
 def host_side(table: pl.LazyFrame) -> pl.LazyFrame:
     """Give what esxtop saw of the same I/O, in the same words.
 
-    Args:
-        table: `virtual_disk`, `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` or
-            `physical_disk_nfs_volume` of an esxtop recording.
+    `table`: `virtual_disk`, `physical_disk_scsi_device`, `physical_disk_adapter`, `physical_disk_path` or
+    `physical_disk_nfs_volume` of an esxtop recording.
 
     Returns:
         time, name (the instance), direction, iops, bandwidth_bytes_per_s (MBytes of 2**20 bytes), latency_mean_ms (what
@@ -258,10 +252,8 @@ def beside_host(series: pl.LazyFrame, host: pl.LazyFrame) -> pl.LazyFrame:
     A sample of esxtop stands for the time since the one before; the first has no beginning and is left out. Where the
     guest logged at several moments in it, rates are their mean, and latencies are the plain mean of the logged ones.
 
-    Args:
-        series: `time, direction, metric, value` of a fio recording whose stamps are absolute (`log_unix_epoch=1`);
-            metrics iops, bandwidth, lat.
-        host: `host_side`, of one name.
+    `series`: `time, direction, metric, value` of a fio recording whose stamps are absolute (`log_unix_epoch=1`);
+    metrics iops, bandwidth, lat. `host`: `host_side`, of one name.
 
     Returns:
         The rows of `host` with guest_iops, guest_bandwidth_bytes_per_s, guest_latency_ms; null where the guest logged

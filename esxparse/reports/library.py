@@ -55,11 +55,9 @@ def templates() -> list[Template]:
 def find(template: str | Path) -> Template:
     """The template of that name, or the notebook at that path.
 
-    Args:
-        template: Name of a template that comes with esxparse, or path of a notebook (`.ipynb`).
+    `template`: name of a template that comes with esxparse, or path of a notebook (`.ipynb`).
 
-    Raises:
-        EsxparseError: There is none; the message lists those there are.
+    Raises EsxparseError: There is none; the message lists those there are.
     """
     path = Path(template)
     if path.suffix == ".ipynb":

@@ -63,9 +63,8 @@ def report(
     Returns:
         Path of the file written.
 
-    Raises:
-        EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
-            written, a cell failed, or the extra `report` is not installed. Nothing is written then.
+    Raises EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
+    written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
     _need_extra()
     chosen = find(template)

@@ -55,11 +55,10 @@ def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: t
             elif began is not None:
                 time = pl.lit(began) + pl.duration(microseconds=(pl.col("elapsed_s") * 1e6).cast(pl.Int64))
             else:
-                msg = (
+                raise EsxparseError(
                     f"{rec.source} counts from the begin of its job, and nothing tells when that was: "
                     "give fio's output beside it, or log with log_unix_epoch=1"
                 )
-                raise EsxparseError(msg)
             stream = [pl.col(name) for name in ("job", "job_number", "hostname") if name in there]
             parts.append(
                 table.select(
@@ -108,11 +107,10 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
         .collect()
     )
     if not streams.height:
-        msg = (
+        raise EsxparseError(
             f"{source} has no line in the measured span ({span.start:%Y-%m-%dT%H:%M:%S} to {span.end:%H:%M:%S} UTC): "
             "where its clock is another, say so with clock = ... beside its file"
         )
-        raise EsxparseError(msg)
     found: dict[str, Any] = {}
     for way in _WAYS:
         mine = streams.filter(pl.col("direction") == way)

@@ -60,8 +60,7 @@ class Study:
     ) -> pl.LazyFrame:
         """Each configuration divided by its baseline: see `metrics.ratio.ratios`.
 
-        Raises:
-            EsxparseError: The study has no baseline or no such column.
+        Raises EsxparseError: The study has no baseline or no such column.
         """
         if not self.baseline:
             raise EsxparseError(f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}')
@@ -87,12 +86,9 @@ class Study:
         `metrics.scaling.efficiency`: one row per run, with its labels, `value` and `linear`, `efficiency`, `speedup`,
         `per_unit`; runs that differ in another label are sweeps of their own. Higher is taken to be better.
 
-        Args:
-            load: The label that is swept, a number: VMs, hosts, vCPUs.
-            value: A column of `runs`.
+        `load`: the label that is swept, a number: VMs, hosts, vCPUs. `value`: a column of `runs`.
 
-        Raises:
-            EsxparseError: There is no such label or column, or its values are no numbers.
+        Raises EsxparseError: There is no such label or column, or its values are no numbers.
         """
         return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
 
@@ -103,18 +99,16 @@ class Study:
     def consolidation(self, load: str, limits: Mapping[str, float]) -> pl.LazyFrame:
         """The largest load at each tolerance by interpolation: see `metrics.consolidation.largest_loads`.
 
-        Args:
-            load: The label that is swept, a number.
-            limits: Columns of `runs` and what each may reach: `{"read_p95_ms": 100, "host_util_pct": 90}`.
+        `load`: the label that is swept, a number. `limits`: columns of `runs` and what each may reach: `{"read_p95_ms":
+        100, "host_util_pct": 90}`.
         """
         return consolidation.largest_loads(self._curve(load, *limits), load, limits, self._others(load))
 
     def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
         """The largest load of which all runs meet every rule: see `metrics.scaling.peak_load`.
 
-        Args:
-            load: The label that is swept, a number.
-            rules: Names of rules, and what is true of a run that meets it: `{"p95": pl.col("read_p95_ms") <= 100}`.
+        `load`: the label that is swept, a number. `rules`: names of rules, and what is true of a run that meets it:
+        `{"p95": pl.col("read_p95_ms") <= 100}`.
         """
         self._curve(load)
         for rule in rules.values():
@@ -131,8 +125,7 @@ class Study:
         The baseline names one label, `{ platform = "native" }`. Configurations that differ in other labels are compared
         each with the baseline of its own.
 
-        Raises:
-            EsxparseError: No run has figures of a benchmark, or the baseline does not name one label.
+        Raises EsxparseError: No run has figures of a benchmark, or the baseline does not name one label.
         """
         if self.results is None:
             msg = f"{self.path}: no run has figures of a benchmark (netperf, stream, results_csv ...) to compare"
@@ -156,11 +149,7 @@ class Study:
         return [name for name in self.labels if name != load]
 
     def _curve(self, load: str, *values: str) -> pl.LazyFrame:
-        """Labels and some columns of `runs`.
-
-        Raises:
-            EsxparseError: One is not there, or is no number.
-        """
+        """Labels and some columns of `runs`."""
         if load not in self.labels:
             msg = f"{load!r} is no label of the runs of {self.path}: it has {', '.join(self.labels) or 'none'}"
             raise EsxparseError(msg)
@@ -170,11 +159,7 @@ class Study:
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
 
     def _has(self, name: str) -> pl.DataType:
-        """The type of a column of `runs`.
-
-        Raises:
-            EsxparseError: It is not there.
-        """
+        """The type of a column of `runs`."""
         schema = self.runs.collect_schema()
         if name not in schema:
             close = get_close_matches(name, schema, 1, 0.6)
@@ -185,8 +170,7 @@ class Study:
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
         """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`.
 
-        Raises:
-            EsxparseError: It cannot be written, is what the study reads, or is there and may not be replaced.
+        Raises EsxparseError: It cannot be written, is what the study reads, or is there and may not be replaced.
         """
         out = export.place(path, self.inputs, replace=replace)
         export.csv(self.runs if table is None else table, out)
@@ -253,8 +237,7 @@ def study(
             what it likes.
         progress: Is told how many runs are done, of how many, and which is next.
 
-    Raises:
-        EsxparseError: The manifest cannot be read, is no TOML, or says above its runs what nobody can use.
+    Raises EsxparseError: The manifest cannot be read, is no TOML, or says above its runs what nobody can use.
     """
     manifest = load(Path(path))
     runs = expand(manifest, outside=outside)

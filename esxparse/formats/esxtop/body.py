@@ -283,9 +283,7 @@ def read(
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
-
-    Raises:
-        TooLargeError: A line, or the numbers, would take more memory than the limit.
+    Lines and numbers that would take more memory than the limit are refused.
     """
     reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)
     # A small file is read before a second thread is up.

@@ -133,13 +133,9 @@ def text_of(cell: bytes) -> str:
 
 
 def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
-    """Whether rows (numbers or arrays of them) have all their cells.
+    """Whether rows with so many cells, and commas at their ends, have all of them; for numbers and for arrays.
 
-    Args:
-        cells: Cells of a row.
-        commas: Commas it ends with.
-        expected: Cells that the header lets expect.
-        trailing: Commas that the header ends with: a row that lost a cell ends with them too.
+    `trailing` are the commas that the header ends with: a row that lost a cell ends with them too.
     """
     beyond = cells - expected
     empty = (beyond == commas) | ((beyond <= commas) & (trailing <= 1) & (beyond == 1))

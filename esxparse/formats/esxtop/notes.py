@@ -109,10 +109,7 @@ def another_capture(line: int, left: int, how: str) -> Note:
 
 
 def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
-    """The note on a last line that the end of the file cut, or that is nothing but so many NUL bytes.
-
-    A file ends with such bytes that was being written when its host stopped.
-    """
+    """The note on a last line that the end of the file cut, or that is NUL bytes as where a host stopped meanwhile."""
     if nuls:
         message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: passed over"
         return Note(message, line=line, column=1, severity="warning")

@@ -107,12 +107,7 @@ def _text(content: bytes) -> tuple[str, list[Note]]:
 
 
 def canonical(content: bytes, dates: Dates) -> Canonical:
-    """The capture as esxtop would have written it.
-
-    Raises:
-        EsxparseError: A date cannot be read without guessing.
-        DamagedError: The lines are no separated values.
-    """
+    """The capture as esxtop would have written it, refused where a date cannot be read without guessing."""
     text, notes = _text(content)
     before, mark, rest = text.partition(MARK.decode())
     quoted = before.endswith('"')

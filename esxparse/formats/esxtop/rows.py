@@ -148,10 +148,7 @@ def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
 def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
     """Tells the samples of a capture from lines that cannot be used, each kind with its note.
 
-    `order` is that of day, month and year in the time stamps, where it was told.
-
-    Raises:
-        EsxparseError: Time stamps have the day first, and nobody said so.
+    Time stamps that have the day first are refused where `order` does not say so.
     """
     body, again = found.body, list(found.again)
     whole = np.asarray(is_whole(body.cells, body.commas, len(found.header.owners) + 1, found.header.commas))

@@ -6,7 +6,8 @@ is what two numbers left. Two halves that make a number of the right shape canno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,12 +62,8 @@ class Shapes:
 def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: Layout) -> list[tuple[int, int]]:
     """Row and cell of each number that is not written as the others of its counter, where all others are of one shape.
 
-    Args:
-        shapes: How numbers are written, for all rows.
-        padded: Whether a number ends with a zero after its point: programs that drop such zeros give one column several
-            shapes.
-        is_sample: For each row whether it is a sample.
-        layout: Which cells are of one counter.
+    None where no number is `padded` with a zero after its point: programs that drop such zeros give one column several
+    shapes. `shapes` are of all rows; `is_sample` tells which of them are samples.
     """
     if not padded or not shapes:
         return []
@@ -93,18 +90,9 @@ def strangers(shapes: Sequence[Shapes], padded: bool, is_sample: Flags, layout: 
 
 def _joined(shapes: Sequence[Shapes]) -> Iterator[Shapes]:
     """The same, runs without a change put together where they begin alike."""
-    before: Shapes | None = None
-    for run in shapes:
-        if before and not len(run.changes) and bytes(run.first) == bytes(before.first):
-            before = Shapes(before.begin, run.end, before.first, before.changes)
-            continue
-        if before:
-            yield before
-        before = run if not len(run.changes) else None
-        if before is None:
-            yield run
-    if before:
-        yield before
+    for _, alike in groupby(shapes, key=lambda run: object() if len(run.changes) else bytes(run.first)):
+        first, *others = alike
+        yield replace(first, end=others[-1].end) if others else first
 
 
 def _strange_cells(counts: Integers, mixed: Flags, samples: int, layout: Layout) -> tuple[Flags, Integers]:

@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
     Keep = bool | Collection[str]  # whether numbers are kept, or of which tables they are
 
-_PIECE = 1 << 20
-
 
 def _begin(stream: BinaryIO, origin: int, first_line: int) -> tuple[grammar.Beginning, bytes]:
     """Where the capture begins from byte `origin` of the content on, and what was read of its rows."""
     skipped = 0
-    while skipped < origin and (piece := stream.read(min(_PIECE, origin - skipped))):
+    while skipped < origin and (piece := stream.read(min(grammar.HEADER_WITHIN, origin - skipped))):
         skipped += len(piece)
     head = grammar.read_head(stream)
     found = grammar.begin(head, first_line)

@@ -208,11 +208,7 @@ def _time(stamp: re.Match[str], order: DateOrder) -> str | None:
 
 
 def as_esxtop_writes(texts: Sequence[str], dates: Dates) -> tuple[list[str], list[Note]]:
-    """Time stamps as esxtop writes them; a text that is no time stamp stays as it is.
-
-    Raises:
-        EsxparseError: Nothing tells day from month, or the date, and nobody said.
-    """
+    """Time stamps as esxtop writes them; other texts stay as they are, dates that would be guessed are refused."""
     matches = [_ANY_STAMP.fullmatch(text.strip()) for text in texts]
     dated = [match for match in matches if match]
     if not dated:
