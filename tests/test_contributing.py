@@ -29,8 +29,14 @@ assert found.select("id", "verdict").row(0) == ("memory.free", "ok"), found
 row = ex.study(sys.argv[1], outside=True).runs.collect()
 share = 100 * row["memory_free_mib"].item() / row["memory_mib"].item()
 assert abs(row["memory_free_pct"].item() - share) < 1e-9, row
+requests = ex.open(sys.argv[1] + "/ioping.txt")
+assert requests.format == "ioping"
+assert requests["requests"].collect().rows() == [(1, 0.0121), (2, 1.25)]
 ex.report(capture, find("free_memory").name, sys.argv[1] + "/report.html")
 """
+IOPING = """4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=1 time=12.1 us (warmup)
+4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=2 time=1.25 ms
+4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=3 time=1"""
 
 
 def added(text: str) -> dict[str, list[tuple[str, str]]]:
@@ -52,11 +58,12 @@ def copy(tmp_path):
     return tmp_path
 
 
-def test_a_metric_a_threshold_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
+def test_a_reader_a_metric_a_threshold_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
     capture = ROOT / "datasets" / "busy-host" / "busy-host.csv"
     (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")
+    (copy / "ioping.txt").write_text(IOPING)
     changes = added((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert len(changes) == 5
+    assert len(changes) == 7
     for name, hunks in changes.items():
         path = copy / name
         for after, lines in hunks:

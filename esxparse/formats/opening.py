@@ -125,8 +125,6 @@ def _seconds(given: str | float | timedelta | None, name: str) -> float | None:
 
 def _number(given: str | int | None, name: str) -> int | None:
     """A place that is counted from 1."""
-    if given is None or given == "":
-        return None
     text = str(given).strip()
     # Longer numbers than any file has captures are refused before they are computed.
     if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
@@ -136,13 +134,7 @@ def _number(given: str | int | None, name: str) -> int | None:
     return int(text) if int(text) > 1 else None
 
 
-def _size(given: str | int | None, name: str) -> int | None:
-    return None if given is None or given == "" else memory.limit(given, name)
-
-
 def _order(given: str | None, name: str) -> str | None:
-    if given is None or given == "":
-        return None
     if given not in DATE_ORDERS:
         msg = f"{name} is {given!r}: choose from {', '.join(DATE_ORDERS)}"
         raise EsxparseError(msg)
@@ -150,8 +142,6 @@ def _order(given: str | None, name: str) -> str | None:
 
 
 def _text(given: str | None, name: str) -> str | None:
-    if given is None or given == "":
-        return None
     if not isinstance(given, str):
         msg = f"{name} is {given!r}: give its name"
         raise EsxparseError(msg)
@@ -159,8 +149,6 @@ def _text(given: str | None, name: str) -> str | None:
 
 
 def _truth(given: str | bool | None, name: str) -> bool | None:
-    if given is None or given == "":
-        return None
     if str(given).casefold() not in _TRUTHS:
         msg = f"{name} is {given!r}: say true or false"
         raise EsxparseError(msg)
@@ -214,7 +202,8 @@ class Opening:
         if unknown is not None:
             msg = f"there is no option {unknown!r} of opening a recording; there is: {', '.join(NAMES)}"
             raise EsxparseError(msg)
-        made = cls(**{name: _READ[name](value, name) for name, value in options.items()})
+        said = {name: value for name, value in options.items() if value is not None and value != ""}
+        made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
         if made.start and made.end and made.end < made.start:
             msg = f"the window ends before it begins ({made.window}): change start or end"
             raise EsxparseError(msg)
@@ -253,7 +242,7 @@ _READ: Final[dict[str, Callable[[Any, str], Any]]] = {
     "time_column": _text,
     "value_column": _text,
     "timeout": _seconds,
-    "memory_limit": _size,
+    "memory_limit": memory.limit,
 }
 
 NAMES: Final = tuple(field.name for field in fields(Opening))
