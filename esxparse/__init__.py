@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import esxparse_simulator as simulate
     from esxparse import bundled as datasets
-    from esxparse import metrics
+    from esxparse import collect, metrics
     from esxparse.counters.catalogue import counter
     from esxparse.counters.model import Counter
     from esxparse.errors import (
@@ -34,46 +34,62 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UnreadableError,
     )
-    from esxparse.lake import convert
-    from esxparse.metrics.power_join import join_power
+    from esxparse.formats.esxtop.slice import Sliced
+    from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
+    from esxparse.lake import Converted, convert
+    from esxparse.metrics.power_join import PowerJoin, join_power
     from esxparse.recording import Note, Recording
-    from esxparse.reports import report, templates
-    from esxparse.resources import datasets_dir, templates_dir
+    from esxparse.reports import Template, report, templates
+    from esxparse.shipped import datasets_dir, templates_dir
     from esxparse.studies import Study, study
 
 _WHERE = {
+    "Converted": "esxparse.lake",
     "Counter": "esxparse.counters.model",
     "DamagedError": "esxparse.errors",
     "EsxparseError": "esxparse.errors",
     "MissingTableError": "esxparse.errors",
     "Note": "esxparse.recording",
+    "PowerJoin": "esxparse.metrics.power_join",
     "Recording": "esxparse.recording",
+    "Sliced": "esxparse.formats.esxtop.slice",
     "Study": "esxparse.studies",
+    "Template": "esxparse.reports",
     "TooLargeError": "esxparse.errors",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
     "convert": "esxparse.lake",
     "counter": "esxparse.counters.catalogue",
-    "datasets_dir": "esxparse.resources",
+    "datasets_dir": "esxparse.shipped",
     "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
+    "slice": "esxparse.formats.esxtop.slice:slice_capture",
     "study": "esxparse.studies",
     "templates": "esxparse.reports",
-    "templates_dir": "esxparse.resources",
+    "templates_dir": "esxparse.shipped",
 }
-_MODULES = {"datasets": "esxparse.bundled", "metrics": "esxparse.metrics"}
+_MODULES = {
+    "collect": "esxparse.collect",
+    "datasets": "esxparse.bundled",
+    "metrics": "esxparse.metrics",
+}
 
 __all__ = [
+    "Converted",
     "Counter",
     "DamagedError",
     "EsxparseError",
     "MissingTableError",
     "Note",
+    "PowerJoin",
     "Recording",
+    "Sliced",
     "Study",
+    "Template",
     "TooLargeError",
     "UnknownFormatError",
     "UnreadableError",
+    "collect",
     "convert",
     "counter",
     "datasets",
@@ -82,11 +98,14 @@ __all__ = [
     "metrics",
     "open",
     "report",
-    "simulate",
+    "slice",
     "study",
     "templates",
     "templates_dir",
 ]
+if TYPE_CHECKING:
+    # Not for `from esxparse import *`, which has to work where the simulator is not installed.
+    __all__ += ["simulate"]
 
 
 def open(  # noqa: A001  what people type is ex.open
@@ -169,11 +188,12 @@ def open(  # noqa: A001  what people type is ex.open
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
-        value = getattr(import_module(_WHERE[name]), name)
+        module, _, own = _WHERE[name].partition(":")
+        value = getattr(import_module(module), own or name)
     elif name in _MODULES:
         value = import_module(_MODULES[name])
     elif name == "simulate":
-        from esxparse.resources import simulator  # noqa: PLC0415
+        from esxparse.shipped import simulator  # noqa: PLC0415
 
         value = simulator()
     else:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.resources import datasets_dir, is_checkout
+from esxparse.shipped import datasets_dir, is_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path

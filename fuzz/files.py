@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.resources import datasets_dir
+from esxparse.shipped import datasets_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import pumps
 
-from esxparse.resources import datasets_dir
+from esxparse.shipped import datasets_dir
 
 
 def main() -> int:

@@ -43,8 +43,8 @@ def latency(devices=2, samples=20, **change):
         "device": lambda _, device: f"naa.6000097000012007000153303033{device:04}",
         "iops": lambda _, __: 100.0,
         "good_iops": lambda _, __: 100.0,
-        "read_mbps": lambda _, __: 1.0,
-        "write_mbps": lambda _, __: 2.0,
+        "read_mib_per_s": lambda _, __: 1.0,
+        "write_mib_per_s": lambda _, __: 2.0,
         "gavg_ms": lambda _, device: 3.0 + device,
         "davg_ms": lambda _, device: 2.5 + device,
         "kavg_ms": lambda _, __: 0.5,
@@ -71,15 +71,15 @@ def pcpus(count=4, samples=20):
 
 def host_memory(**change):
     base = {
-        "other_mb": lambda _, __: 60_000.0,
-        "vmkernel_mb": lambda _, __: 2_000.0,
-        "free_mb": lambda _, __: 3_000.0,
-        "minfree_mb": lambda _, __: 1_024.0,
-        "balloon_mb": lambda sample, _: float(sample),
-        "swap_used_mb": lambda _, __: 0.0,
-        "compressed_mb": lambda _, __: 0.0,
-        "swap_in_mb_per_s": lambda _, __: 0.5,
-        "swap_out_mb_per_s": lambda _, __: 0.0,
+        "other_mib": lambda _, __: 60_000.0,
+        "vmkernel_mib": lambda _, __: 2_000.0,
+        "free_mib": lambda _, __: 3_000.0,
+        "minfree_mib": lambda _, __: 1_024.0,
+        "balloon_mib": lambda sample, _: float(sample),
+        "swap_used_mib": lambda _, __: 0.0,
+        "compressed_mib": lambda _, __: 0.0,
+        "swap_in_mib_per_s": lambda _, __: 0.5,
+        "swap_out_mib_per_s": lambda _, __: 0.0,
     }
     return table(20, [0], **(base | change))
 

@@ -70,7 +70,7 @@ def test_time_is_utc_and_says_so_with_its_date(name):
         lambda: cpu.wait_ranked(None, "ready"),
         lambda: cpu.wait_over_time(waits().filter(pl.lit(value=False)), "ready"),
         lambda: memory.host(None),
-        lambda: memory.reclaimed(host_memory(balloon_mb=lambda *_: 0.0)),
+        lambda: memory.reclaimed(host_memory(balloon_mib=lambda *_: 0.0)),
         lambda: storage.latency_split(summary([])),
         lambda: storage.latency_over_time(latency(good_iops=lambda *_: 0.0)),
         lambda: storage.queued(latency()),

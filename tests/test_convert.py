@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 import esxparse as ex
 from esxparse.cli import main
 from esxparse.formats.esxtop import by_instance
-from esxparse.lake import write
+from esxparse.lake import conversion
 
 
 def same(converted, capture):
@@ -50,7 +50,7 @@ def test_a_capture_comes_back_as_it_was(busy_host, busy_host_file, tmp_path):
 
 @pytest.mark.parametrize("budget", [1, 200_000, 10_000_000])
 def test_it_makes_no_difference_how_often_the_file_is_read(busy_host, busy_host_file, tmp_path, monkeypatch, budget):
-    monkeypatch.setattr(write, "BUDGET", budget)
+    monkeypatch.setattr(conversion, "BUDGET", budget)
     assert same(ex.open(ex.convert(busy_host_file, tmp_path).folder), busy_host)
 
 

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from esxparse.counters import UNITS, UnknownCounterError, column_name, counter, lookup, table_name
-from esxparse.counters.load import objects, placed_counters
+from esxparse.counters.catalogue import objects, placed_counters
 from esxparse.counters.model import BETTER, FAMILY_MARK, OVER_INSTANCES, OVER_TIME, RELEASES, VIEWS, Counter
 from esxparse.errors import EsxparseError
 
@@ -195,7 +195,7 @@ def test_every_object_has_a_screen_and_at_least_one_counter() -> None:
         ("%USD", "physical_disk_scsi_device", "pct_used", "%"),
         ("DAVG/cmd", "physical_disk_scsi_device", "average_driver_millisec_per_command", "ms"),
         ("gavg/RD", "physical_disk_scsi_device", "average_guest_millisec_per_read", "ms"),
-        ("MBREAD/s", "physical_disk_scsi_device", "mbytes_read_per_sec", "MB/s"),
+        ("MBREAD/s", "physical_disk_scsi_device", "mbytes_read_per_sec", "MiB/s"),
         ("LAT/wr", "virtual_disk", "average_millisec_per_write", "ms"),
         ("POWER", "group_cpu", "power_usage_watts", "W"),
         ("Power Usage", "power", "power_usage_now_watts", "W"),
@@ -204,9 +204,9 @@ def test_every_object_has_a_screen_and_at_least_one_counter() -> None:
         ("N%L", "group_memory", "numa_pct_local", "%"),
         ("NWLD", "group_cpu", "members", "count"),
         ("AMIN", "group_cpu", "alloc_min", "MHz"),
-        ("ZERO", "group_memory", "zero_mbytes", "MB"),
-        ("Free MBytes", "memory", "free_mbytes", "MB"),
-        ("COSMEM free", "memory", "free_mbytes_2", "MB"),
+        ("ZERO", "group_memory", "zero_mbytes", "MiB"),
+        ("Free MBytes", "memory", "free_mbytes", "MiB"),
+        ("COSMEM free", "memory", "free_mbytes_2", "MiB"),
         ("PSZTX", "network_port", "average_packet_size_transmitted_bytes", "bytes"),
         ("Average Packet Size Transmitted (Bytes)", "network_port", "average_packet_size_transmitted_bytes", "bytes"),
         ("LQLEN", "physical_disk_scsi_device", "device_q_depth", "commands"),

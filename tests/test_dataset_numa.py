@@ -52,16 +52,16 @@ def computed() -> dict[str, float]:
     split = [one for one in RELEASES if locality(f"wide-{one}")["wide-d"]["local_pct"] > numa.LOCAL_PCT]
     apart = ex.open(FOLDER / "vnumademo-12.numactl.txt")["distances"].select(pl.col("distance").max()).collect().item()
     (cpus,) = set(large["cpus"].list.len())
-    (size,) = set(large["size_mb"])
+    (size,) = set(large["size_mib"])
     return {
         "small_guest_nodes": float(of("seen", vcpus=4)["numa_nodes"]),
         "small_guest_sockets": float(of("seen", vcpus=4)["sockets"]),
-        "small_guest_node_mb": small["size_mb"].item(),
-        "small_guest_free_mb": small["free_mb"].item(),
+        "small_guest_node_mib": small["size_mib"].item(),
+        "small_guest_free_mib": small["free_mib"].item(),
         "large_guest_nodes": float(of("seen", vcpus=12)["numa_nodes"]),
         "large_guest_cpus_per_node": float(cpus),
-        "large_guest_node_mb": size,
-        "large_guest_free_mb": float(large["free_mb"].sum()),
+        "large_guest_node_mib": size,
+        "large_guest_free_mib": float(large["free_mib"].sum()),
         "large_guest_distance": float(apart),
         "vnuma_from_vcpus": fewest(),
         "vnuma_from_vcpus_at_4": fewest(max_per_virtual_node=4),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.metrics import host, storage
-from esxparse.reports import listing
+from esxparse.reports.host_health import listing
 from esxparse.studies import capture as of_capture
 
 OPTICAL = {

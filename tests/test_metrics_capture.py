@@ -123,7 +123,7 @@ def test_one_row_a_sample_for_the_host_and_one_a_vm_for_memory() -> None:
     samples = rec.meta["samples"]
     host = memory.host(rec["memory"], rec.meta["release"]).collect()
     assert host.height == samples
-    assert host["machine_mb"].to_list() == raw()["Memory\\Machine MBytes"]
+    assert host["machine_mib"].to_list() == raw()["Memory\\Machine MBytes"]
     vms = inventory.vms(rec["vcpu"])
     assert memory.vms(rec["group_memory"], vms).collect().height == samples * len(rec.meta["vms"])
     assert power.host(rec["power"]).collect()["watts"].to_list() == raw()["Power\\Power Usage Now Watts"]

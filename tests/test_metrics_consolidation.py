@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, inventory
-from esxparse.metrics._resolution import half_unit
+from esxparse.metrics._series import half_unit
 
 START = datetime(2015, 11, 2, 9, 0, tzinfo=UTC)
 

@@ -83,17 +83,17 @@ def test_host_memory_under_short_names() -> None:
     got = memory.host(host_memory(), release="6.5").collect()
     assert got.columns == [
         "time",
-        "machine_mb",
-        "vmkernel_mb",
-        "other_mb",
-        "free_mb",
-        "minfree_mb",
-        "balloon_mb",
-        "swap_used_mb",
-        "compressed_mb",
-        "pshare_saved_mb",
-        "swap_in_mb_per_s",
-        "swap_out_mb_per_s",
+        "machine_mib",
+        "vmkernel_mib",
+        "other_mib",
+        "free_mib",
+        "minfree_mib",
+        "balloon_mib",
+        "swap_used_mib",
+        "compressed_mib",
+        "pshare_saved_mib",
+        "swap_in_mib_per_s",
+        "swap_out_mib_per_s",
         "state",
         "state_name",
         "overcommit",
@@ -137,7 +137,7 @@ def test_classic_esx_prints_the_service_consoles_swap_first() -> None:
         }
     )
     got = memory.host(table, "4.1").collect().row(0, named=True)
-    assert (got["free_mb"], got["swap_in_mb_per_s"], got["swap_out_mb_per_s"]) == (4878.0, 1.0, 2.0)
+    assert (got["free_mib"], got["swap_in_mib_per_s"], got["swap_out_mib_per_s"]) == (4878.0, 1.0, 2.0)
 
 
 def test_a_capture_without_memory_counters_has_null_columns() -> None:
@@ -169,7 +169,7 @@ def group_memory() -> pl.LazyFrame:
 
 def test_memory_of_vms() -> None:
     got = memory.vms(group_memory(), VMS).collect()
-    wanted = ["vm", "size_mb", "balloon_mb", "swapped_mb", "compressed_mb", "zip_mb_per_s"]
+    wanted = ["vm", "size_mib", "balloon_mib", "swapped_mib", "compressed_mib", "zip_mib_per_s"]
     assert got.select(wanted).rows() == [
         ("styx", 1024.0, 0.0, 0.0, 0.0, None),
         ("poseidon", 6222.84, 1230.57, 102.52, 7.0, None),

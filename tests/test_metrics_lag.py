@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from esxparse.metrics import _lag
+from esxparse.metrics import _series
 
 
 def wave(seconds):
@@ -21,17 +21,17 @@ def sampled(start, end, step, *, late=0.0):
 
 
 def test_a_finer_series_becomes_means_of_periods():
-    seconds, values = _lag._smoothed(np.array([1.0, 2, 3, 4, 6]), np.array([10.0, 20, 40, 60, 7]), 2)
+    seconds, values = _series._smoothed(np.array([1.0, 2, 3, 4, 6]), np.array([10.0, 20, 40, 60, 7]), 2)
     assert seconds.tolist() == [1.5, 3.5, 6.0]
     assert values.tolist() == [15.0, 50.0, 7.0]
     # Periods begin with the series, and not at a multiple of their length.
-    seconds, values = _lag._smoothed(np.array([0.5, 1.5, 2.5]), np.array([1.0, 3.0, 7.0]), 2)
+    seconds, values = _series._smoothed(np.array([0.5, 1.5, 2.5]), np.array([1.0, 3.0, 7.0]), 2)
     assert (seconds.tolist(), values.tolist()) == ([1.0, 2.5], [2.0, 7.0])
 
 
 def test_a_grid_has_numbers_between_neighbours_and_none_in_gaps_or_outside():
     seconds = np.array([0.0, 1, 3, 10, 11])
-    found = _lag._gridded(seconds, seconds * 2, start=-0.5, step=1.0, points=13, gap=2.0)
+    found = _series._gridded(seconds, seconds * 2, start=-0.5, step=1.0, points=13, gap=2.0)
     assert found[1:4].tolist() == [1, 3, 5]
     assert np.isnan(found[[0, 4, 5, 9, 10, 12]]).all()
     assert found[11] == 21
@@ -41,7 +41,7 @@ def test_correlations_are_numpys_at_every_lag():
     random = np.random.default_rng(5)
     first, second = random.normal(size=30), random.normal(size=20)
     first[4] = second[7] = np.nan
-    found = _lag._correlations(first, second, fewest=8)
+    found = _series._correlations(first, second, fewest=8)
     assert len(found) == 49
     for place, correlation in enumerate(found):
         at = place - 19
@@ -56,7 +56,7 @@ def test_correlations_are_numpys_at_every_lag():
 @pytest.mark.parametrize("late", [-120.0, -5.0, 0.0, 35.0, 200.0])
 @pytest.mark.parametrize("step", [5.0, 1.0])
 def test_a_known_shift_is_found(late, step):
-    found = _lag.best_lag(sampled(0, 3600, 5.0), sampled(100, 3000, step, late=late), furthest=300, gap=60)
+    found = _series.best_lag(sampled(0, 3600, 5.0), sampled(100, 3000, step, late=late), furthest=300, gap=60)
     assert found.seconds == pytest.approx(late, abs=5)
     assert found.step == 5
     assert found.correlation > 0.99
@@ -67,35 +67,35 @@ def test_a_known_shift_is_found(late, step):
 
 
 def test_no_lag_is_further_than_allowed():
-    found = _lag.best_lag(sampled(0, 3600, 5.0), sampled(0, 3600, 5.0, late=200), furthest=50, gap=60)
+    found = _series.best_lag(sampled(0, 3600, 5.0), sampled(0, 3600, 5.0, late=200), furthest=50, gap=60)
     assert abs(found.seconds) <= 50
 
 
 def test_of_lags_as_good_as_each_other_the_shortest_is_meant():
     seconds = np.arange(0, 1200, 5.0)
     series = seconds, np.sin(seconds * 2 * np.pi / 60)
-    assert _lag.best_lag(series, series, furthest=300, gap=60).seconds == 0
+    assert _series.best_lag(series, series, furthest=300, gap=60).seconds == 0
 
 
 def test_series_that_never_met_have_no_correlation_as_they_are():
     first, (seconds, values) = sampled(0, 1200, 5.0), sampled(0, 1200, 5.0)
-    found = _lag.best_lag(first, (seconds + 5000, values), furthest=6000, gap=60)
+    found = _series.best_lag(first, (seconds + 5000, values), furthest=6000, gap=60)
     assert (found.seconds, np.isnan(found.unshifted)) == (-5000, True)
 
 
 def test_what_cannot_tell_tells_nothing():
     long = sampled(0, 1000, 5.0)
-    assert _lag.best_lag(long, sampled(0, 95, 5.0), 300, 60) is None
-    assert _lag.best_lag(long, sampled(0, 100, 5.0), 300, 60) is not None
-    assert _lag.best_lag(long, (long[0], np.full(200, 7.0)), 300, 60) is None
+    assert _series.best_lag(long, sampled(0, 95, 5.0), 300, 60) is None
+    assert _series.best_lag(long, sampled(0, 100, 5.0), 300, 60) is not None
+    assert _series.best_lag(long, (long[0], np.full(200, 7.0)), 300, 60) is None
     still = np.zeros(50)
-    assert _lag.best_lag((still, still), (still, still), 300, 60) is None
+    assert _series.best_lag((still, still), (still, still), 300, 60) is None
 
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_longer_series_says_how_fine_the_search_is(monkeypatch, swapped):
-    monkeypatch.setattr(_lag, "_MOST_POINTS", 200)
+    monkeypatch.setattr(_series, "_MOST_POINTS", 200)
     pair = [sampled(0, 3605, 5.0), sampled(100, 1000, 5.0)]
-    found = _lag.best_lag(*(pair[::-1] if swapped else pair), furthest=300, gap=60)
+    found = _series.best_lag(*(pair[::-1] if swapped else pair), furthest=300, gap=60)
     # 3,600 s in 200 points
     assert found.step == 18

@@ -42,7 +42,7 @@ def test_unknown_sizes_are_null():
 
 
 def test_the_smallest_node_counts_and_memory_alone_is_no_node():
-    nodes = pl.LazyFrame({"cpus": [[0, 1, 4, 5], [2, 3, 6, 7], []], "size_mb": [4096, 3072, 512]})
+    nodes = pl.LazyFrame({"cpus": [[0, 1, 4, 5], [2, 3, 6, 7], []], "size_mib": [4096, 3072, 512]})
     assert numa.node_size(nodes, threads_per_core=2).collect().row(0) == (2, 2, 3072)
 
 
@@ -145,7 +145,7 @@ def test_less_than_one_is_refused(bad):
     with pytest.raises(EsxparseError, match="cores_per_node must be 1 or more"):
         numa.node_fits(pl.LazyFrame({"vcpus": [1]}), bad, 1)
     with pytest.raises(EsxparseError, match="threads_per_core must be 1 or more"):
-        numa.node_size(pl.LazyFrame({"cpus": [[0]], "size_mb": [1]}), bad)
+        numa.node_size(pl.LazyFrame({"cpus": [[0]], "size_mib": [1]}), bad)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_locality_is_weighted_by_memory_and_empty_samples_do_not_count():
     table = pl.LazyFrame(
         {
             "vm": ["db", "db", "db", "web", "one-node"],
-            "numa_local_mb": [3000.0, 100.0, 0.0, 50.0, 0.0],
-            "numa_remote_mb": [0.0, 900.0, 0.0, None, 0.0],
+            "numa_local_mib": [3000.0, 100.0, 0.0, 50.0, 0.0],
+            "numa_remote_mib": [0.0, 900.0, 0.0, None, 0.0],
         }
     )
     got = {one["vm"]: one for one in numa.locality(table).collect().to_dicts()}

@@ -99,7 +99,7 @@ def test_questions_without_an_answer_are_refused() -> None:
         ranking.top(frame, "vm", "value", n=0)
     with pytest.raises(EsxparseError, match=r"unknown order 'p99': choose from 'mean', 'p95', 'max'"):
         ranking.top(frame, "vm", "value", order="p99")  # type: ignore[arg-type]
-    with pytest.raises(EsxparseError, match=r"no column 'valu' to rank: the table has value, vm"):
+    with pytest.raises(EsxparseError, match=r"no column 'valu': the table has value, vm"):
         ranking.top(frame, "vm", "valu")
     with pytest.raises(EsxparseError, match="at least one column"):
         ranking.top(frame, [], "value")

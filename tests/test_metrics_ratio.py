@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esxparse.errors import EsxparseError
-from esxparse.metrics import _resolution, interval, ratio
+from esxparse.metrics import _series, interval, ratio
 
 NATIVE = [100.0, 101.0, 99.0, 100.5, 99.5]
 VM = [98.0, 99.0, 97.0, 98.5, 97.5]
@@ -218,8 +218,8 @@ def test_below_zero_the_interval_widens_too():
 )
 def test_decimals_tell_how_values_were_printed(values, half):
     numbers = np.array(values, dtype=float)
-    assert _resolution.half_unit(numbers) == half
-    assert pl.DataFrame({"a": numbers}).select(_resolution.half_unit_of(pl.col("a"))).item() == half
+    assert _series.half_unit(numbers) == half
+    assert pl.DataFrame({"a": numbers}).select(_series.half_unit_of(pl.col("a"))).item() == half
 
 
 def test_each_configuration_is_as_fine_as_its_values_or_as_a_column_says():
@@ -267,7 +267,7 @@ def test_fieller_holds_the_ratio_and_turns_over_with_it(values, baseline):
 @given(values=SAMPLE, baseline=SAMPLE, scale=st.floats(min_value=1e-6, max_value=1e6))
 def test_a_change_of_unit_changes_no_ratio(values, baseline, scale):
     one = interval.fieller(values, baseline)
-    unit = 2 * _resolution.half_unit(np.array([*values, *baseline]))
+    unit = 2 * _series.half_unit(np.array([*values, *baseline]))
     scaled = ([value * scale for value in side] for side in (values, baseline))
     other = interval.fieller(*scaled, resolution=unit * scale)
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)

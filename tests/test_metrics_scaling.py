@@ -73,9 +73,9 @@ def test_a_tolerance_that_is_none(tolerance):
 
 
 def test_columns_that_are_not_there():
-    with pytest.raises(EsxparseError, match="no column 'hosts' for the scaling: the table has n, y"):
+    with pytest.raises(EsxparseError, match="no column 'hosts': the table has n, y"):
         scaling.efficiency(sweep(n=[1], y=[1.0]), "hosts", "y")
-    with pytest.raises(EsxparseError, match="no column 'hosts' to fit"):
+    with pytest.raises(EsxparseError, match="no column 'hosts'"):
         scalability_law.fits(sweep(n=[1], y=[1.0]), "n", "y", ["hosts"])
 
 

@@ -15,8 +15,8 @@ LATENCY_COLUMNS = [
     "iops",
     "read_iops",
     "write_iops",
-    "read_mbps",
-    "write_mbps",
+    "read_mib_per_s",
+    "write_mib_per_s",
     "gavg_ms",
     "davg_ms",
     "kavg_ms",
@@ -59,7 +59,7 @@ def test_latency_names_the_counters_and_drops_what_was_not_measured() -> None:
     # 0.00 ms of the kernel with 300 commands is a measurement; without commands it is none
     assert ssd["kavg_ms"].to_list() == [0.0, 4.0, None]
     assert ssd["iops"].to_list() == [300.0, 100.0, 0.0]
-    assert ssd["read_mbps"].to_list() == [10.0, 3.0, 0.0]
+    assert ssd["read_mib_per_s"].to_list() == [10.0, 3.0, 0.0]
     assert ssd["queued"].to_list() == [2.0, 0.0, 0.0]
 
 
@@ -79,7 +79,7 @@ def test_summary_weights_by_commands() -> None:
     assert ssd["mean_iops"] == pytest.approx(400 / 3)
     assert ssd["max_iops"] == 300.0
     # 14, 4 and 0 MB/s read and written
-    assert ssd["mean_mbps"] == pytest.approx(6.0)
+    assert ssd["mean_mib_per_s"] == pytest.approx(6.0)
     # over the busy samples 1 and 9: 1 + 0.95 x 8
     assert ssd["p95_gavg_ms"] == pytest.approx(8.6)
     assert ssd["max_gavg_ms"] == 9.0
@@ -147,7 +147,7 @@ def test_nfs_volumes_have_guest_latency_only() -> None:
 def test_a_capture_without_latencies_still_has_rates() -> None:
     bare = scsi_devices().select("time", "instance", "commands_per_sec")
     got = storage.summary(storage.latency(bare)).collect().row(1, named=True)
-    assert (got["max_iops"], got["gavg_ms"], got["mean_mbps"], got["busy_samples"]) == (300.0, None, None, 0)
+    assert (got["max_iops"], got["gavg_ms"], got["mean_mib_per_s"], got["busy_samples"]) == (300.0, None, None, 0)
 
 
 @given(

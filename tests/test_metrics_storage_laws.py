@@ -150,9 +150,9 @@ def test_without_groups_there_is_one_lowest_and_zero_is_none():
 
 
 def test_columns_that_are_not_there_are_named():
-    with pytest.raises(EsxparseError, match="no seconds; it has: ms, tiles, workload"):
+    with pytest.raises(EsxparseError, match="no column 'seconds': the table has ms, tiles, workload"):
         laws.normalised_to_lowest(tiles(), "seconds")
-    with pytest.raises(EsxparseError, match="no cpu"):
+    with pytest.raises(EsxparseError, match="no column 'cpu'"):
         laws.mean_and_peak(tiles(), ["cpu"])
     with pytest.raises(EsxparseError, match="no columns"):
         laws.mean_and_peak(tiles(), [])

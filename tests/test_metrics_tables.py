@@ -131,9 +131,9 @@ GROUP_MEMORY = table(
     (5, 2, *range(201, 216), 0.0, 0.0, 0.0),
 )
 VM_MEMORY = (
-    "time group_id vm size_mb granted_mb consumed_mb active_mb balloon_mb balloon_target_mb swapped_mb "
-    "swap_in_mb_per_s swap_out_mb_per_s compressed_mb zip_mb_per_s unzip_mb_per_s shared_mb shared_saved_mb "
-    "overhead_mb numa_local_mb numa_remote_mb numa_local_pct"
+    "time group_id vm size_mib granted_mib consumed_mib active_mib balloon_mib balloon_target_mib swapped_mib "
+    "swap_in_mib_per_s swap_out_mib_per_s compressed_mib zip_mib_per_s unzip_mib_per_s shared_mib shared_saved_mib "
+    "overhead_mib numa_local_mib numa_remote_mib numa_local_pct"
 )
 SWEEP = table(
     "kind block_size_bytes iops bandwidth_bytes_per_s latency_mean_ms latency_max_ms",
@@ -317,21 +317,21 @@ CASES = {
         ),
     ),
     "numa.node_size": (
-        lambda: numa.node_size(table("cpus size_mb", ([0, 1, 2, 3, 4, 5], 300), ([6, 7, 8, 9], 400), ([], 5)), 2),
+        lambda: numa.node_size(table("cpus size_mib", ([0, 1, 2, 3, 4, 5], 300), ([6, 7, 8, 9], 400), ([], 5)), 2),
         dicts("nodes cores_per_node node_memory_mib", (2, 2, 300)),
     ),
     "numa.node_size of single CPUs": (
-        lambda: numa.node_size(table("cpus size_mb", ([0], 300), ([1], 200))),
+        lambda: numa.node_size(table("cpus size_mib", ([0], 300), ([1], 200))),
         dicts("nodes cores_per_node node_memory_mib", (2, 1, 200)),
     ),
     "numa.locality of less than a MiB": (
-        lambda: numa.locality(table("vm numa_local_mb numa_remote_mb", ("db", 0.5, 0.125))),
+        lambda: numa.locality(table("vm numa_local_mib numa_remote_mib", ("db", 0.5, 0.125))),
         dicts("vm samples local_pct min_local_pct max_remote_mib below_samples", ("db", 1, 80, 80, 0.125, 0)),
     ),
     "numa.locality": (
         lambda: numa.locality(
             table(
-                "vm numa_local_mb numa_remote_mb",
+                "vm numa_local_mib numa_remote_mib",
                 ("web", 80.0, 20.0),
                 ("db", 0.5, 0.5),
                 ("db", 0.0, 0.0),

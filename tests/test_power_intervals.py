@@ -14,7 +14,7 @@ import esxparse as ex
 from esxparse.metrics import power_intervals
 from esxparse.metrics.energy import fit
 from esxparse.metrics.power_intervals import shared
-from esxparse.reports import power_profile
+from esxparse.reports.power_profile import gather
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SLOPE, FLOOR = 3.5, 40.0
@@ -131,7 +131,7 @@ def test_a_meter_of_another_host_is_not_moved():
 def test_the_bundled_hosts_have_one_slope_with_and_without_their_ilo(run):
     folder = ex.datasets.folder("power")
     capture, ilo = folder / f"{run}.csv.bz2", folder / f"{run}.ilo.xml"
-    alone, beside = (power_profile.gather(paths) for paths in ([capture], [capture, ilo]))
+    alone, beside = (gather.gather(paths) for paths in ([capture], [capture, ilo]))
     assert beside.measured_by == f"{run}.ilo: system"
     first, second = (fit(found.beside.drop_nulls("watts")) for found in (alone, beside))
     assert first[0] == pytest.approx(3.55, abs=0.05)

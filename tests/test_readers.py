@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import esxparse as ex
+from esxparse import cli
 from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import readers
 
@@ -92,6 +93,18 @@ def test_a_recording_cannot_be_changed(busy_host):
         busy_host.tables["memory"] = None
     with pytest.raises(AttributeError):
         busy_host.notes = ()
+
+
+def test_what_the_command_line_can_do_python_can(busy_host_file, tmp_path):
+    sliced = ex.slice(busy_host_file, tmp_path / "small.csv", counters=["%RDY"])
+    assert isinstance(sliced, ex.Sliced)
+    assert ex.open(tmp_path / "small.csv").meta["samples"] == sliced.samples
+    assert isinstance(ex.templates()[0], ex.Template)
+    assert callable(ex.collect.power)
+    commands = {"info": "open", "collect": "collect", "report": "report", "slice": "slice", "convert": "convert"}
+    commands |= {"study": "study", "templates": "templates", "simulate": "simulate"}
+    assert set(cli._COMMANDS) == set(commands)
+    assert all(hasattr(ex, function) for function in commands.values())
 
 
 def test_the_public_names_are_all_there():

@@ -11,8 +11,9 @@ from sheet import VCPUS
 import esxparse as ex
 from esxparse.formats.power import readings
 from esxparse.metrics import inventory, memory, power_join, scheduling, storage
-from esxparse.metrics._lag import Lag
-from esxparse.reports import listing, power_profile, power_tables
+from esxparse.metrics._series import Lag
+from esxparse.reports.host_health import listing
+from esxparse.reports.power_profile import gather, tables
 
 
 def p95(values):
@@ -118,14 +119,12 @@ def host_mb_per_s(file):
 
 
 def test_the_power_report_and_the_study_have_the_throughput_of_the_cells(busy_host_file, tmp_path):
-    found = power_profile.gather([busy_host_file])
+    found = gather.gather([busy_host_file])
     moved = mean(host_mb_per_s(busy_host_file))
     assert 190 < moved < 195
-    row = next(row for row in power_profile.per_unit(found).rows(named=True) if row["unit"] == "MB/s")
+    row = next(row for row in gather.per_unit(found).rows(named=True) if row["unit"] == "MB/s")
     assert row["work_mean"] == pytest.approx(moved, abs=0.01)
-    assert f"MB per second of storage {row['intervals']} {moved:.2f}" in " ".join(
-        power_tables.per_unit(found).text.split()
-    )
+    assert f"MB per second of storage {row['intervals']} {moved:.2f}" in " ".join(tables.per_unit(found).text.split())
     (tmp_path / "study.toml").write_text(f'[[run]]\nesxtop = "{busy_host_file}"\n', encoding="utf-8")
     assert ex.study(tmp_path, outside=True).runs.collect()["mb_per_s"].item() == pytest.approx(moved, abs=0.01)
 
@@ -135,7 +134,7 @@ def test_samples_of_one_time_are_not_added_up(busy_host_file, tmp_path):
     minutes = tmp_path / "minutes.csv"
     header, *rows = busy_host_file.read_text(encoding="utf-8").splitlines(keepends=True)
     minutes.write_text("".join([header, *(row[:15] + "00" + row[17:] if row[0] == '"' else row for row in rows)]))
-    whole, rounded = (power_profile.per_unit(power_profile.gather([path])) for path in (busy_host_file, minutes))
+    whole, rounded = (gather.per_unit(gather.gather([path])) for path in (busy_host_file, minutes))
     assert rounded["intervals"].to_list() == whole["intervals"].to_list()
     assert rounded["work_mean"].to_list() == pytest.approx(whole["work_mean"].to_list())
     assert rounded["cost"].to_list() == pytest.approx(whole["cost"].to_list())

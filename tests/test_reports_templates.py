@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import nbclient
 import nbformat
 import pytest
@@ -23,6 +25,14 @@ def test_templates_say_what_they_are_for():
     ]
     assert all(one.description for one in found.values())
     assert all(parameter.help for parameter in health.parameters)
+
+
+def test_each_template_has_a_room_of_its_name_and_names_itself():
+    for one in templates():
+        import_module(f"esxparse.reports.{one.name}")
+        last = nbformat.read(one.path, as_version=4).cells[-1].source
+        assert last.startswith("page.provenance(")
+        assert f'"{one.name}"' in last
 
 
 def test_templates_hold_no_output_and_say_where_each_cell_is():

@@ -10,7 +10,8 @@ import pytest
 from esxparse.diagnosis import thresholds, views
 from esxparse.errors import EsxparseError
 from esxparse.metrics import inventory, scheduling
-from esxparse.reports import report, verdict
+from esxparse.reports import report
+from esxparse.reports.host_health import verdict
 
 
 def test_the_verdict_names_the_worst_and_tells_peaks_from_troubles():
@@ -83,10 +84,10 @@ def judged(rec, limits):
         ("host.cpu:util_pct", "host", "the host"),
         ("host.io:iops", "host", "the host"),
         ("power.host:watts", "host", "the host"),
-        ("memory.host:machine_mb", "host", "the host"),
+        ("memory.host:machine_mib", "host", "the host"),
         ("scheduling.each_vcpu:used_pct", "vcpu", r".+, vCPU \d+.*"),
         ("scheduling.per_vcpu:used_pct", "vcpu", ".+"),
-        ("memory.vms:size_mb", "vm", ".+"),
+        ("memory.vms:size_mib", "vm", ".+"),
         ("storage.latency:iops", "device", ".+"),
         ("network.ports:tx_packets", "port", ".+"),
         ("", "pcpu", ".+"),

@@ -13,7 +13,7 @@ import compose
 import pytest
 
 import esxparse as ex
-from esxparse.cli import build_parser, main, opening
+from esxparse.cli import build_parser, main, opening_options
 from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.formats.opening import NAMES, Opening, Options
 
@@ -121,7 +121,7 @@ def test_an_option_that_a_recording_has_no_use_for_is_refused_everywhere(tmp_pat
 def test_every_road_knows_the_same_options():
     assert set(inspect.signature(ex.open).parameters) == {"path", *NAMES}
     assert set(Options.__annotations__) == set(NAMES)
-    assert set(opening._HELP) == set(NAMES)
+    assert set(opening_options._HELP) == set(NAMES)
     subparsers = next(one for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction))
     for command in ("info", "slice", "convert", "report"):
         assert {action.dest for action in subparsers.choices[command]._actions} >= set(NAMES), command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import io
 import os
@@ -15,7 +14,7 @@ import pytest
 from slices import WHOLE, sliced
 
 import esxparse as ex
-from esxparse.cli import slice as command
+from esxparse.cli import main
 from esxparse.formats.esxtop import slice as slicing
 from esxparse.formats.esxtop.slice import slice_capture
 
@@ -146,10 +145,7 @@ def test_streams_need_no_seeking(tmp_path, busy_host_file):
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser()
-    command.add(parser.add_subparsers())
-    options = parser.parse_args(["slice", *map(str, arguments)])
-    return options.run(options)
+    return main(["slice", *map(str, arguments)])
 
 
 def test_the_command(tmp_path, capsys, busy_host_file):

@@ -12,9 +12,9 @@ from esxparse.formats.registry import open_recording
 from esxparse.metrics import host
 from esxparse.studies import capture, facts
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
 from esxparse.studies.opened import open_run
-from esxparse.studies.work import groups
+from esxparse.studies.runs import groups
+from esxparse.studies.study_file import load
 
 COLUMNS = [
     ("Memory", "Free MBytes"),

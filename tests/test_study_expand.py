@@ -7,7 +7,7 @@ import studies
 
 from esxparse.studies import patterns
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
+from esxparse.studies.study_file import load
 
 
 def runs(folder, text, names=()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 import shutil
@@ -15,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import esxparse as ex
-from esxparse.cli import study as command
+from esxparse import metrics
+from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.studies import draft, export, lines, patterns, study
 from esxparse.studies.columns import COLUMNS, HEADLINES
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
 from esxparse.studies.roles import ROLES
+from esxparse.studies.study_file import load
 
 DOCS = Path(__file__).parents[1] / "docs" / "study.md"
 TEXT = """title = "Mean & <max>"
@@ -51,10 +51,7 @@ def small(tmp_path):
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser(prog="esxparse")
-    command.add(parser.add_subparsers(dest="command", required=True))
-    options = parser.parse_args(["study", *map(str, arguments)])
-    return options.run(options)
+    return main(["study", *map(str, arguments)])
 
 
 def test_csv_and_parquet_give_the_table_back(small, tmp_path):
@@ -224,14 +221,20 @@ def test_a_manifest_written_for_files_is_toml_whatever_their_names(tmp_path):
     )
 
 
-def test_every_column_and_key_is_documented_with_where_its_formula_is():
-    text = DOCS.read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
+def test_every_column_and_key_is_documented_with_where_its_formula_is(capsys):
     for name, column in COLUMNS.items():
-        assert name in rows, name
-        assert rows[name].endswith(column.source), name
-        assert rows[name].startswith(column.means), name
-    assert all(f"`{role}`" in text for role in ROLES)
+        assert column.means, name
+        if column.source.startswith("metrics."):
+            module, _, function = (
+                column.source.removeprefix("metrics.").partition(",")[0].partition(":")[0].partition(".")
+            )
+            assert hasattr(getattr(metrics, module), function or "__name__"), name
+    assert all(f"`{role}`" in DOCS.read_text(encoding="utf-8") for role in ROLES)
+    assert run("columns") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(COLUMNS)
+    assert run("columns", "PCPU UTIL, mean") == 0
+    assert capsys.readouterr().out.split()[:3] == ["host_util_pct", "%", "esxtop"]
 
 
 def test_the_examples_of_the_documentation_are_manifests(tmp_path):

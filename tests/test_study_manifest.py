@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from esxparse.errors import EsxparseError
 from esxparse.studies import lines, study
-from esxparse.studies.manifest import load, parse
+from esxparse.studies.study_file import load, parse
 
 DESIGN = """title = "I/O filter against default"
 baseline = { filter = "default" }

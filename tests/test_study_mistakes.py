@@ -13,10 +13,10 @@ import studies
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.studies import draft, study
-from esxparse.studies.check import check
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import examine, load
+from esxparse.studies.model import check
+from esxparse.studies.study_file import examine, load
 
 CAPTURE = '[[run]]\nesxtop = "a.csv"\n'
 

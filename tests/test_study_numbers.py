@@ -14,7 +14,7 @@ import studies
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.metrics import host_cpu, steady
-from esxparse.studies import power_cut
+from esxparse.studies import results
 from esxparse.studies.opened import collected
 
 POWER = ex.datasets_dir() / "power"
@@ -110,7 +110,7 @@ def test_energy_between_moments_that_are_no_readings():
 
     def between(first, last):
         ends = (zero + timedelta(seconds=second) for second in (first, last))
-        return power_cut.energy_between(table, *ends).drop("readings").collect().row(0)
+        return results.energy_between(table, *ends).drop("readings").collect().row(0)
 
     assert between(5, 15) == (10, 875 + 1000, 187.5)
     assert between(12, 18) == (6, 1200, 200)

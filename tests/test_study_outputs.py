@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import resource
 import signal
@@ -14,13 +13,13 @@ import polars as pl
 import pytest
 import studies
 
-from esxparse.cli import study as command
+from esxparse.cli import main
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, ratio, scaling
 from esxparse.recording import Note
 from esxparse.studies import export, runs, study
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
+from esxparse.studies.study_file import load
 
 TWO = """title = "Two"
 baseline = { kind = "a" }
@@ -33,10 +32,7 @@ values = { orders_per_min = 500, read_p95_ms = 3 }
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser(prog="esxparse")
-    command.add(parser.add_subparsers(dest="command", required=True))
-    options = parser.parse_args(["study", "run", *map(str, arguments)])
-    return options.run(options)
+    return main(["study", "run", *map(str, arguments)])
 
 
 @contextmanager

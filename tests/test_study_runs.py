@@ -87,7 +87,7 @@ def test_each_number_is_that_of_the_metric_on_the_measured_span(folder, sweep):
     ).collect()
     assert row["host_iops"] == pytest.approx(latency["iops"].sum() / 12)
     assert row["gavg_ms"] == pytest.approx((latency["gavg_ms"] * latency["iops"]).sum() / latency["iops"].sum())
-    mb = (latency["read_mbps"] + latency["write_mbps"]).sum() / 12 * 1.048576
+    mb = (latency["read_mib_per_s"] + latency["write_mib_per_s"]).sum() / 12 * 1.048576
     assert row["mb_per_s"] == pytest.approx(mb)
     assert row["throughput_from"] == "esxtop"
     assert (row["cpus"], row["mhz"], row["cores"]) == (16, 2600.0, 8)

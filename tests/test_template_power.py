@@ -13,7 +13,8 @@ import pytest
 
 import esxparse as ex
 from esxparse.charts import energy, theme
-from esxparse.reports import power_profile, power_tables, report
+from esxparse.reports import report
+from esxparse.reports.power_profile import gather, tables
 
 FORMATS = ex.datasets_dir() / "formats"
 START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -98,19 +99,19 @@ def test_a_wrong_clock_is_said_first_and_can_be_mended(busy_host_file, samples, 
     warned = page.index("seems 2h ahead of the capture's")
     assert page.index("What was drawn", page.index("What was drawn") + 1) < warned < page.index("Mean power")
     assert "offset='-2h'" in page
-    found = power_profile.gather([busy_host_file, meter], offset="-2h")
+    found = gather.gather([busy_host_file, meter], offset="-2h")
     assert found.measured_by == "meter: Power (W)"
     assert found.meters[0].join.correlation > 0.9
     shifted = found.readings.filter(pl.col("recording") == "meter")
     assert shifted["time"].min() == points[0][0] - timedelta(hours=2)
-    assert "shifted by -2 h" in power_tables.clocks(found).text
+    assert "shifted by -2 h" in tables.clocks(found).text
 
 
 def test_a_clock_that_is_off_by_seconds_is_said_where_times_are_shared(busy_host_file, samples, tmp_path):
     meter, _ = meter_file(tmp_path, samples, shift=timedelta(seconds=60))
-    found = power_profile.gather([busy_host_file, meter])
-    assert "1m ahead of the capture's" in power_tables.clocks(found).text
-    assert "ex-warning" in power_tables.clocks(found).html
+    found = gather.gather([busy_host_file, meter])
+    assert "1m ahead of the capture's" in tables.clocks(found).text
+    assert "ex-warning" in tables.clocks(found).html
 
 
 def test_every_kind_of_meter_in_one_report(tmp_path):
@@ -136,8 +137,8 @@ def test_readings_without_times_have_no_energy_and_say_so(tmp_path):
 def test_the_columns_of_a_csv_that_nothing_else_tells(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text("moment,left,right\n2026-03-02T08:00:00Z,100,1\n2026-03-02T08:01:00Z,200,2\n")
-    found = power_profile.gather([path], time_column="moment", value_column="left")
-    assert power_profile.energies(found)["energy_joules"].item() == 9000.0
+    found = gather.gather([path], time_column="moment", value_column="left")
+    assert gather.energies(found)["energy_joules"].item() == 9000.0
 
 
 @pytest.mark.parametrize(
@@ -150,14 +151,14 @@ def test_the_columns_of_a_csv_that_nothing_else_tells(tmp_path):
 )
 def test_what_cannot_work_is_one_clear_line(files, options, message):
     with pytest.raises(ex.EsxparseError, match=message):
-        power_profile.gather([ex.datasets_dir() / name for name in files], **options)
+        gather.gather([ex.datasets_dir() / name for name in files], **options)
 
 
 def test_recordings_of_different_days_get_an_axis_each(busy_host_file):
-    found = power_profile.gather([busy_host_file, FORMATS / "ipmi-dcmi-loop.txt"])
-    assert len(power_profile.periods(found)) == 2
-    assert len([chart for chart in power_tables.over_time_charts(found) if chart is not None]) == 2
-    assert "share no time" in power_tables.clocks(found).text
+    found = gather.gather([busy_host_file, FORMATS / "ipmi-dcmi-loop.txt"])
+    assert len(gather.periods(found)) == 2
+    assert len([chart for chart in tables.over_time_charts(found) if chart is not None]) == 2
+    assert "share no time" in tables.clocks(found).text
 
 
 def readings(count=20, step=10, skip=(), **columns):
@@ -217,8 +218,8 @@ def test_charts_without_anything_to_draw_are_none():
 
 
 def test_only_colours_that_follow_dark_mode_are_drawn(busy_host_file):
-    found = power_profile.gather([busy_host_file])
-    charts = [*power_tables.over_time_charts(found), *power_tables.load_charts(found), *power_tables.work_charts(found)]
+    found = gather.gather([busy_host_file])
+    charts = [*tables.over_time_charts(found), *tables.load_charts(found), *tables.work_charts(found)]
     drawn = {
         word for chart in charts if chart is not None for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))
     }

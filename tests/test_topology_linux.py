@@ -64,12 +64,12 @@ def test_numactl_of_eight_nodes_in_wrapped_lines():
     ]
     for key in ("size", "free"):
         printed = [int(size) for size in re.findall(rf"node \d {key}: (\d+) MB", text)]
-        assert [row[f"{key}_mb"] for row in rows(rec, "nodes")] == printed
+        assert [row[f"{key}_mib"] for row in rows(rec, "nodes")] == printed
     matrix = [[int(word) for word in line.split()[1:]] for line in text.splitlines()[-8:]]
     assert [(row["node"], row["to_node"], row["distance"]) for row in rows(rec, "distances")] == [
         (a, b, matrix[a][b]) for a in range(8) for b in range(8)
     ]
-    sizes = [row["size_mb"] for row in rows(rec, "nodes")]
+    sizes = [row["size_mib"] for row in rows(rec, "nodes")]
     assert rec.meta == {"numa_nodes": 8, "threads": 160, "memory_bytes": sum(sizes) << 20}
     assert not rec.notes
 
@@ -84,7 +84,7 @@ def test_nodes_of_memory_alone_and_distances_that_are_not_there(tmp_path):
 
 def test_a_size_that_is_not_known_is_null(tmp_path):
     rec = opened(tmp_path, "available: 1 nodes (0)\nnode 0 cpus: 0\nnode 0 size: <not available>\nnode 0 free: 7 MB\n")
-    assert [(row["size_mb"], row["free_mb"]) for row in rows(rec, "nodes")] == [(None, 7)]
+    assert [(row["size_mib"], row["free_mib"]) for row in rows(rec, "nodes")] == [(None, 7)]
     assert "memory_bytes" not in rec.meta
 
 
@@ -107,7 +107,7 @@ def test_what_numactl_writes_is_read_back(tmp_path, data, nodes, width):
     rec = opened(
         tmp_path, numactl([(one, size, size // 2) for one, size in zip(cpus, sizes, strict=True)], distances, width)
     )
-    assert [(row["cpus"], row["size_mb"], row["free_mb"]) for row in rows(rec, "nodes")] == [
+    assert [(row["cpus"], row["size_mib"], row["free_mib"]) for row in rows(rec, "nodes")] == [
         (one, size, size // 2) for one, size in zip(cpus, sizes, strict=True)
     ]
     assert [row["distance"] for row in rows(rec, "distances")] == [one for row in distances for one in row]
@@ -230,7 +230,7 @@ def test_numactl_lscpu_and_cpuinfo_of_this_machine_agree(tmp_path):
         "lscpu-J-e": output(tmp_path, "lscpu-J-e", "lscpu", "-J", "-e"),
     }
     assert {name: rec.meta["threads"] for name, rec in recordings.items()} == dict.fromkeys(recordings, os.cpu_count())
-    assert rows(recordings["numactl"], "nodes")[0]["size_mb"] > 0
+    assert rows(recordings["numactl"], "nodes")[0]["size_mib"] > 0
     assert rows(recordings["lscpu"], "caches") == rows(recordings["lscpu-J"], "caches")
     assert recordings["lscpu"].meta == recordings["lscpu-J"].meta
     assert rows(recordings["lscpu-e"], "processors") == rows(recordings["lscpu-J-e"], "processors")

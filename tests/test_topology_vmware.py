@@ -37,7 +37,7 @@ def test_a_vmx_tells_the_size_of_the_vm():
     rec = ex.open(FORMATS / "vmx-database.vmx")
     meta = rec.meta
     assert (meta["name"], meta["guest"], meta["hardware"]) == ('db-01 "reports"', "rhel8-64", "19")
-    assert (meta["numvcpus"], meta["cores_per_socket"], meta["memsize_mb"]) == (24, 12, 65536)
+    assert (meta["numvcpus"], meta["cores_per_socket"], meta["memsize_mib"]) == (24, 12, 65536)
     assert (meta["threads"], meta["sockets"], meta["numa_nodes"], meta["memory_bytes"]) == (24, 2, 2, 65536 << 20)
     assert meta["numa"] == {"numa.autosize.cookie": "240122", "numa.autosize.vcpu.maxpervirtualnode": "12"}
     settings_ = {row["key"]: row["value"] for row in rows(rec, "settings")}

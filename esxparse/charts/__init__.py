@@ -1,9 +1,8 @@
-"""Charts: a table in, an `altair.Chart` out.
+"""Charts: a table in, an `altair.Chart` out; one module per topic.
 
-One module per topic: `cpu`, `memory`, `storage`, `network`, `power`, and `workload` and `latency` for benchmarks. Every
-builder takes a frame of `esxparse.metrics` (or None), reduces it before drawing (`reduce`), and gives None where there
-is nothing to draw: a chart over no data would only look like an answer. `theme.use()` switches altair to the look of
-the reports.
+Every builder takes a frame of `esxparse.metrics` (or None), reduces it before drawing (`reduce`), and gives None where
+there is nothing to draw: a chart over no data would only look like an answer. `theme.use()` switches altair to the look
+of the reports.
 
 Altair takes more than a second to import, so the modules are loaded when first asked for: `charts.cpu.host(...)`.
 """
@@ -11,29 +10,15 @@ Altair takes more than a second to import, so the modules are loaded when first 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-__all__ = [
-    "cpu",
-    "energy",
-    "events",
-    "latency",
-    "marks",
-    "memory",
-    "network",
-    "power",
-    "reduce",
-    "storage",
-    "theme",
-    "workload",
-]
+from pkgutil import iter_modules
+from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name in __all__:
+    if name in __dir__():
         return import_module(f"{__name__}.{name}")
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(module.name for module in iter_modules(__path__))

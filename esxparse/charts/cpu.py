@@ -46,9 +46,8 @@ WAITS: Final = {
 def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """The whole host over time: used, util and core util, mean of all physical CPUs.
 
-    Args:
-        pcpu: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
-        levels: Threshold of the host's use.
+    `pcpu`: `host_cpu.pcpu`: `time, pcpu, used_pct, util_pct, core_util_pct`; rows with null `pcpu` are the host.
+    `levels`: threshold of the host's use.
     """
     if pcpu is None:
         return None
@@ -61,25 +60,23 @@ def host(pcpu: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerCh
         return None
     present = set(reduced.frame["label"])
     names = [name for name in _HOST_SERIES.values() if name in present]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "pct",
         names,
         title=marks.heading("Host CPU, used and util", reduced.caption),
+        said="Used and util of all physical CPUs over time, percent.",
         y_title="% of all physical CPUs",
         noun="Measure",
         unit="%",
         levels=levels,
     )
-    return marks.fluid(chart, "Used and util of all physical CPUs over time, percent.")
 
 
 def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart | None:
     """Every physical CPU over time, colour by its busiest sample in each bucket: shows imbalance and pinning.
 
-    Args:
-        pcpu: As for `host`.
-        value: Column to colour by.
+    `pcpu`: as for `host`. `value`: column to colour by.
     """
     if pcpu is None:
         return None
@@ -125,10 +122,8 @@ def pcpu_heat(pcpu: pl.LazyFrame | None, value: str = "util_pct") -> alt.Chart |
 def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """VMs ranked by one of `WAITS`, 95th percentile per vCPU, tick at the highest sample.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits.
-        wait: A key of `WAITS`.
-        levels: Threshold, per vCPU.
+    `per_vcpu`: `scheduling.per_vcpu`: `time, group_id, vm, vcpus` and the waits. `wait`: a key of `WAITS`. `levels`:
+    threshold, per vCPU.
     """
     if per_vcpu is None:
         return None
@@ -136,7 +131,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
     table, left_out = ranking(with_labels(per_vcpu, "vm", "group_id"), "vm", kind.column, "VMs")
     if table.is_empty():
         return None
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "p95",
         title=marks.heading(
@@ -146,6 +141,7 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
             "bar: 95th percentile, tick: highest sample",
             left_out,
         ),
+        said=f"VMs ranked by {kind.title} per vCPU, percent.",
         x_title="% of the time of one vCPU",
         noun="VM",
         unit="%",
@@ -153,16 +149,12 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
         levels=levels,
         hue=kind.hue,
     )
-    return marks.fluid(chart, f"VMs ranked by {kind.title} per vCPU, percent.", marks.bars_height(table.height))
 
 
 def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """The VMs that lead `wait_ranked`, over time.
 
-    Args:
-        per_vcpu: As for `wait_ranked`.
-        wait: A key of `WAITS`.
-        levels: Threshold, per vCPU.
+    `per_vcpu`: as for `wait_ranked`. `wait`: a key of `WAITS`. `levels`: threshold, per vCPU.
     """
     if per_vcpu is None:
         return None
@@ -173,7 +165,7 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
         return None
     reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [kind.column], ["label", "vm"])
     reduced = reduced._replace(frame=reduced.frame.rename({"vm": "full"}))
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         kind.column,
         chosen.chosen,
@@ -184,19 +176,18 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
             helpers(per_vcpu),
             reduced.caption,
         ),
+        said=f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.",
         y_title="% of the time of one vCPU",
         noun="VM",
         unit="%",
         levels=levels,
     )
-    return marks.fluid(chart, f"{kind.title} per vCPU of the VMs with the most of it, over time, percent.")
 
 
 def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
     """VMs ranked by the CPU they use, in physical cores: mean, tick at the highest sample.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
+    `per_vcpu`: `scheduling.per_vcpu` with `used_pct` (per vCPU) and `vcpus`.
     """
     if per_vcpu is None:
         return None
@@ -204,21 +195,20 @@ def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
     table, left_out = ranking(with_labels(cores, "vm", "group_id"), "vm", "cores", "VMs", order="mean")
     if table.is_empty():
         return None
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "mean",
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
+        said="VMs ranked by CPU used, in physical cores.",
         x_title="cores (100 % of one physical core each)",
         noun="VM",
         unit="cores",
         mark="max",
         hue="blue",
     )
-    return marks.fluid(chart, "VMs ranked by CPU used, in physical cores.", marks.bars_height(table.height))
 
 
 def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
-    """The label of the interval that `value` lies in, each closed at its lower end."""
     label = pl.lit(labels[0])
     for edge, name in zip(edges, labels[1:], strict=True):
         label = pl.when(value >= edge).then(pl.lit(name)).otherwise(label)
@@ -236,8 +226,7 @@ def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
 def helpers(per_vcpu: pl.LazyFrame) -> str:
     """What is said where waits are the group's sum over its vCPUs; nothing where they are of the vCPUs alone.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if "ready_from" not in per_vcpu.collect_schema().names():
         return ""

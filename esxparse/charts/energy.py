@@ -1,12 +1,11 @@
 """Power profiles: watts of every sensor over time, beside the load, against the load, and what a unit of work costs.
 
-The builders take the frames of `esxparse.reports.power_profile`. Lines end where the readings have a gap, as the energy
-does (`esxparse.metrics.energy`). Each gives None where there is nothing to draw.
+The builders take frames of `esxparse.reports.power_profile.gather`. Lines end where the readings have a gap. Each gives
+None where there is nothing to draw.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import altair as alt
@@ -39,18 +38,11 @@ IDLE_PCT: Final = 5.0
 FULL_PCT: Final = 95.0
 """Load below which a host is idle, and above which it is fully loaded."""
 
-_MOST_POINTS: Final = 600
 _DOTS_BELOW: Final = 40
 _ROOM: Final = 0.08
 _FEWEST_FOR_A_LINE: Final = 10
 _ENDS: Final = 0.05
 """Share of the samples that stand for the lowest and the highest load."""
-
-
-@dataclass(frozen=True)
-class _Limit:
-    warn: float | None
-    critical: float | None = None
 
 
 def _by_part(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -98,7 +90,7 @@ def _lines(
     names = every[:MAX_SERIES]
     shown = table.filter(pl.col("label").is_in(names)).sort("label", "time")
     band = bool((shown["high"] > shown["low"]).any())
-    levels = _Limit(cap) if cap else None
+    levels = marks.Limit(cap) if cap else None
     top = marks.top_of(shown["high"].to_list(), levels)
     scale = alt.Scale(domain=[0, top], nice=False) if zero else _near(shown)
     x = marks.time_x(shown["time"])
@@ -133,11 +125,8 @@ def _lines(
 def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.LayerChart | None:
     """Watts of each sensor of a kind over time, with the cap where there is one.
 
-    Args:
-        readings: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
-            are only distances from the first).
-        kind: One of `KINDS`.
-        cap: W allowed, where one is set.
+    `readings`: `time, label, kind, watts, watts_minimum, watts_maximum, interval_s`, and `since_start` (whether times
+    are only distances from the first). `kind`: one of `KINDS`. `cap`: W allowed, where one is set.
     """
     rows = readings.filter(pl.col("kind") == kind, pl.col("watts").is_not_null(), pl.col("time").is_not_null())
     # A BMC's minimum and maximum belong to the reading where they are of its own period; often they are of 20 minutes.
@@ -166,8 +155,7 @@ def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.
 def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
     """Power of CPUs, memory, GPUs and fans over time, of the sensor that has most of them.
 
-    Args:
-        readings: `time, label` and any of `PARTS`.
+    `readings`: `time, label` and any of `PARTS`.
     """
     there = [name for name in PARTS if name in readings.collect_schema().names()]
     long = (
@@ -188,9 +176,7 @@ def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
 def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A temperature, the CPUs' frequency or utilisation over time, as the meter has it.
 
-    Args:
-        readings: `time, label` and the column `value`.
-        value: One of `SURROUNDINGS`.
+    `readings`: `time, label` and the column `value`. `value`: one of `SURROUNDINGS`.
     """
     if value not in readings.collect_schema().names():
         return None
@@ -200,23 +186,26 @@ def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     return _lines(rows, title=title, y_title=y_title, noun="Sensor", unit=unit, zero=unit == "%")
 
 
-def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
-    """The power that is laid beside the load: the meter's on the capture's samples, and esxtop's own.
-
-    Args:
-        beside: `time, watts, watts_esxtop`.
-        name: What measured `watts`.
-    """
-    names = {"watts": name, "watts_esxtop": "esxtop"}
-    rows = (
+def _by_time(beside: pl.LazyFrame, names: dict[str, str], kept: pl.Expr) -> pl.DataFrame:
+    """The means of several columns at each time, one under the other, as `_lines` draws them."""
+    return (
         beside.unpivot(list(names), index="time", value_name="value", variable_name="of")
-        .filter(pl.col("value") > 0)
+        .filter(kept)
         .with_columns(label=pl.col("of").replace_strict(names))
         .group_by("time", "label", maintain_order=True)
         .agg(pl.col("value").mean())
         .with_columns(low="value", high="value")
         .collect()
     )
+
+
+def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
+    """The power that is laid beside the load: the meter's on the capture's samples, and esxtop's own.
+
+    `beside`: `time, watts, watts_esxtop`. `name`: what measured `watts`.
+    """
+    names = {"watts": name, "watts_esxtop": "esxtop"}
+    rows = _by_time(beside, names, pl.col("value") > 0)
     order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]
     return _lines(
         rows.lazy(),
@@ -232,21 +221,10 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
 def beside_load(beside: pl.LazyFrame, load: str) -> alt.LayerChart | None:
     """The load in the same stretch of time.
 
-    Args:
-        beside: `time, util_pct, used_pct`.
-        load: What the load is, in words.
+    `beside`: `time, util_pct, used_pct`. `load`: what the load is, in words.
     """
     names = {"util_pct": "Util (not halted)", "used_pct": "Used (work, at nominal clock)"}
-    rows = (
-        beside.filter(pl.col("watts").is_not_null())
-        .unpivot(list(names), index="time", value_name="value", variable_name="of")
-        .filter(pl.col("value").is_not_null())
-        .with_columns(label=pl.col("of").replace_strict(names))
-        .group_by("time", "label", maintain_order=True)
-        .agg(pl.col("value").mean())
-        .with_columns(low="value", high="value")
-        .collect()
-    )
+    rows = _by_time(beside.filter(pl.col("watts").is_not_null()), names, pl.col("value").is_not_null())
     order = [one for one in names.values() if one in rows["label"].to_list()]
     if len(order) == 1:
         rows, order = rows.with_columns(label=pl.lit(load)), [load]
@@ -281,10 +259,8 @@ def _ends(points: pl.DataFrame) -> pl.DataFrame:
 def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False) -> alt.LayerChart | None:
     """Power against util, one point per interval, the lowest and the highest load marked: the server's power curve.
 
-    Args:
-        beside: `time, util_pct, watts`, both means over the same intervals.
-        load: What the load is, in words.
-        clocks_apart: Power and load are of different times, as it seems: no line is drawn through them.
+    `beside`: `time, util_pct, watts`, both means over the same intervals. `load`: what the load is, in words.
+    `clocks_apart`: power and load are of different times, as it seems: no line is drawn through them.
     """
     points = (
         beside.filter(pl.col("watts") > 0, pl.col("util_pct").is_not_null())
@@ -294,7 +270,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
     )
     if points.height < 2:  # noqa: PLR2004  one point is no curve
         return None
-    every = -(-points.height // _MOST_POINTS)
+    every = -(-points.height // marks.MOST_POINTS)
     drawn = points.gather_every(every)
     x = alt.X("util_pct:Q", title=f"{load}, %", scale=alt.Scale(zero=False, padding=12))
     y = alt.Y("watts:Q", title="watts", scale=alt.Scale(zero=False, padding=16))
@@ -328,10 +304,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
 def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
     """What a unit of work costs in watts, against the load: it falls as the idle power is shared by more work.
 
-    Args:
-        units: `time, util_pct, watts_per_unit`.
-        name: What the work is.
-        unit: Its unit.
+    `units`: `time, util_pct, watts_per_unit`. `name`: what the work is. `unit`: its unit.
     """
     points = (
         units.filter(pl.col("watts_per_unit").is_not_null(), pl.col("util_pct").is_not_null())
@@ -341,23 +314,13 @@ def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:
     )
     if points.height < _FEWEST_FOR_A_LINE:
         return None
-    every = -(-points.height // _MOST_POINTS)
-    chart: alt.Chart = (
-        alt.Chart(
-            rounded(points.gather_every(every)),
-            title=marks.heading(
-                f"Watts per {name}", f"every {every}th interval" if every > 1 else "one point per interval"
-            ),
-        )
-        .mark_point(filled=True, size=36, opacity=0.5, color=colour("teal"))
-        .encode(
-            alt.X("util_pct:Q", title="host util, %", scale=alt.Scale(zero=False, padding=12)),
-            alt.Y("watts_per_unit:Q", title=unit, scale=alt.Scale(zero=False, padding=12)),
-            tooltip=[
-                marks.time_tip(),
-                marks.number_tip("util_pct", "util, %"),
-                marks.number_tip("watts_per_unit", unit),
-            ],
-        )
+    return marks.against(
+        points,
+        "util_pct",
+        "watts_per_unit",
+        title=f"Watts per {name}",
+        about="interval",
+        said=f"Watts per {name} against CPU util.",
+        hue="teal",
+        words=("host util, %", unit, unit),
     )
-    return marks.fluid(chart, f"Watts per {name} against CPU util.")

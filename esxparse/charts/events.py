@@ -1,13 +1,14 @@
 """Hardware events: rates over intervals, CPUs beside each other, TLB misses per instruction, two recordings compared.
 
-The builders take the frames of `esxparse.reports.counters`. Each gives None, or no chart, where there is nothing to
-draw. Events differ by many powers of ten: those of like size share a chart, the others get one of their own.
+The builders take frames of `esxparse.reports.hardware_events.gather`. Each gives None, or no chart, where there is
+nothing to draw. Events differ by many powers of ten: those of like size share a chart.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -15,9 +16,6 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import colour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_PANELS: Final = 8
 """Most charts of rates over time."""
@@ -51,7 +49,6 @@ def panels(means: Sequence[tuple[str, float]]) -> list[list[str]]:
 
 
 def _size_words(value: float) -> tuple[float, str]:
-    """Divisor for an axis, and how it is said: `billions`."""
     for power, word in ((9, "billions"), (6, "millions"), (3, "thousands")):
         if value >= 10**power:
             return 10.0**power, word
@@ -61,10 +58,8 @@ def _size_words(value: float) -> tuple[float, str]:
 def over_time(rates: pl.LazyFrame, subject: str = "") -> list[alt.LayerChart]:
     """Rates of events over the intervals of a recording, in charts of events of like size.
 
-    Args:
-        rates: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
-            of a poll, and not seconds.
-        subject: Name of the recording, where there are several.
+    `rates`: `x, event, unit` (of the count; null for plain counts), `per_s`, and `by_poll`: whether `x` is the number
+    of a poll, and not seconds. `subject`: name of the recording, where there are several.
     """
     table = rates.collect().filter(pl.col("per_s").is_not_null().sum().over("event") > 1)
     by_poll = bool(table["by_poll"].any())
@@ -139,9 +134,7 @@ def _panel(
 def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
     """One event on every CPU (or other unit of aggregation), the highest first, with the median of all.
 
-    Args:
-        counts: `event, aggregate, value, unit`.
-        event: Which.
+    `counts`: `event, aggregate, value, unit`. `event`: which.
     """
     table = counts.filter(pl.col("event") == event, pl.col("value").is_not_null()).collect()
     if table.height < 2 or not (table["value"] > 0).any():  # noqa: PLR2004  one is not different from any
@@ -159,24 +152,23 @@ def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
     left_out = f"the highest {MAX_RANKED} of {ranked.height}" if ranked.height > MAX_RANKED else ""
     middle = f"{median:,.0f}" if median >= _WHOLE_FROM else f"{median:.3g}"
     said = f"tick: median of all {ranked.height}, {middle}"
-    chart = marks.ranked(
+    return marks.ranked(
         shown,
         "value",
         title=marks.heading(event, left_out, said),
+        said=f"{event} on each CPU, {unit}.",
         x_title=unit,
         noun="On",
         unit=unit,
         mark="median",
         mark_title="median",
     )
-    return marks.fluid(chart, f"{event} on each CPU, {unit}.", marks.bars_height(shown.height))
 
 
 def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
     """TLB misses per 1,000 instructions, a bar for each event and recording.
 
-    Args:
-        table: `event, subject, per_1k`.
+    `table`: `event, subject, per_1k`.
     """
     rows = table.filter(pl.col("per_1k").is_not_null())
     if rows.is_empty():
@@ -220,10 +212,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
 def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
     """How many times as many the first recording had: ratio of counts and of rates, those furthest from 1 first.
 
-    Args:
-        compared: `hardware_events.compare`.
-        first: Name of the first recording.
-        second: Name of the second.
+    `compared`: `hardware_events.compare`. `first`: name of the first recording. `second`: name of the second.
     """
     kinds = {"value_ratio": "of counts", "rate_ratio": "of rates"}
     long = (

@@ -27,8 +27,7 @@ def _nines(percentile: float) -> float:
 def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
     """Latency at each percentile: how bad the rare I/Os are. Each further nine takes the same room.
 
-    Args:
-        table: `label` (what the line is), `percentile`, `latency_ms`.
+    `table`: `label` (what the line is), `percentile`, `latency_ms`.
     """
     points = (
         table.filter(pl.col("percentile") > 0, pl.col("percentile") < 100, pl.col("latency_ms") > 0)  # noqa: PLR2004
@@ -69,9 +68,7 @@ def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt
 
     Bins finer than ten to a power of ten are put together to such.
 
-    Args:
-        bins: `label`, `from_ms`, `to_ms` (null: open end), `share_pct`.
-        title: Heading.
+    `bins`: `label`, `from_ms`, `to_ms` (null: open end), `share_pct`. `title`: heading.
     """
     table = bins.filter(pl.col("share_pct") > 0).sort("label", "from_ms").collect()
     if table.is_empty():
@@ -131,10 +128,8 @@ def _with_gaps(bins: pl.DataFrame) -> pl.DataFrame:
 def histogram(table: pl.LazyFrame, title: str, unit: str) -> alt.LayerChart | None:
     """A histogram of vscsiStats: commands in each bin, reads and writes apart.
 
-    Args:
-        table: Rows of one histogram of `histograms`: `direction` (read, write), `from`, `to`, `count`.
-        title: Heading.
-        unit: Unit of the bins.
+    `table`: rows of one histogram of `histograms`: `direction` (read, write), `from`, `to`, `count`. `title`: heading.
+    `unit`: unit of the bins.
     """
     limit = pl.coalesce("to", "from")
     words = (

@@ -2,12 +2,18 @@
 
 Names of VMs and devices reach a chart only as values of data and as domains of scales, never inside an expression or a
 field name: whatever stands in them is drawn as text.
+
+What the builders here take: `value` the column to draw, `names` the labels in order of the legend, `title` the
+heading, `said` words for readers who cannot see the chart, `y_title` and `x_title` titles of axes with their units,
+`noun` what a label names and `unit` the unit, both for tooltips, `levels` a threshold to draw, `palette` the colours of
+the names (those of series where none are given).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import altair as alt
 import polars as pl
@@ -16,8 +22,6 @@ from esxparse.charts.reduce import drawable, rounded
 from esxparse.charts.theme import SERIES, colour, colours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.charts.reduce import Leaders, Reduced
 
 HEIGHT: Final = 220
@@ -25,6 +29,9 @@ HEIGHT: Final = 220
 
 BAR_STEP: Final = 22
 """Height of one bar of a ranking with its gap, pixels."""
+
+MOST_POINTS: Final = 600
+"""Points of one quantity against another."""
 
 _HEADROOM: Final = 1.06
 
@@ -34,6 +41,13 @@ _NEAR_END: Final = 0.25
 
 
 C = TypeVar("C", alt.Chart, alt.LayerChart)
+
+
+class Limit(NamedTuple):
+    """A line that is drawn as thresholds are: a cap, the speed of a link."""
+
+    warn: float | None
+    critical: float | None = None
 
 
 class Levels(Protocol):
@@ -60,8 +74,7 @@ def time_x(times: pl.Series) -> alt.X:
     """The horizontal axis for `times`, in UTC whatever the reader's own time zone is; its title holds the date."""
     first, last = times.min(), times.max()
     if not isinstance(first, datetime) or not isinstance(last, datetime):
-        msg = f"the column {times.name!r} holds no times"
-        raise TypeError(msg)
+        raise TypeError(f"the column {times.name!r} holds no times")
     one_day = first.date() == last.date()
     dates = f"{first:%Y-%m-%d}" if one_day else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
     brief = (last - first).total_seconds() < _SHOW_SECONDS_BELOW
@@ -110,14 +123,9 @@ def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
 def rules(
     levels: Levels | None, top: float, unit: str, axis: str = "y", words: tuple[str, str] = ("warn", "critical")
 ) -> list[alt.LayerChart]:
-    """Dashed lines with labels at the thresholds that lie below `top`.
+    """Dashed lines with labels at the thresholds that lie below `top`, the upper end of the axis.
 
-    Args:
-        levels: The threshold, or None for no lines.
-        top: Upper end of the axis.
-        unit: Unit of the values, said in the label.
-        axis: "y" for lines across a chart over time, "x" for lines down a ranking.
-        words: What the two limits are called.
+    `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` name the two limits.
     """
     if levels is None:
         return []
@@ -182,6 +190,7 @@ def over_time(
     names: Sequence[str],
     *,
     title: alt.TitleParams,
+    said: str,
     y_title: str,
     noun: str,
     unit: str,
@@ -193,20 +202,8 @@ def over_time(
 ) -> alt.LayerChart:
     """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
 
-    Args:
-        reduced: Columns `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name)
-            and `dash`.
-        value: Column to draw.
-        names: The labels in order of the legend.
-        title: Heading.
-        y_title: Title of the vertical axis, with its unit.
-        noun: What a label names, for the tooltip.
-        unit: Unit, for the thresholds and the tooltip.
-        levels: Threshold to draw.
-        palette: Colours of the names; the series colours if None.
-        dash: Column that tells solid from dashed lines.
-        words: What the two limits of `levels` are called.
-        legend: Whether the names need one.
+    `reduced` has `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name) and `dash`,
+    a column that tells solid from dashed lines. `words` name the two limits of `levels`.
     """
     low, high = f"{value}_min", f"{value}_max"
     data = reduced.frame.filter(pl.col(value).is_not_null())
@@ -238,7 +235,25 @@ def over_time(
         y, color=hue, tooltip=tips, opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0))
     )
     layers.append(dots.add_params(hover))
-    return layered(*layers, *rules(levels, top, unit, words=words)).properties(title=title)
+    return fluid(layered(*layers, *rules(levels, top, unit, words=words)).properties(title=title), said)
+
+
+def against(
+    points: pl.DataFrame, x: str, y: str, *, title: str, about: str, said: str, hue: str, words: tuple[str, str, str]
+) -> alt.Chart:
+    """Points of `y` against `x`, no more of them than can be told apart; `words`: titles of both axes, unit of `y`."""
+    every = -(-points.height // MOST_POINTS)
+    seen = f"every {every}th {about}" if every > 1 else f"one point per {about}"
+    chart: alt.Chart = (
+        alt.Chart(rounded(points.gather_every(every)), title=heading(title, seen))
+        .mark_point(filled=True, size=36, opacity=0.5, color=colour(hue))
+        .encode(
+            alt.X(f"{x}:Q", title=words[0], scale=alt.Scale(zero=False, padding=12)),
+            alt.Y(f"{y}:Q", title=words[1], scale=alt.Scale(zero=False, padding=12)),
+            tooltip=[time_tip(), number_tip(x, "util, %"), number_tip(y, words[2])],
+        )
+    )
+    return fluid(chart, said)
 
 
 def stacked_time(
@@ -252,17 +267,9 @@ def stacked_time(
     unit: str,
     palette: Sequence[str] | None = None,
 ) -> alt.Chart:
-    """Areas of `value` over time, one upon the other in the order of `names`.
+    """Areas of `value` over time, one upon the other in the order of `names`, from the bottom up.
 
-    Args:
-        reduced: Columns `label`, `time`, `value`.
-        value: Column to draw.
-        names: The labels from the bottom up.
-        title: Heading; None for areas that become a layer of something with a heading of its own.
-        y_title: Title of the vertical axis, with its unit.
-        noun: What a label names, for the tooltip.
-        unit: Unit, for the tooltip.
-        palette: Colours of the names; the series colours if None.
+    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
     data = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
@@ -285,6 +292,7 @@ def ranked(
     value: str,
     *,
     title: alt.TitleParams,
+    said: str,
     x_title: str,
     noun: str,
     unit: str,
@@ -293,19 +301,9 @@ def ranked(
     levels: Levels | None = None,
     hue: str = "blue",
 ) -> alt.LayerChart:
-    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
+    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`; `hue` names their colour.
 
-    Args:
-        table: Columns `label`, `full`, `value` and `mark`, one row per instance, in order.
-        value: Column that gives the bar its length.
-        title: Heading.
-        x_title: Title of the horizontal axis, with its unit.
-        noun: What a label names, for the tooltip.
-        unit: Unit, for thresholds and tooltip.
-        mark: Column of the tick, such as the highest sample.
-        mark_title: What the tick stands for.
-        levels: Threshold to draw.
-        hue: Name of the bars' colour.
+    `table` has `label`, `full`, `value` and `mark` (such as the highest sample), one row per instance, in order.
     """
     labels = table["label"].to_list()
     seen = [*table[value].to_list(), *(table[mark].to_list() if mark else [])]
@@ -322,7 +320,8 @@ def ranked(
     if mark:
         tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
         layers.append(tick.encode(alt.X(f"{mark}:Q", title=x_title, scale=scale), tooltip=tips))
-    return layered(*layers, *rules(levels, top, unit, axis="x")).properties(title=title)
+    chart = layered(*layers, *rules(levels, top, unit, axis="x")).properties(title=title)
+    return fluid(chart, said, bars_height(table.height))
 
 
 def label_y(labels: Sequence[str]) -> alt.Y:

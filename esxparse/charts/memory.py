@@ -1,6 +1,6 @@
 """Memory: what the host's memory holds, and whether ESXi had to take some back.
 
-All builders take frames of `esxparse.metrics.memory`. esxtop's MB are 2**20 bytes; the charts say MiB and GiB.
+All builders take frames of `esxparse.metrics.memory`. esxtop's MB are MiB.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from esxparse.charts.theme import colour
 if TYPE_CHECKING:
     from esxparse.charts.marks import Levels
 
-_HOLDERS: Final = {"other_mb": "VMs and other", "vmkernel_mb": "VMkernel", "free_mb": "Free"}
-_RECLAIMED: Final = {"balloon_mb": "Ballooned", "swap_used_mb": "Swapped", "compressed_mb": "Compressed"}
-_SWAPPING: Final = {"swap_in_mb_per_s": "Swap in", "swap_out_mb_per_s": "Swap out"}
+_HOLDERS: Final = {"other_mib": "VMs and other", "vmkernel_mib": "VMkernel", "free_mib": "Free"}
+_RECLAIMED: Final = {"balloon_mib": "Ballooned", "swap_used_mib": "Swapped", "compressed_mib": "Compressed"}
+_SWAPPING: Final = {"swap_in_mib_per_s": "Swap in", "swap_out_mib_per_s": "Swap out"}
 _MIB_PER_GIB: Final = 1024
 
 
 def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Who holds the host's memory over time, with the least free memory ESXi wants to keep.
 
-    Args:
-        memory: `memory.host`: `time, other_mb, vmkernel_mb, free_mb, minfree_mb`.
+    `memory`: `memory.host`: `time, other_mib, vmkernel_mib, free_mib, minfree_mib`.
     """
     long = _long(memory, _HOLDERS, scale=_MIB_PER_GIB)
     if long is None or memory is None:
@@ -47,7 +46,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
         palette=palette,
     )
     layers: list[alt.Chart | alt.LayerChart] = [areas]
-    floor = memory.select(pl.col("minfree_mb").max()).collect().item() if _has(memory, "minfree_mb") else None
+    floor = memory.select(pl.col("minfree_mib").max()).collect().item() if _has(memory, "minfree_mib") else None
     if floor and "Free" in present:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
@@ -58,9 +57,8 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Memory taken back from VMs by ballooning, swapping and compression; None where it was never needed.
 
-    Args:
-        memory: `memory.host`: `time, balloon_mb, swap_used_mb, compressed_mb`.
-        levels: Threshold for each of them, MiB.
+    `memory`: `memory.host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of them,
+    MiB.
     """
     return _lines(memory, _RECLAIMED, "Memory taken back from VMs", "MiB", levels)
 
@@ -68,9 +66,7 @@ def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Swap traffic over time; None where there was none.
 
-    Args:
-        memory: `memory.host`: `time, swap_in_mb_per_s, swap_out_mb_per_s`.
-        levels: Threshold, MiB/s.
+    `memory`: `memory.host`: `time, swap_in_mib_per_s, swap_out_mib_per_s`. `levels`: threshold, MiB/s.
     """
     return _lines(memory, _SWAPPING, "Swapping now", "MiB/s", levels)
 
@@ -84,17 +80,17 @@ def _lines(
     reduced = over_time(long, ["value"], ["label"])
     present = set(reduced.frame["label"])
     names = [name for name in columns.values() if name in present]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "value",
         names,
         title=marks.heading(title, reduced.caption),
+        said=f"{title} over time, {unit}.",
         y_title=unit,
         noun="How",
         unit=unit,
         levels=levels,
     )
-    return marks.fluid(chart, f"{title} over time, {unit}.")
 
 
 def _long(memory: pl.LazyFrame | None, columns: dict[str, str], scale: float = 1) -> pl.LazyFrame | None:

@@ -5,7 +5,7 @@ All builders take frames of `esxparse.metrics.network`. Network megabits are 10*
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -61,7 +61,7 @@ def throughput(
     noun, nouns = _KINDS[kind]
     link, words = _links(speeds, reduced.frame["full"].unique().to_list())
     highest = reduced.frame.select(pl.col("mbits_max").max()).item()
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "mbits",
         chosen.chosen,
@@ -69,24 +69,17 @@ def throughput(
         title=marks.heading(
             f"{noun} traffic over time", words, chosen.caption(nouns, "95th percentile"), reduced.caption
         ),
+        said=f"{noun} traffic over time by direction, megabits per second.",
         y_title="Mbit/s",
         noun=noun,
         unit="Mbit/s",
-        levels=link if link is not None and highest >= link.warn / 2 else None,
+        levels=link if link is not None and link.warn is not None and highest >= link.warn / 2 else None,
         words=("link speed", ""),
         dash="direction",
     )
-    return marks.fluid(chart, f"{noun} traffic over time by direction, megabits per second.")
 
 
-class _Link(NamedTuple):
-    """The speed of a link, drawn as a line."""
-
-    warn: float
-    critical: float | None = None
-
-
-def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[_Link | None, str]:
+def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[marks.Limit | None, str]:
     """The slowest link of `clients`, and words for the speeds of all."""
     if speeds is None:
         return None, ""
@@ -99,16 +92,14 @@ def _links(speeds: pl.LazyFrame | None, clients: list[str]) -> tuple[_Link | Non
         if len(set(rates)) == 1
         else ", ".join(f"{client} {rate:,.0f}" for client, rate in zip(known["client"], rates, strict=True)) + " Mbit/s"
     )
-    return _Link(min(rates)), f"link speed: {each}"
+    return marks.Limit(min(rates)), f"link speed: {each}"
 
 
 def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | None = None) -> alt.LayerChart | None:
     """Ports ranked by the share of packets they dropped over the whole time; None where none was.
 
-    Args:
-        summary: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
-        direction: "tx" or "rx".
-        levels: Threshold, percent of packets.
+    `summary`: `network.summary`: `client, port_id, drop_tx_pct, max_drop_tx_pct, drop_rx_pct, max_drop_rx_pct`.
+    `direction`: "tx" or "rx". `levels`: threshold, percent of packets.
     """
     if summary is None:
         return None
@@ -126,10 +117,11 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     total = table.height
     table = table.head(MAX_RANKED)
     left_out = f"{MAX_RANKED} of {total} ports" if total > MAX_RANKED else ""
-    chart = marks.ranked(
+    return marks.ranked(
         table,
         "dropped",
         title=marks.heading(title, "bar: of all packets, tick: highest sample with enough packets", left_out),
+        said=f"Ports ranked by {title.lower()}, percent.",
         x_title="% of packets",
         noun="Port",
         unit="%",
@@ -137,4 +129,3 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
         levels=levels,
         hue=hue,
     )
-    return marks.fluid(chart, f"Ports ranked by {title.lower()}, percent.", marks.bars_height(table.height))

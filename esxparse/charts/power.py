@@ -7,25 +7,25 @@ the table `pcpu_power_state` as read.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import over_time, rounded
+from esxparse.charts.reduce import over_time
 from esxparse.charts.theme import SERIES, colour
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _C_STATE: Final = re.compile(r"pct_c_state_c(\d+)")
 _APERF: Final = "pct_of_aperf_per_mperf"
-_MOST_POINTS: Final = 600
 
 
 def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Power drawn by the host over time, with its cap where one is set.
 
-    Args:
-        power: `power.host`: `time, watts, cap_watts`.
+    `power`: `power.host`: `time, watts, cap_watts`.
     """
     if power is None:
         return None
@@ -33,25 +33,24 @@ def host(power: pl.LazyFrame | None) -> alt.LayerChart | None:
     reduced = over_time(drawn, ["watts"], ["label"])
     if reduced.frame.is_empty():
         return None
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         "watts",
         ["Host"],
         title=marks.heading("Power drawn by the host", reduced.caption),
+        said="Power drawn by the host over time, watts.",
         y_title="watts",
         noun="Drawn by",
         unit="W",
         legend=False,
     )
-    return marks.fluid(chart, "Power drawn by the host over time, watts.")
 
 
 def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Chart | None:
     """Power against the host's util, one point per sample: the power curve of this server.
 
-    Args:
-        power: `power.host`: `time, watts`.
-        pcpu: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the host.
+    `power`: `power.host`: `time, watts`. `pcpu`: `host_cpu.pcpu`: `time, pcpu, util_pct`; rows with null `pcpu` are the
+    host.
     """
     if power is None or pcpu is None:
         return None
@@ -65,23 +64,16 @@ def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Ch
     joined = drawn.join(total, on="time").sort("time").collect()
     if joined.is_empty():
         return None
-    every = -(-joined.height // _MOST_POINTS)
-    points = joined.gather_every(every)
-    chart: alt.Chart = (
-        alt.Chart(
-            rounded(points),
-            title=marks.heading(
-                "Power against util", f"every {every}th sample" if every > 1 else "one point per sample"
-            ),
-        )
-        .mark_point(filled=True, size=36, opacity=0.6, color=colour("blue"))
-        .encode(
-            alt.X("util_pct:Q", title="host util, % of all physical CPUs", scale=alt.Scale(zero=False)),
-            alt.Y("watts:Q", title="watts", scale=alt.Scale(zero=False)),
-            tooltip=[marks.time_tip(), marks.number_tip("util_pct", "util, %"), marks.number_tip("watts", "W")],
-        )
+    return marks.against(
+        joined,
+        "util_pct",
+        "watts",
+        title="Power against util",
+        about="sample",
+        said="Power drawn against CPU util, one point per sample.",
+        hue="blue",
+        words=("host util, % of all physical CPUs", "watts", "W"),
     )
-    return marks.fluid(chart, "Power drawn against CPU util, one point per sample.")
 
 
 def c_states(states: pl.LazyFrame | None) -> alt.Chart | None:
@@ -126,8 +118,7 @@ def c_states(states: pl.LazyFrame | None) -> alt.Chart | None:
 def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
     """How fast the physical CPUs ran while not halted, as % of their nominal clock (APERF/MPERF).
 
-    Args:
-        states: Table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
+    `states`: table `pcpu_power_state`: `time, pct_of_aperf_per_mperf`.
     """
     if states is None or _APERF not in states.collect_schema().names():
         return None
@@ -137,14 +128,14 @@ def clock(states: pl.LazyFrame | None) -> alt.LayerChart | None:
         return None
     # Over all CPUs at once the band is worth showing even where no samples were brought together.
     step = reduced.step_s or 0
-    chart = marks.over_time(
+    return marks.over_time(
         reduced._replace(step_s=step),
         _APERF,
         ["Physical CPUs"],
         title=marks.heading("Clock", "% of nominal; above 100 is turbo; line: mean, band: slowest to fastest CPU"),
+        said="Clock of the physical CPUs over time, percent of nominal.",
         y_title="% of nominal clock",
         noun="Of",
         unit="%",
         legend=False,
     )
-    return marks.fluid(chart, "Clock of the physical CPUs over time, percent of nominal.")

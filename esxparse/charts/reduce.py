@@ -7,13 +7,11 @@ number of buckets and keeps each bucket's minimum, mean and maximum, so that a p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_BUCKETS: Final = 180
 """Most points in time a line has."""
@@ -250,11 +248,8 @@ def with_labels(frame: pl.LazyFrame, name: str, key: str | None = None, width: i
     Two VMs may bear one name: where `key` (such as `group_id`) tells them apart, the label holds it as well.
     A name whose short form is taken keeps its full length.
 
-    Args:
-        frame: Columns `name` and, if given, `key`.
-        name: Column of the full names.
-        key: Column that identifies an instance.
-        width: Columns a label may take.
+    `frame`: columns `name` and, if given, `key`. `name`: column of the full names. `key`: column that identifies an
+    instance. `width`: columns a label may take.
     """
     columns = list(dict.fromkeys([name, key or name]))
     names = frame.select(columns).unique().drop_nulls().sort(columns).collect()

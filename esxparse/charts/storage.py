@@ -26,9 +26,8 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
 
     Devices without the two parts (NFS volumes) get one bar of GAVG in a colour of its own.
 
-    Args:
-        summary: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`.
-        levels: Threshold of GAVG, ms.
+    `summary`: `storage.summary`: `device, gavg_ms, davg_ms, kavg_ms, max_gavg_ms, mean_iops`. `levels`: threshold of
+    GAVG, ms.
     """
     if summary is None:
         return None
@@ -124,8 +123,7 @@ def latency_over_time(latency: pl.LazyFrame | None, levels: Levels | None = None
 def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Commands per second of the busiest devices over time.
 
-    Args:
-        latency: `storage.latency`: `time, device, iops`.
+    `latency`: `storage.latency`: `time, device, iops`.
     """
     return _devices(latency, "iops", "Commands over time", "commands/s", "commands/s", order="mean")
 
@@ -133,21 +131,18 @@ def iops(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
 def throughput(latency: pl.LazyFrame | None) -> alt.LayerChart | None:
     """Reads and writes together of the busiest devices over time.
 
-    Args:
-        latency: `storage.latency`: `time, device, read_mbps, write_mbps`, MB of 2**20 bytes.
+    `latency`: `storage.latency`: `time, device, read_mib_per_s, write_mib_per_s`, MiB.
     """
     if latency is None:
         return None
-    both = latency.with_columns(mbps=pl.col("read_mbps") + pl.col("write_mbps"))
-    return _devices(both, "mbps", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
+    both = latency.with_columns(mib_per_s=pl.col("read_mib_per_s") + pl.col("write_mib_per_s"))
+    return _devices(both, "mib_per_s", "Throughput over time", "MiB/s, reads and writes", "MiB/s", order="mean")
 
 
 def queued(latency: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
     """Commands queued in the VMkernel over time; None where no command ever was.
 
-    Args:
-        latency: `storage.latency`: `time, device, queued`.
-        levels: Threshold, commands.
+    `latency`: `storage.latency`: `time, device, queued`. `levels`: threshold, commands.
     """
     title = "Commands queued in the VMkernel"
     return _devices(latency, "queued", title, "commands", "commands", levels=levels, order="max", nonzero=True)
@@ -174,15 +169,15 @@ def _devices(
     reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [value], ["label", "device"], weight=weight)
     reduced = reduced._replace(frame=reduced.frame.rename({"device": "full"}))
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
-    chart = marks.over_time(
+    return marks.over_time(
         reduced,
         value,
         chosen.chosen,
         palette=marks.same_colours(chosen),
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
+        said=f"{title}, by device, {unit}.",
         y_title=y_title,
         noun="Device",
         unit=unit,
         levels=levels,
     )
-    return marks.fluid(chart, f"{title}, by device, {unit}.")

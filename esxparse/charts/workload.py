@@ -6,7 +6,8 @@ draw: a sweep needs two points.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -14,9 +15,6 @@ import polars as pl
 from esxparse.charts import marks
 from esxparse.charts.reduce import MAX_RANKED, MAX_SERIES, drawable, rounded, with_labels
 from esxparse.charts.theme import HEAT, colour
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VALUES: Final[dict[str, tuple[str, str, str, float]]] = {
     "iops": ("IOPS", "I/Os per second", "I/Os/s", 1.0),
@@ -54,7 +52,6 @@ def size_words(size: int) -> str:
 
 
 def _kind() -> pl.Expr:
-    """What a series of a sweep is: `random read`."""
     return pl.concat_str([pl.col("pattern"), pl.col("direction")], separator=" ", ignore_nulls=True)
 
 
@@ -119,9 +116,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
 def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value at each block size, a line for each pattern and direction.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     points = _sweep(results, "block_size_bytes", value, [_kind()])
     words = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
@@ -131,9 +126,7 @@ def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value at each number of outstanding I/Os, a line for each pattern, direction and block size.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
     points = _sweep(results, "outstanding", value, [_kind(), size])
@@ -144,8 +137,7 @@ def by_outstanding(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
     """What more I/Os cost: mean latency against IOPS, the points of a series joined by outstanding I/Os.
 
-    Args:
-        results: `workload.results`.
+    `results`: `workload.results`.
     """
     size = pl.col("block_size_bytes").map_elements(size_words, return_dtype=pl.String)
     table = (
@@ -184,8 +176,7 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
 def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
     """IOPS by queue depth of a worker and number of workers: where more of either stops paying.
 
-    Args:
-        results: `workload.results`.
+    `results`: `workload.results`.
     """
     depth = (pl.col("outstanding") // pl.col("workers")).alias("depth")
     table = (
@@ -233,9 +224,7 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
     """A value of each test, longest bar first, reads and writes apart.
 
-    Args:
-        results: `workload.results`.
-        value: One of `VALUES`.
+    `results`: `workload.results`. `value`: one of `VALUES`.
     """
     name, x_title, unit, factor = VALUES[value]
     table = (
@@ -279,9 +268,8 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     """A metric of the jobs' logs over the run.
 
-    Args:
-        series: `elapsed_s`, `job`, `direction`, `metric`, `value` of a fio recording (or `time` in its place).
-        metric: One of `LOGGED`.
+    `series`: `elapsed_s`, `job`, `direction`, `metric`, `value` of a fio recording (or `time` in its place). `metric`:
+    one of `LOGGED`.
     """
     value, name = LOGGED[metric]
     _, y_title, unit, factor = VALUES[value]

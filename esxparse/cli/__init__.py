@@ -9,15 +9,12 @@ import argparse
 import io
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import esxparse
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "simulate", "templates")
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""

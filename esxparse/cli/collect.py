@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
+from types import FrameType
 
-from esxparse.cli.output import add_force, fail
-from esxparse.errors import EsxparseError
+from esxparse.cli.output import add_force
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
-    from types import FrameType
 
 _DESCRIPTION = """Polls a BMC (iLO, iDRAC, XCC, OpenBMC) by Redfish for its power readings, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
@@ -75,9 +71,6 @@ def run(options: argparse.Namespace) -> int:
             stop=stop,
             say=lambda text: print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True),
         )
-    except EsxparseError as error:
-        fail(error)
-        return 1
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli import opening_options
+from esxparse.cli.output import Progress, add_force, each
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-
     from esxparse.lake import Converted
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
@@ -30,7 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
     parser.set_defaults(run=run)
 
@@ -47,48 +46,29 @@ def _told(made: Converted) -> str:
 
 
 def _checked_names(options: argparse.Namespace) -> None:
-    """Refuses captures that would be written to one place.
-
-    Raises:
-        EsxparseError: Some would.
-    """
     from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
 
     names = [options.name or recording_name(capture) for capture in options.captures]
     same = sorted({name for name in names if names.count(name) > 1})
     if same:
         hint = "--name is for one capture" if options.name else "convert them one at a time, each with a --name"
-        msg = f"several captures would be written to {options.output}/{same[0]}: {hint}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"several captures would be written to {options.output}/{same[0]}: {hint}")
 
 
 def run(options: argparse.Namespace) -> int:
     """Converts each recording; goes on after one that fails."""
     from esxparse.lake import convert  # noqa: PLC0415  polars is not for --help
 
-    try:
-        _checked_names(options)
-    except EsxparseError as error:
-        fail(error)
-        return 1
-    code = 0
-    for number, capture in enumerate(options.captures, 1):
-        progress = Progress(f"{number} of {len(options.captures)}", quiet=options.quiet)
-        try:
+    _checked_names(options)
+    given = opening_options.given(options)
+
+    def convert_one(numbered: tuple[int, str]) -> None:
+        number, capture = numbered
+        with Progress(f"{number} of {len(options.captures)}", quiet=options.quiet) as progress:
             made = convert(
-                capture,
-                options.output,
-                name=options.name,
-                replace=options.force,
-                progress=progress,
-                **opening.given(options),
+                capture, options.output, name=options.name, replace=options.force, progress=progress, **given
             )
-        except EsxparseError as error:
-            progress.clear()
-            fail(error)
-            code = 1
-        else:
-            progress.clear()
-            if not options.quiet:
-                print(printable(_told(made)))
-    return code
+        if not options.quiet:
+            print(printable(_told(made)))
+
+    return each(enumerate(options.captures, 1), convert_one)

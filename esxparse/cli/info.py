@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
-from esxparse.cli.output import fail
-from esxparse.errors import EsxparseError
+from esxparse.cli import opening_options
+from esxparse.cli.output import each
 from esxparse.formats.opening import Opening
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-
     from esxparse.recording import Recording
 
 _NOTES = 12
@@ -29,7 +27,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -74,13 +72,9 @@ def run(options: argparse.Namespace) -> int:
     """Describes each file; goes on after one that cannot be read."""
     from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
 
-    code = 0
-    for number, file in enumerate(options.files):
-        try:
-            text = describe(open_recording(file, Opening.of(opening.given(options))))
-        except EsxparseError as error:
-            fail(error)
-            code = 1
-        else:
-            print(f"\n{text}" if number else text)
-    return code
+    def describe_one(numbered: tuple[int, str]) -> None:
+        number, file = numbered
+        text = describe(open_recording(file, Opening.of(opening_options.given(options))))
+        print(f"\n{text}" if number else text)
+
+    return each(enumerate(options.files), describe_one)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Self, TypeVar
 
+from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
-if TYPE_CHECKING:
-    import argparse
-
-    from esxparse.errors import EsxparseError
-
 _BAR = 24
+T = TypeVar("T")
 
 
 def fail(error: EsxparseError) -> None:
@@ -21,8 +20,20 @@ def fail(error: EsxparseError) -> None:
     print(f"esxparse: {printable(str(error))}", file=sys.stderr)
 
 
+def each(things: Iterable[T], work: Callable[[T], None]) -> int:
+    """Does the work on each thing, goes on after one that fails, and gives the exit code."""
+    code = 0
+    for thing in things:
+        try:
+            work(thing)
+        except EsxparseError as error:
+            fail(error)
+            code = 1
+    return code
+
+
 class Progress:
-    """A progress line on stderr, drawn over itself; nothing where stderr is no terminal or `quiet` is asked for."""
+    """A progress line on stderr, drawn over itself, until it is left; none without a terminal, or with `quiet`."""
 
     def __init__(self, label: str, *, quiet: bool) -> None:
         self._label = label
@@ -36,6 +47,12 @@ class Progress:
         line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
 
     def clear(self) -> None:
         """Takes the line away."""

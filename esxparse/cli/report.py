@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli import opening
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli import opening_options
+from esxparse.cli.output import Progress, add_force, each
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -14,8 +14,7 @@ from esxparse.recording import printable
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        msg = f"{text!r} should be NAME=VALUE"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
     return name, value
 
 
@@ -49,7 +48,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="any other parameter of the template; may be given again",
     )
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
     parser.set_defaults(run=run)
 
@@ -64,7 +63,6 @@ def _subjects(options: argparse.Namespace) -> list[list[str]]:
 
 
 def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Path]:
-    """Where each report goes."""
     from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
 
     names = [f"{recording_name(captures[0])}.html" for captures in subjects]
@@ -74,12 +72,10 @@ def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Pat
     if len(names) == 1 and not output.is_dir():
         return [output]
     if not output.is_dir():
-        msg = f"{output} is no directory: several captures need one, `mkdir {output}` makes it"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{output} is no directory: several captures need one, `mkdir {output}` makes it")
     same = sorted({name for name in names if names.count(name) > 1})
     if same:
-        msg = f"several captures would be written to {output / same[0]}: report on them one at a time"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"several captures would be written to {output / same[0]}: report on them one at a time")
     return [output / name for name in names]
 
 
@@ -90,16 +86,11 @@ def run(options: argparse.Namespace) -> int:
     parameters = dict(options.parameters)
     if options.profile is not None:
         parameters["profile"] = options.profile
-    try:
-        subjects = _subjects(options)
-        outputs = _outputs(options, subjects)
-    except EsxparseError as error:
-        fail(error)
-        return 1
-    code = 0
-    for captures, output in zip(subjects, outputs, strict=True):
-        progress = Progress(output.name, quiet=options.quiet)
-        try:
+    subjects = _subjects(options)
+
+    def report_one(pair: tuple[list[str], Path]) -> None:
+        captures, output = pair
+        with Progress(output.name, quiet=options.quiet) as progress:
             written = report(
                 captures,
                 template=options.template,
@@ -107,14 +98,9 @@ def run(options: argparse.Namespace) -> int:
                 parameters=parameters,
                 progress=progress,
                 replace=options.force,
-                **opening.given(options),
+                **opening_options.given(options),
             )
-        except EsxparseError as error:
-            progress.clear()
-            fail(error)
-            code = 1
-        else:
-            progress.clear()
-            if not options.quiet:
-                print(printable(str(written)))
-    return code
+        if not options.quiet:
+            print(printable(str(written)))
+
+    return each(zip(subjects, _outputs(options, subjects), strict=True), report_one)

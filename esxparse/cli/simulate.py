@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-from esxparse.resources import simulator
-
-if TYPE_CHECKING:
-    import argparse
+from esxparse.shipped import simulator
 
 _DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
 power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
@@ -66,24 +64,17 @@ def run(options: argparse.Namespace) -> int:
         for name, title in simulate.scenario_titles().items():
             print(f"{name:28} {title}")
         return 0
-    progress = Progress(str(options.scenario or "large-host"), quiet=options.quiet)
-    try:
+    with Progress(str(options.scenario or "large-host"), quiet=options.quiet) as progress:
         _check(options)
         experiment = _experiment(simulate, options)
-        inputs = [options.scenario] if options.scenario else []
         written = simulate.record(
             experiment,
             options.output,
             capture=_capture(options),
             replace=options.force,
-            inputs=inputs,
+            inputs=[options.scenario] if options.scenario else [],
             progress=progress,
         )
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     if not options.quiet:
         for file in written:
             print(printable(f"{file.path}: {file.tool}, {file.bytes / 1e6:,.2f} MB"))
@@ -99,7 +90,6 @@ def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
-    """What is said of the capture, as options of its file."""
     said = {name: getattr(options, name) for name in ("release", "only", "host", "utc_offset", "zone", "compress")}
     if options.default_fields:
         said["all_counters"] = False
@@ -107,20 +97,13 @@ def _capture(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses what makes no sense before anything is read.
-
-    Raises:
-        EsxparseError: No scenario, or one beside --columns; no directory; a number that is none of samples or seconds.
-    """
+    """Refuses what makes no sense before anything is read."""
     if not options.output or not (options.scenario or options.columns is not None):
         msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
         raise EsxparseError(msg)
     if options.scenario and options.columns is not None:
-        msg = f"--columns makes a host of its own: leave out {options.scenario}, or --columns"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--columns makes a host of its own: leave out {options.scenario}, or --columns")
     if options.samples is not None and options.samples < 1:
-        msg = f"--samples {options.samples}: a capture has 1 or more"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--samples {options.samples}: a capture has 1 or more")
     if options.interval is not None and options.interval <= 0:
-        msg = f"--interval {options.interval:g}: it is a number of seconds above 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--interval {options.interval:g}: it is a number of seconds above 0")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from esxparse.cli import opening
-from esxparse.cli.output import Progress, add_force, fail
-from esxparse.errors import EsxparseError
+from esxparse.cli import opening_options
+from esxparse.cli.output import Progress, add_force
 from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import argparse
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
 Perfmon and spreadsheets read. A column is kept where it meets one value of each option given among --table, --vm,
@@ -46,7 +42,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="keep memory, load, physical CPUs, NUMA nodes and power of the host too, whatever else is asked for",
     )
     add_force(parser)
-    opening.add_options(parser)
+    opening_options.add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
     parser.set_defaults(run=run)
 
@@ -60,8 +56,7 @@ def run(options: argparse.Namespace) -> int:
         print("esxparse: standard output is closed: name a file with -o", file=sys.stderr)
         return 1
     name = "standard output" if to_stdout else options.output
-    progress = Progress(Path(name).name, quiet=options.quiet)
-    try:
+    with Progress(Path(name).name, quiet=options.quiet) as progress:
         sliced = slice_capture(
             options.capture,
             sys.stdout.buffer if to_stdout else options.output,
@@ -72,13 +67,8 @@ def run(options: argparse.Namespace) -> int:
             keep_host=options.keep_host,
             replace=options.force,
             progress=progress,
-            **opening.given(options),
+            **opening_options.given(options),
         )
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     for note in sliced.notes:
         if note.severity == "warning" or not options.quiet:
             print(f"esxparse: {printable(str(note))}", file=sys.stderr)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, fail
+from esxparse.cli.output import Progress, add_force
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
 
     from esxparse.recording import Note
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """A study is many runs and a manifest, study.toml, which says what each run's labels and files are,
 which part of it is measured and which runs the others are compared with. docs/study.md has its grammar."""
 
+_COLUMNS = "Lists every column that the runs of a study can have: unit, file, meaning, and where its formula is."
 _LEFT_OUT = 8
 _LIMIT = re.compile(r"\s*([^\W\d]\w*)\s*<=?\s*(\d+(?:\.\d+)?)\s*")
 _KINDS = (".csv", ".parquet", ".html")
@@ -52,6 +52,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     new.add_argument("directory", metavar="DIR", help="the directory of the files")
     add_force(new)
     new.set_defaults(run=run_new)
+
+    columns = actions.add_parser("columns", help="list the columns that runs can have", description=_COLUMNS)
+    columns.add_argument("word", metavar="WORD", nargs="?", default="", help="only those with this in their line")
+    columns.set_defaults(run=run_columns)
 
     compute = actions.add_parser(
         "run",
@@ -101,7 +105,6 @@ def _add_outside(parser: argparse.ArgumentParser) -> None:
 
 
 def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
-    """Prints notes; gives how many are warnings."""
     warnings = 0
     for note in notes:
         warnings += note.severity == "warning"
@@ -112,16 +115,10 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 def run_check(options: argparse.Namespace) -> int:
     """Says what is wrong with a manifest; 0 where nothing is."""
-    from esxparse.studies.check import check  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.model import check  # noqa: PLC0415  polars is not for --help
 
-    progress = Progress("check", quiet=options.quiet)
-    try:
+    with Progress("check", quiet=options.quiet) as progress:
         found = check(options.file, outside=options.allow_outside, progress=progress)
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
-    progress.clear()
     warnings = _say(found.notes, found.path, quiet=options.quiet)
     if not options.quiet:
         print(printable(f"{found.path}: {found}"))
@@ -132,18 +129,26 @@ def run_new(options: argparse.Namespace) -> int:
     """Writes a manifest and says how many runs it finds."""
     from esxparse.studies.draft import write  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.expand import expand  # noqa: PLC0415
-    from esxparse.studies.manifest import load  # noqa: PLC0415
+    from esxparse.studies.study_file import load  # noqa: PLC0415
 
-    try:
-        path, other = write(Path(options.directory), replace=options.force)
-        runs = expand(load(path), outside=True)
-    except EsxparseError as error:
-        fail(error)
-        return 1
+    path, other = write(Path(options.directory), replace=options.force)
+    runs = expand(load(path), outside=True)
     print(printable(f"{path}: {len(runs)} run{'' if len(runs) == 1 else 's'}; now edit it, and: esxparse study check"))
     if other:
         more = f" and {len(other) - _LEFT_OUT} more" if len(other) > _LEFT_OUT else ""
         print(printable(f"left out: {', '.join(other[:_LEFT_OUT])}{more}"))
+    return 0
+
+
+def run_columns(options: argparse.Namespace) -> int:
+    """Lists the columns that the runs of a study can have."""
+    from esxparse.studies.columns import COLUMNS  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.export import heading  # noqa: PLC0415
+
+    for name, column in COLUMNS.items():
+        line = f"{name:40} {heading(name)[1]:12} {column.needs:12} {column.means} ({column.source})"
+        if options.word.casefold() in line.casefold():
+            print(line)
     return 0
 
 
@@ -156,37 +161,27 @@ def run_study(options: argparse.Namespace) -> int:
     from esxparse.studies import study  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import text_table  # noqa: PLC0415
 
-    progress = Progress("study", quiet=options.quiet)
-    try:
-        limits = list(map(_limit, options.largest_load))
-        _check_outputs(options)
+    limits = list(map(_limit, options.largest_load))
+    _check_outputs(options)
+    with Progress("study", quiet=options.quiet) as progress:
         found = study(options.file, outside=options.allow_outside, progress=progress)
-        progress.clear()
-        _say(found.notes, found.path, quiet=options.quiet)
-        table = _asked(found, options, limits).collect().lazy()
-        # Of a table that was asked for, all columns are shown.
-        columns = table.collect_schema().names() if options.scaling or limits else None
-        if not options.quiet:
-            print(printable_lines(text_table(table.collect(), found.labels, columns)))
-        for out in options.output:
-            _write(found, out, table, columns, replace=options.force)
-    except EsxparseError as error:
-        progress.clear()
-        fail(error)
-        return 1
+    _say(found.notes, found.path, quiet=options.quiet)
+    table = _asked(found, options, limits).collect().lazy()
+    # Of a table that was asked for, all columns are shown.
+    columns = table.collect_schema().names() if options.scaling or limits else None
+    if not options.quiet:
+        print(printable_lines(text_table(table.collect(), found.labels, columns)))
+    for out in options.output:
+        _write(found, out, table, columns, replace=options.force)
     gaps = found.runs.collect()["gap"]
     return 1 if gaps.count() else 0
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuses, before anything is computed, outputs that may not or cannot be written.
-
-    Raises:
-        EsxparseError: There is one, or the manifest cannot be used.
-    """
+    """Refuses, before anything is computed, outputs that may not or cannot be written."""
     from esxparse.studies.expand import expand  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import inputs, place  # noqa: PLC0415
-    from esxparse.studies.manifest import load  # noqa: PLC0415
+    from esxparse.studies.study_file import load  # noqa: PLC0415
 
     if options.output:
         manifest = load(Path(options.file))
@@ -201,24 +196,13 @@ def printable_lines(text: str) -> str:
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """The column and the number of a limit, `read_p95_ms<=100`.
-
-    Raises:
-        EsxparseError: It is none.
-    """
     match = _LIMIT.fullmatch(text)
     if not match:
-        msg = f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'")
     return match[1], float(match[2])
 
 
 def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str, float]]) -> pl.LazyFrame:
-    """The runs, or what was asked for instead.
-
-    Raises:
-        EsxparseError: It cannot be computed of this study.
-    """
     import polars as pl  # noqa: PLC0415  polars is not for --help
 
     if options.compare:
@@ -227,8 +211,7 @@ def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str
         return found.runs
     load = options.load or (found.axis[0] if len(found.axis) == 1 else None)
     if load is None:
-        msg = f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL")
     if options.scaling:
         return found.scaling(load, options.scaling)
     # One by one: a column may have several limits.

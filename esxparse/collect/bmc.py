@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,8 +20,6 @@ from urllib.parse import urljoin, urlsplit
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from esxparse.collect.credentials import Account
 
 Auth = Literal["auto", "session", "basic"]
@@ -118,15 +117,7 @@ class Bmc:
         return bool(_link(root.get("SessionService")) or _link(_dict(root.get("Links")).get("Sessions")))
 
     def get(self, uri: str) -> Answer:
-        """Fetches a document.
-
-        Raises:
-            RefusedError: The account is refused.
-            UntrustedError: The certificate cannot be verified.
-            ForbiddenError: The account may not read this document.
-            MissingError: There is none.
-            NoAnswerError: Anything else: no connection, an error of the server, an answer that is cut or too slow.
-        """
+        """Fetches a document."""
         where = uri
         for _ in range(_REDIRECTS):
             sent, started = datetime.now(UTC), time.monotonic()
@@ -147,8 +138,7 @@ class Bmc:
                             uri, _object(content, uri), sent + (datetime.now(UTC) - sent) / 2, took, _date(response)
                         )
             where = _same_place(self.url, where, response.headers.get("Location", ""))
-        msg = f"{uri}: redirected again and again"
-        raise NoAnswerError(msg)
+        raise NoAnswerError(f"{uri}: redirected again and again")
 
     def close(self) -> None:
         """Logs out of a session; that it fails is of no matter."""
@@ -164,8 +154,7 @@ def _sushy() -> Any:
         import sushy.auth  # noqa: PLC0415
         import sushy.connector  # noqa: PLC0415
     except ImportError:
-        msg = 'asking a BMC needs sushy: pip install "esxparse[collect]"'
-        raise EsxparseError(msg) from None
+        raise EsxparseError('asking a BMC needs sushy: pip install "esxparse[collect]"') from None
     # What it warns of is said by the caller in words of its own.
     logger = logging.getLogger("sushy")
     if not logger.handlers:
@@ -239,11 +228,9 @@ def _body(response: Any, seconds: float, uri: str) -> bytes:
         pieces.append(piece)
         size += len(piece)
         if time.monotonic() > until:
-            msg = f"{uri}: no whole answer in time"
-            raise NoAnswerError(msg)
+            raise NoAnswerError(f"{uri}: no whole answer in time")
         if size > _LARGEST:
-            msg = f"{uri}: an answer of more than {_LARGEST >> 20} MiB"
-            raise NoAnswerError(msg)
+            raise NoAnswerError(f"{uri}: an answer of more than {_LARGEST >> 20} MiB")
     return b"".join(pieces)
 
 
@@ -251,11 +238,9 @@ def _object(content: bytes, uri: str) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        msg = f"{uri}: the answer is cut, or no JSON ({len(content):,} bytes)"
-        raise NoAnswerError(msg) from None
+        raise NoAnswerError(f"{uri}: the answer is cut, or no JSON ({len(content):,} bytes)") from None
     if not isinstance(document, dict):
-        msg = f"{uri}: the answer is no JSON object"
-        raise NoAnswerError(msg)
+        raise NoAnswerError(f"{uri}: the answer is no JSON object")
     return document
 
 
@@ -270,8 +255,7 @@ def _same_place(url: str, where: str, location: str) -> str:
     target = urlsplit(urljoin(urljoin(url, where), location))
     here = urlsplit(url)
     if (target.scheme, target.netloc) != (here.scheme, here.netloc):
-        msg = f"{where}: redirected to {target.netloc}, which is not followed"
-        raise NoAnswerError(msg)
+        raise NoAnswerError(f"{where}: redirected to {target.netloc}, which is not followed")
     return target.path
 
 
@@ -310,11 +294,7 @@ def _tried(bmc: Bmc, uri: str) -> dict[str, Any]:
 
 
 def find(bmc: Bmc) -> Places:
-    """Follows the links from the root to every document with power readings.
-
-    Raises:
-        EsxparseError: The BMC does not answer, or has none.
-    """
+    """Follows the links from the root to every document with power readings."""
     root = bmc.get(ROOT).document
     collection = _link(root.get("Chassis")) or _link(_dict(root.get("links")).get("Chassis"))
     now: dict[str, None] = {}

@@ -32,8 +32,7 @@ def _of_netrc(host: str) -> tuple[str, str] | None:
         found = netrc.netrc(str(file)).authenticators(host)
     except (netrc.NetrcParseError, OSError, UnicodeDecodeError) as error:
         why = getattr(error, "msg", None) or getattr(error, "strerror", None) or "not readable"
-        msg = f"{file} cannot be used for the password: {why}"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{file} cannot be used for the password: {why}") from None
     return (found[0], found[2]) if found and found[2] is not None else None
 
 
@@ -42,9 +41,6 @@ def account(url: str, username: str | None = None) -> Account | None:
 
     The name is `username`, or that of the netrc file. The password is that of the environment variable
     `ESXPARSE_BMC_PASSWORD`, of the netrc file, or what is typed at a prompt, in this order.
-
-    Raises:
-        EsxparseError: There is a name and no password, or the netrc file cannot be read.
     """
     host = urlsplit(url).hostname or ""
     password = os.environ.get(PASSWORD)
@@ -53,14 +49,12 @@ def account(url: str, username: str | None = None) -> Account | None:
         username = stored[0]
     if username is None:
         if password is not None:
-            msg = f"{PASSWORD} is set, and no user name: give --username"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{PASSWORD} is set, and no user name: give --username")
         return None
     if password is None and stored and stored[0] == username:
         password = stored[1]
     if password is None and sys.stdin is not None and sys.stdin.isatty():
         password = getpass.getpass(f"Password of {username} at {host}: ")
     if password is None:
-        msg = f"no password for {username} at {host}: set {PASSWORD}, or add the host to ~/.netrc"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"no password for {username} at {host}: set {PASSWORD}, or add the host to ~/.netrc")
     return Account(username, password)

@@ -12,12 +12,16 @@ gaps        {"time", "uri", "error"}: a request that failed
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -34,16 +38,71 @@ from esxparse.collect.bmc import (
     find,
 )
 from esxparse.collect.credentials import account as find_account
-from esxparse.collect.lines import STANDARD_OUTPUT, Lines
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
 from esxparse.target import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from esxparse.collect.bmc import Answer
     from esxparse.collect.credentials import Account
+
+STANDARD_OUTPUT = "-"
+
+
+class Lines:
+    """Appends JSON objects to a file, one a line."""
+
+    def __init__(self, path: str | os.PathLike[str], *, append: bool = False, replace: bool = False) -> None:
+        self._path = os.fspath(path)
+        if self._path == STANDARD_OUTPUT:
+            sys.stdout.flush()
+            self._file = os.dup(sys.stdout.fileno())
+            return
+        # Its maker may read and write it, others read it: there is no secret in it.
+        there = 0 if append else os.O_TRUNC if replace else os.O_EXCL
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | there | getattr(os, "O_BINARY", 0)
+        try:
+            self._file = os.open(self._path, flags, 0o666)
+        except FileExistsError:
+            msg = (
+                f"{self._path} is there already: name another file, add to it with --append, or replace it with --force"
+            )
+            raise EsxparseError(msg) from None
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._end_line()
+
+    def _end_line(self) -> None:
+        size = os.fstat(self._file).st_size
+        if size and Path(self._path).is_file():
+            with Path(self._path).open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                ended = file.read() == b"\n"
+            if not ended:
+                self._write(b"\n")
+
+    def _unwritable(self, error: OSError) -> EsxparseError:
+        return EsxparseError(f"{self._path} cannot be written: {error.strerror or error}")
+
+    def _write(self, content: bytes) -> None:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Writes one object as a line."""
+        before = os.fstat(self._file).st_size
+        try:
+            self._write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n")
+        except OSError as error:
+            if Path(self._path).is_file():
+                os.ftruncate(self._file, before)
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)
+
 
 COLLECTOR = "esxparse collect power"
 
@@ -99,11 +158,7 @@ def _iso(moment: datetime, precision: str = "milliseconds") -> str:
 
 
 def address(url: str, *, account: bool, insecure: bool) -> str:
-    """The scheme and host of a BMC, `https` where none is named.
-
-    Raises:
-        EsxparseError: It is no address, holds a password, or would have one sent in clear.
-    """
+    """The scheme and host of a BMC, `https` where none is named."""
     text = url if "://" in url else f"https://{url}"
     try:
         parts = urlsplit(text)
@@ -112,14 +167,12 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
         host, parts = None, urlsplit("")
     if not host or parts.scheme not in {"http", "https"}:
         shown = url.rpartition("@")[2]
-        msg = f"{shown!r} is no address of a BMC: write it as https://bmc.example.com"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{shown!r} is no address of a BMC: write it as https://bmc.example.com")
     if parts.username is not None or parts.password is not None:
         msg = "a password in an address is seen by everybody: leave it out, and set ESXPARSE_BMC_PASSWORD"
         raise EsxparseError(msg)
     if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
-        msg = f"http://{host} would send the password in clear: use https, or give --insecure"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"http://{host} would send the password in clear: use https, or give --insecure")
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 
@@ -168,8 +221,7 @@ def _loop(run: _Run, places: Places, interval: float, duration: float | None) ->
     while not run.stop.is_set():
         answered = _poll(run, places.now)
         if places.now and run.forbidden.issuperset(places.now):
-            msg = f"{places.now[0]}: the account may not read it any more"
-            raise ForbiddenError(msg)
+            raise ForbiddenError(f"{places.now[0]}: the account may not read it any more")
         if answered and time.monotonic() - fetched >= _HISTORY_EVERY_S:
             _poll(run, places.histories)
             fetched = time.monotonic()
@@ -186,11 +238,9 @@ def _verify(ca: str | os.PathLike[str] | None, *, insecure: bool) -> bool | str:
     if ca is None:
         return not insecure
     if insecure:
-        msg = "a CA and --insecure exclude each other: leave one out"
-        raise EsxparseError(msg)
+        raise EsxparseError("a CA and --insecure exclude each other: leave one out")
     if not os.path.exists(ca):  # noqa: PTH110  a file or a directory, as requests takes it
-        msg = f"{os.fspath(ca)} does not exist: name the file with the CA's certificate"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{os.fspath(ca)} does not exist: name the file with the CA's certificate")
     return os.fspath(ca)
 
 
@@ -268,6 +318,5 @@ def power(
                 )
                 _loop(run, places, step, length)
     except (RefusedError, UntrustedError, NoAnswerError, ForbiddenError, MissingError) as error:
-        msg = f"{host}: {error}"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{host}: {error}") from None
     return Collected(run.documents, run.gaps, time.monotonic() - begun)

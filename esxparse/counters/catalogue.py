@@ -11,17 +11,64 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from esxparse.counters.load import objects, placed_counters
 from esxparse.counters.model import FAMILY_MARK, Counter
 from esxparse.counters.naming import table_name
 from esxparse.errors import EsxparseError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_DATA = Path(__file__).parent / "data"
+_OBJECTS = "objects.toml"
+_LISTS = ("objects", "releases", "aliases")
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 (only who asks for a counter pays for the parser)
+
+    with path.open("rb") as file:
+        return tomllib.load(file)
+
+
+@cache
+def objects() -> dict[str, dict[str, str]]:
+    """Esxtop's objects by name, in order of precedence: `name`, `view`, `row` and `total` of each."""
+    return {entry["name"]: entry for entry in _toml(_DATA / _OBJECTS)["object"]}
+
+
+def _entries() -> list[dict[str, Any]]:
+    families = sorted(path for path in _DATA.glob("*.toml") if path.name != _OBJECTS)
+    return [
+        {"weight": None, **family["defaults"], **entry}
+        for family in map(_toml, families)
+        for entry in family["counter"]
+    ]
+
+
+def _under_each_object(entry: dict[str, Any]) -> list[Counter]:
+    """One `Counter` per object of an entry: that object first, with its screen and its total rows."""
+    fields = entry | {name: tuple(entry.get(name, ())) for name in _LISTS}
+    first = fields["objects"][0]
+    counter = Counter(**{"view": objects()[first]["view"], **fields})
+    return [
+        replace(
+            counter,
+            objects=(name, *(other for other in counter.objects if other != name)),
+            view=entry.get("view", objects()[name]["view"]),
+            total_rows=objects()[name]["total"],
+        )
+        for name in counter.objects
+    ]
+
+
+@cache
+def placed_counters() -> tuple[tuple[Counter, ...], ...]:
+    """The catalogue, entry by entry, each as one `Counter` per object it appears under."""
+    return tuple(tuple(_under_each_object(entry)) for entry in _entries())
+
 
 _NEAREST = 3
 
@@ -121,7 +168,6 @@ def _family_patterns() -> tuple[tuple[re.Pattern[str], Counter], ...]:
 
 
 def _members(key: str) -> list[Counter]:
-    """The members of families that a name means: `%C6` of `%C{n}`."""
     matches = ((pattern.fullmatch(key), family) for pattern, family in _family_patterns())
     return [
         replace(
@@ -145,8 +191,7 @@ def _known_table(name: str) -> str:
     if table in tables:
         return table
     nearest = ", ".join(_nearest(table, tables))
-    msg = f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}'
-    raise UnknownCounterError(msg)
+    raise UnknownCounterError(f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}')
 
 
 def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> str:

@@ -9,10 +9,9 @@ PCPU    `% Processor Time` of `Physical Cpu` and `Numa Node`, PCPU USED(%): half
 WORLD   `% Used` of `Vcpu` and `Group Cpu`, %USED: 62.5 % each, as two threads are taken to do 1.25 of one's work; the
         other 37.5 % are in `% CPU Latency`. The sum over worlds is up to a quarter more than that over PCPUs.
 
-No release is known to differ, so that none has to be known: the halves are told of ESX 4 and of ESXi 7 and 8, the
-62.5 % of ESXi 7 and 8; for worlds of older releases they are assumed. Before ESXi 7.0 U3 %USED of worlds that often
-move between PCPUs may be too low, by a fault in the accounting whose size nobody states (KB 335065): after the update
-%USED steps up, and %UTIL and %RDY do not.
+No release is known to differ: the halves are told of ESX 4 and of ESXi 7 and 8, the 62.5 % of ESXi 7 and 8; for worlds
+of older releases they are assumed. Before ESXi 7.0 U3 %USED of worlds that often move between PCPUs may be too low, by
+a fault whose size nobody states (KB 335065).
 
 Sources: S. Drummonds, "Processor Utilization Calculations" (vPivot, April 2010: two threads running fully, `% Processor
 Time` 50 %); I. Rahabok, "VMware vSphere Metrics", on hosts ("Used splits the Utilization into 2 when both threads are

@@ -26,19 +26,17 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from esxparse import toml
 from esxparse.diagnosis.views import VIEWS
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from importlib.resources.abc import Traversable
 
 Verdict = Literal["ok", "warning", "critical"]
 
@@ -146,11 +144,9 @@ def _is_toml(name: str) -> bool:
 
 
 def _bundled(name: str) -> Traversable:
-    """Find a profile of the package by its name."""
     if name not in profiles():
         known = ", ".join(repr(profile) for profile in profiles())
-        msg = f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too")
     return _folder() / f"{name}.toml"
 
 
@@ -159,11 +155,9 @@ def _parse(source: Path | Traversable) -> dict[str, Any]:
     try:
         return toml.parse(source.read_text(encoding="utf-8"))
     except OSError as error:
-        msg = f"{source}: cannot read the thresholds profile: {error.strerror or error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{source}: cannot read the thresholds profile: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{source}: not a TOML file: {error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"{source}: not a TOML file: {error}") from error
 
 
 def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str, Any], str]]:
@@ -192,7 +186,6 @@ def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str
 
 
 def _base(extends: Any, file: str) -> dict[str, tuple[dict[str, Any], str]]:
-    """Give the entries of the bundled profile that another builds on."""
     if extends is None:
         return {}
     if extends not in profiles():
@@ -202,7 +195,6 @@ def _base(extends: Any, file: str) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
-    """Make a threshold of an entry, or say what is wrong with it."""
     key = str(entry["id"])
     known = {field.name for field in fields(Threshold)}
     for name in entry:
@@ -236,7 +228,6 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
 
 
 def _check_view(made: Threshold, file: str) -> None:
-    """Refuse a threshold on a view that nobody could judge."""
     if made.metric and (made.view not in VIEWS or not made.metric.partition(":")[2]):
         known = ", ".join(sorted(VIEWS))
         _refuse(file, made.id, "metric", f"is {made.metric!r}: write view:column, where the view is one of {known}")
@@ -248,5 +239,4 @@ def _wrong(entry: Mapping[str, Any], name: str, wanted: str) -> str:
 
 def _refuse(file: str, entry: str | None, key: str, what: str) -> NoReturn:
     where = f"{file}: " if entry is None else f"{file}: threshold {entry}: "
-    msg = f"{where}{key!r} {what}"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"{where}{key!r} {what}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -12,10 +13,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 
 from . import interval
-from ._resolution import half_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from ._series import half_unit
 
 OUTPUT: Final[dict[str, Any]] = {
     "quantity": pl.String,
@@ -73,8 +71,7 @@ def beside_baseline(
     base = marked.filter("is_baseline")
     if base.is_empty():
         seen = "; ".join(f"{name} is {_some(table[name])}" for name in baseline)
-        msg = f"no run is of the baseline {text(baseline)}: {seen}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"no run is of the baseline {text(baseline)}: {seen}")
     double = base.filter(base.select(shared).is_duplicated()) if shared else base
     if double.height > 1:
         first = (
@@ -85,8 +82,7 @@ def beside_baseline(
         differ = [name for name in keys if first[name].n_unique() > 1]
         told = "; ".join(f"{name} is {_some(first[name])}" for name in differ)
         which = f"name which in the baseline, or compare within {differ[0]}"
-        msg = f"the baseline {text(baseline)} is not unique: {told}; {which}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the baseline {text(baseline)} is not unique: {told}; {which}")
     facts = {"runs": "baseline_runs", "mean": "baseline_mean"}
     facts |= {name: f"_base{name}" for name in ("_var", "_values", "_resolution")}
     right = base.select(*shared, *(pl.col(old).alias(new) for old, new in facts.items()))
@@ -96,7 +92,6 @@ def beside_baseline(
 
 
 def _some(values: pl.Series) -> str:
-    """The first few different values as a message shows them."""
     different = values.unique(maintain_order=True).to_list()
     most = 5
     return ", ".join(map(str, different[:most])) + (" ..." if len(different) > most else "")
@@ -184,7 +179,6 @@ def _fieller(table: pl.DataFrame, confidence: float) -> tuple[Any, Any]:
 
 
 def _bootstrap(table: pl.DataFrame, confidence: float, seed: int) -> tuple[Any, Any]:
-    """Bounds of all rows; NaN where there are none."""
     low, high = np.full(table.height, np.nan), np.full(table.height, np.nan)
     rows = table.select("_values", "_base_values", "baseline_mean").iter_rows()
     for place, ((values, base, mean), units) in enumerate(zip(rows, _resolutions(table), strict=True)):

@@ -12,16 +12,13 @@ addresses aligned to appropriate boundaries?", "Offset in NFS WRITE requests is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .frames import names
 
 BOUNDARIES = (512, 1024, 2048, 4096, 65536)
 """Bytes: a sector, NTFS and ext blocks, a VMDK and server block of 4 KB, the usual stripe of 64 KB."""
@@ -54,8 +51,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     aligned_requests_pct  f64  100 x aligned / requests
     aligned_bytes_pct     f64  100 x bytes of the aligned / bytes of all; null where no bytes were asked for
 
-    Raises:
-        EsxparseError: A boundary is below 1.
+    Raises EsxparseError: A boundary is below 1.
 
     >>> requests = pl.LazyFrame({
     ...     "operation": ["WRITE"] * 2, "offset_bytes": [0, 32256], "size_bytes": [12288, 4096],
@@ -64,8 +60,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     [('WRITE', 512, 2, 2, 100.0, 100.0), ('WRITE', 4096, 2, 1, 50.0, 75.0)]
     """
     if any(boundary < 1 for boundary in boundaries):
-        msg = f"a boundary is 1 byte or more, not {min(boundaries)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a boundary is 1 byte or more, not {min(boundaries)}")
     sized = pl.col("size_bytes").fill_null(0).cast(pl.Float64)
     on_it = pl.col("offset_bytes") % pl.col("boundary_bytes") == 0
     every = pl.LazyFrame({"boundary_bytes": list(boundaries)}, schema={"boundary_bytes": pl.Int64})
@@ -95,16 +90,14 @@ def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
     requests         i64
     requests_pct     f64  of the requests of that operation that have an offset
 
-    Raises:
-        EsxparseError: The boundary is below 1.
+    Raises EsxparseError: The boundary is below 1.
 
     >>> requests = pl.LazyFrame({"operation": ["WRITE"] * 4, "offset_bytes": [32256, 36352, 40448, 8192]})
     >>> remainders(requests).collect().rows()
     [('WRITE', 3584, 3, 75.0), ('WRITE', 0, 1, 25.0)]
     """
     if boundary < 1:
-        msg = f"a boundary is 1 byte or more, not {boundary}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a boundary is 1 byte or more, not {boundary}")
     return (
         _addressed(requests)
         .group_by("operation", (pl.col("offset_bytes") % boundary).cast(pl.Int64).alias("remainder_bytes"))
@@ -167,8 +160,7 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
     sequential      i64  that follow on the one before
     sequential_pct  f64  100 x sequential / (requests - 1): the first has none before it; null where it is the only one
 
-    Raises:
-        EsxparseError: Neither pair of columns is there.
+    Raises EsxparseError: Neither pair of columns is there.
 
     >>> requests = pl.LazyFrame({
     ...     "time": [1, 2, 3], "target": ["a"] * 3, "lun": [1] * 3, "direction": ["read"] * 3,
@@ -180,8 +172,7 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
     there = names(requests)
     keys = next((pair for pair in _FILES if {*pair} <= there), None)
     if keys is None:
-        msg = "sequential share is by file or LUN: it needs columns server and file, or target and lun"
-        raise EsxparseError(msg)
+        raise EsxparseError("sequential share is by file or LUN: it needs columns server and file, or target and lun")
     follows = pl.col("offset_bytes") == (pl.col("offset_bytes") + pl.col("size_bytes")).shift(1)
     return (
         requests.filter(pl.col("offset_bytes").is_not_null(), pl.col("direction").is_not_null())

@@ -9,18 +9,16 @@ curves are straight there is assumed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from . import host_cpu
-from ._columns import names
-from ._resolution import half_unit_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from ._series import half_unit_of
+from .frames import names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
@@ -62,8 +60,7 @@ def largest_loads(
     within_again       i64        loads above that are within once more: with any, the curve is no clean one
     unknown_loads      i64        loads without a value: whether they are within is not known
 
-    Raises:
-        EsxparseError: A column is missing, there are no limits, or one is no number.
+    Raises EsxparseError: A column is missing, there are no limits, or one is no number.
 
     >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)
@@ -71,16 +68,10 @@ def largest_loads(
     """
     chosen = TOLERANCES if limits is None else limits
     if not chosen:
-        msg = 'a largest load needs a tolerance, such as {"p95_ms": 100}'
-        raise EsxparseError(msg)
+        raise EsxparseError('a largest load needs a tolerance, such as {"p95_ms": 100}')
     there = names(curve)
-    for name in (load, *chosen, *by):
-        if name not in there:
-            msg = f"no column {name!r} for the consolidation: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
-    if taken := [name for name in by if name in _RESULTS]:
-        msg = f"the column {taken[0]!r} has the name of a result: rename it"
-        raise EsxparseError(msg)
+    need(there, load, *chosen)
+    need(there, *by, results=_RESULTS)
     return pl.concat(
         [_largest_load(curve, load, name, _limit(name, limit), list(by)) for name, limit in chosen.items()],
         how="vertical",
@@ -88,19 +79,12 @@ def largest_loads(
 
 
 def _limit(value: str, limit: object) -> float:
-    """The limit of a column.
-
-    Raises:
-        EsxparseError: It is no number.
-    """
     if not isinstance(limit, int | float) or isinstance(limit, bool) or not math.isfinite(limit):
-        msg = f"the limit of {value} must be a number, not {limit!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the limit of {value} must be a number, not {limit!r}")
     return float(limit)
 
 
 def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: list[str]) -> pl.LazyFrame:
-    """One tolerance."""
     level, v, half = pl.col("_load"), pl.col("_value"), pl.col("_half")
     points = (
         curve.select(*by, pl.col(load).cast(pl.Float64).alias("_load"), pl.col(value).cast(pl.Float64).alias("_value"))
@@ -240,8 +224,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
     switched           str  on or off, where this check changes it; before the first it is off, and a check of which
                             nothing is known leaves it as it was
 
-    Raises:
-        EsxparseError: The time between checks is not positive.
+    Raises EsxparseError: The time between checks is not positive.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in (0, 60, 120)]

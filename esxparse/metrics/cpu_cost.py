@@ -21,16 +21,14 @@ that it rests on used is assumed, the study does not say). Idle-subtracted cost 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from collections.abc import Sequence
+from typing import Final, Literal, get_args
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .frames import column, names
 
 Measure = Literal["used", "util"]
 
@@ -41,10 +39,8 @@ _OF_ONE: Final = {"used": "core", "util": "pcpu"}
 
 
 def _positive(value: float, what: str, why: str) -> None:
-    """Refuse a divisor or a host fact that is nothing to calculate with."""
     if not (math.isfinite(value) and value > 0):
-        msg = f"{what} is {value:g}: {why}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what} is {value:g}: {why}")
 
 
 def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
@@ -64,8 +60,7 @@ def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
     With MB of 10**6 bytes it is the number of cycles per byte as well. With MiB/s in the place of `mb_per_s` the result
     is MHz per MiBps (Iometer up to 2006 prints MBps of 2**20 bytes).
 
-    Raises:
-        EsxparseError: Zero throughput, or host facts that are not positive.
+    Raises EsxparseError: Zero throughput, or host facts that are not positive.
 
     >>> mhz_per_mbps(25.0, cpus=8, mhz=2400, mb_per_s=100.0)
     48.0
@@ -77,8 +72,7 @@ def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
 def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
     """CPU cost of an I/O: `pct / 100 x cpus x mhz x 10**6 / iops`, cycles; MHz per I/O per second are 10**6 of them.
 
-    Raises:
-        EsxparseError: No I/Os, or host facts that are not positive.
+    Raises EsxparseError: No I/Os, or host facts that are not positive.
 
     >>> cycles_per_io(25.0, cpus=8, mhz=2400, iops=48_000.0)
     100000.0
@@ -92,8 +86,7 @@ def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
 
     `pct` is used (see the module); with util the result is percent of one PCPU.
 
-    Raises:
-        EsxparseError: No I/Os, or a number of CPUs that is not positive.
+    Raises EsxparseError: No I/Os, or a number of CPUs that is not positive.
 
     >>> core_pct_per_1k_iops(10.0, cpus=32, iops=64_000.0)
     5.0
@@ -125,8 +118,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
     Null where what is divided by is not above 0. Idle-subtracted values below 0 are kept: the idle run was the busier.
 
-    Raises:
-        EsxparseError: `measure` is unknown, or the name of the throughput column says no unit known here.
+    Raises EsxparseError: `measure` is unknown, or the name of the throughput column says no unit known here.
 
     >>> run = pl.LazyFrame({"host_used_pct": [25.0], "cpus": [8], "mhz": [2400], "mb_per_s": [100.0], "iops": [1600.0]})
     >>> wanted = ["used_mhz", "used_mhz_per_mbps", "used_cycles_per_io", "used_pct_of_core_per_1k_iops"]
@@ -134,8 +126,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     (4800.0, 48.0, 3000000.0, 125.0)
     """
     if measure not in get_args(Measure):
-        msg = f"unknown measure {measure!r}: choose from {', '.join(get_args(Measure))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown measure {measure!r}: choose from {', '.join(get_args(Measure))}")
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"
     if not throughput.endswith(unit):
         msg = f"the column {throughput!r} does not say its unit: end its name in mb_per_s (10**6) or mib_per_s (2**20)"
@@ -151,14 +142,12 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
 
 
 def _above_zero(value: pl.Expr) -> pl.Expr:
-    """The value where one can divide by it, else null."""
     return pl.when(value.is_finite() & (value > 0)).then(value)
 
 
 def _costs(
     there: frozenset[str], prefix: str, pct: pl.Expr, throughput: str, unit: str, of_one: str | None = None
 ) -> Sequence[pl.Expr]:
-    """The six columns of one kind of CPU use."""
     cpus, mhz = _above_zero(column(there, "cpus")), _above_zero(column(there, "mhz"))
     hosts = _above_zero(pl.col("load_hosts")) if "load_hosts" in there else pl.lit(1)
     iops, rate = (_above_zero(column(there, name)) / hosts for name in ("iops", throughput))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ._columns import names
+from .frames import names
 
 LONGEST_GAP = 3.0
 """A distance between two readings of more than so many usual ones is a gap: nothing is known of the power in it."""

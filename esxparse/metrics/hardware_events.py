@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ._columns import column, names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from .frames import column, names
 
 _TLB = ("tlb_miss_load", "tlb_miss_store", "tlb_miss_instruction")
 _PMU = r"^[\w-]+/"

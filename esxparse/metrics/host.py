@@ -6,18 +6,16 @@ have one time (a spreadsheet dropped the seconds), `_place` tells them apart, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from . import host_cpu, storage
-from ._columns import names
-from ._samples import SAMPLE, placed
+from .frames import SAMPLE, names, placed
 from .units import mib_to_mb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     Tables = Mapping[str, pl.LazyFrame]
 
 DISKS: Final = ("physical_disk_scsi_device", "physical_disk_adapter", "physical_disk_path", "physical_disk")
@@ -85,8 +83,8 @@ def io(rows: pl.LazyFrame) -> pl.LazyFrame:
         rows.group_by(SAMPLE)
         .agg(
             total("iops", serves).alias("iops"),
-            mib_to_mb(total("read_mbps", serves)).alias("read_mb_per_s"),
-            mib_to_mb(total("write_mbps", serves)).alias("write_mb_per_s"),
+            mib_to_mb(total("read_mib_per_s", serves)).alias("read_mb_per_s"),
+            mib_to_mb(total("write_mib_per_s", serves)).alias("write_mb_per_s"),
             total("iops", ~serves).alias("left_out_iops"),
         )
         .sort(SAMPLE)

@@ -18,8 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names, renamed
-from ._samples import SAMPLE, placed
+from .frames import SAMPLE, names, placed, renamed
 
 _COUNTERS = {"used_pct": "pct_processor_time", "util_pct": "pct_util_time", "core_util_pct": "pct_core_util_time"}
 
@@ -57,16 +56,14 @@ def imbalance(pcpu: pl.LazyFrame, measure: Measure = "util_pct") -> pl.LazyFrame
     spread_pct    max - min: 0 is even, large means some PCPUs are full while others idle
     busiest_pcpu  i64  the PCPU of the maximum, the lowest number of several
 
-    Raises:
-        EsxparseError: `measure` is none of the three.
+    Raises EsxparseError: `measure` is none of the three.
 
     >>> table = pl.LazyFrame({"time": [0] * 3, "pcpu": [0, 1, None], "util_pct": [90.0, 10.0, 50.0]})
     >>> imbalance(table).collect().rows()
     [(0, 2, 50.0, 10.0, 90.0, 80.0, 0)]
     """
     if measure not in _COUNTERS:
-        msg = f"unknown measure {measure!r}: choose from {', '.join(_COUNTERS)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown measure {measure!r}: choose from {', '.join(_COUNTERS)}")
     value = pl.col(measure)
     return (
         placed(pcpu, "pcpu")

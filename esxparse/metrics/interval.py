@@ -14,28 +14,25 @@ repetitions  Fieller           bootstrap
 Fieller's is therefore the default everywhere. With noise of 20 % and 3 repetitions 1 study in 100 or 200 has no bounded
 interval, and is told so. Both take the runs for independent of each other.
 
-What was printed is known to half a unit of its last digit, and all repetitions may have been rounded the same way. Each
-mean is therefore moved by half a unit up and down, and the interval is what holds all of that: 9.40 three times against
-9.39 three times is no difference shown. The unit is that of the last decimal that any value of the two sides has,
-unless `resolution` says it; numbers that were computed have so many decimals that nothing is added.
+What was printed is known to half a unit of its last digit, so each mean is moved by half a unit up and down: 9.40 three
+times against 9.39 three times is no difference shown. The unit is that of the last decimal that any value of the two
+sides has, unless `resolution` says it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 
-from ._resolution import half_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from ._series import half_unit
 
 Numbers = NDArray[np.float64]
 Method = Literal["fieller", "bootstrap"]
@@ -69,27 +66,22 @@ class Interval:
 def needs_scipy() -> None:
     """Say what to install where `scipy` is not there.
 
-    Raises:
-        EsxparseError: It is not installed.
+    Raises EsxparseError: It is not installed.
     """
     if find_spec("scipy") is None:
-        msg = 'fits and confidence intervals need scipy: pip install "esxparse[study]"'
-        raise EsxparseError(msg)
+        raise EsxparseError('fits and confidence intervals need scipy: pip install "esxparse[study]"')
 
 
 def check_confidence(confidence: float) -> None:
     """Refuse what is no confidence."""
     if not 0 < confidence < 1:
-        msg = f"confidence must lie between 0 and 1, not {confidence!r} (0.95 is usual)"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"confidence must lie between 0 and 1, not {confidence!r} (0.95 is usual)")
 
 
 def _sample(values: Sequence[float], what: str) -> Numbers:
-    """The repetitions as numbers, of which there are enough."""
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
-        msg = f"{what} has a repetition without a number: leave it out"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what} has a repetition without a number: leave it out")
     if len(numbers) < FEWEST:
         msg = f"{what} has {len(numbers)} repetition{'s' * (len(numbers) != 1)}: an interval needs {FEWEST} or more"
         raise EsxparseError(msg)
@@ -97,16 +89,13 @@ def _sample(values: Sequence[float], what: str) -> Numbers:
 
 
 def _baseline_mean(baseline: Numbers) -> float:
-    """What the others are divided by."""
     mean = float(baseline.mean())
     if mean == 0:
-        msg = "the baseline's mean is 0: nothing can be divided by it"
-        raise EsxparseError(msg)
+        raise EsxparseError("the baseline's mean is 0: nothing can be divided by it")
     return mean
 
 
 def _scattered(baseline: Numbers) -> EsxparseError:
-    """The error for a baseline whose mean cannot be told from 0."""
     msg = (
         f"the baseline scatters too much ({len(baseline)} repetitions, mean {baseline.mean():g}, standard deviation "
         f"{baseline.std(ddof=1):g}): its mean cannot be told from 0; repeat the runs"
@@ -208,9 +197,8 @@ def fieller(
     Source: E. C. Fieller, "Some Problems in Interval Estimation" (1954); degrees of freedom: A. C. Tamhane and
     B. R. Logan, "Finding the Maximum Safe Dose Level for Heteroscedastic Data" (2004).
 
-    Raises:
-        EsxparseError: Fewer than 2 repetitions, a mean of 0, or a baseline that scatters so much that its mean cannot
-            be told from 0, where no bounded interval exists.
+    Raises EsxparseError: Fewer than 2 repetitions, a mean of 0, or a baseline that scatters so much that its mean
+    cannot be told from 0, where no bounded interval exists.
 
     >>> found = fieller([98.0, 99.0, 97.0, 98.5, 97.5], [100.0, 101.0, 99.0, 100.5, 99.5])
     >>> round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.verdict
@@ -254,8 +242,7 @@ def bootstrap(
 
     Source: B. Efron and R. J. Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
 
-    Raises:
-        EsxparseError: As `fieller`, or no resamples.
+    Raises EsxparseError: As `fieller`, or no resamples.
 
     >>> found = bootstrap([98.0, 99.0, 97.0, 98.5, 97.5], [100.0, 101.0, 99.0, 100.5, 99.5])
     >>> round(found.ratio, 3), round(found.low, 2), round(found.high, 2), found.verdict
@@ -263,8 +250,7 @@ def bootstrap(
     """
     check_confidence(confidence)
     if resamples < 1:
-        msg = f"the bootstrap needs 1 resample or more, not {resamples!r} ({RESAMPLES:,} is usual)"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the bootstrap needs 1 resample or more, not {resamples!r} ({RESAMPLES:,} is usual)")
     y, x = _sample(values, "the configuration"), _sample(baseline, "the baseline")
     ratio = float(y.mean()) / _baseline_mean(x)
     random = np.random.default_rng(seed)
@@ -282,5 +268,4 @@ def bootstrap(
 def check_method(method: str) -> None:
     """Refuse an unknown kind of interval."""
     if method not in get_args(Method):
-        msg = f"unknown interval {method!r}: choose from {', '.join(get_args(Method))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown interval {method!r}: choose from {', '.join(get_args(Method))}")

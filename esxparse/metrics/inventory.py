@@ -1,9 +1,7 @@
 """Which VMs a capture holds, and what kind each world is.
 
-esxtop groups worlds (VMkernel threads); a VM is a group among many. What tells it apart is that it has vCPU worlds:
-`vmx-vcpu-0:NAME` since ESXi 5, `vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. The VM's name is free text of any script
-with any punctuation, so nothing here cuts it out of another name: groups are told apart by `group_id` alone, and two
-VMs of one name stay two.
+esxtop groups worlds (VMkernel threads). A VM is a group that has vCPU worlds: `vmx-vcpu-0:NAME` since ESXi 5,
+`vcpu-0:NAME` and `vmm0:NAME` on ESX 3.5 and 4. Its name is free text: groups are told apart by `group_id` alone.
 
 Source: instances of real captures of ESXi 6.0 and 6.5; "Interpreting esxtop Statistics", section 2.1.
 """
@@ -75,8 +73,7 @@ def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
     The way to leave idle and helper worlds out of a ranking: `only_kinds(vcpu, "vcpu")`.
     Needs columns `group_id`, `group`, `world`; returns all columns and `kind`.
 
-    Raises:
-        EsxparseError: A kind is none of `KINDS`, or none is given.
+    Raises EsxparseError: A kind is none of `KINDS`, or none is given.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7], "group": ["system", "db"], "world": ["idle0", "vmx-vcpu-0:db"], "pct_used": [99.0, 2.0],
@@ -87,8 +84,7 @@ def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown or not kinds:
         what = f"unknown kind of world {unknown[0]!r}" if unknown else "no kind of world given"
-        msg = f"{what}: choose from {', '.join(repr(kind) for kind in KINDS)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what}: choose from {', '.join(repr(kind) for kind in KINDS)}")
     return vcpu.with_columns(world_kind()).filter(pl.col("kind").is_in(kinds))
 
 

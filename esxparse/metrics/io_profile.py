@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ._columns import names
+from .frames import names
 
 _WHOSE = ("sample", "world_group_id", "handle_id", "disk", "vm")
 

@@ -23,7 +23,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .interval import check_confidence, needs_scipy
 
 TCP_IP_BYTES: Final = 40
@@ -37,15 +37,13 @@ _ROUNDING: Final = 0.01
 
 def _positive(what: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
-        msg = f"{what} must be a number above 0, not {value!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what} must be a number above 0, not {value!r}")
 
 
 def payload_bytes(mtu: int = 1500, tcp_option_bytes: int = 0) -> int:
     """Give the bytes of data in a full packet: MTU - 40 - options.
 
-    Raises:
-        EsxparseError: Nothing is left of the packet.
+    Raises EsxparseError: Nothing is left of the packet.
 
     >>> payload_bytes(), payload_bytes(9000), payload_bytes(1500, TIMESTAMP_BYTES)
     (1460, 8960, 1448)
@@ -60,8 +58,7 @@ def payload_bytes(mtu: int = 1500, tcp_option_bytes: int = 0) -> int:
 def payload_share(mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
     """Give the share of the line that is left for data: (MTU - 40 - options) / (MTU + 38).
 
-    Raises:
-        EsxparseError: Nothing is left of the packet.
+    Raises EsxparseError: Nothing is left of the packet.
 
     >>> round(payload_share(1500), 4), round(payload_share(1500, TIMESTAMP_BYTES), 4), round(payload_share(9000), 4)
     (0.9493, 0.9415, 0.9914)
@@ -72,8 +69,7 @@ def payload_share(mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
 def available_mbit_per_s(line_mbit_per_s: float, mtu: int = 1500, tcp_option_bytes: int = 0) -> float:
     """Give the most data TCP can move over a line, Mbit/s: line x payload_share.
 
-    Raises:
-        EsxparseError: The line's speed is not above 0, or nothing is left of the packet.
+    Raises EsxparseError: The line's speed is not above 0, or nothing is left of the packet.
 
     >>> round(available_mbit_per_s(10_000)), round(available_mbit_per_s(10_000, tcp_option_bytes=TIMESTAMP_BYTES))
     (9493, 9415)
@@ -85,8 +81,7 @@ def available_mbit_per_s(line_mbit_per_s: float, mtu: int = 1500, tcp_option_byt
 def packets_per_s(mbit_per_s: float, packet_payload_bytes: float) -> float:
     """Give the packets per second that move data at a rate: Mbit/s x 10**6 / 8 / bytes of data in each.
 
-    Raises:
-        EsxparseError: The packets carry nothing.
+    Raises EsxparseError: The packets carry nothing.
 
     >>> round(packets_per_s(9400, payload_bytes()))  # published: 800K per second and NIC
     804795
@@ -98,8 +93,7 @@ def packets_per_s(mbit_per_s: float, packet_payload_bytes: float) -> float:
 def packet_bytes(mbit_per_s: float, per_s: float) -> float:
     """Give the mean size of packets, bytes: Mbit/s x 10**6 / 8 / packets per second.
 
-    Raises:
-        EsxparseError: No packets passed.
+    Raises EsxparseError: No packets passed.
 
     >>> round(packet_bytes(9400, 120_000))  # published: TSO packets of close to 10K
     9792
@@ -184,8 +178,7 @@ def cpu_by_nics(
     80GbE and vSphere 5.5", figure 3 ("CPU usage increased linearly as we added more physical NICs"); least squares:
     general knowledge.
 
-    Raises:
-        EsxparseError: `confidence` is not between 0 and 1, or scipy is lacking (when the result is collected).
+    Raises EsxparseError: `confidence` is not between 0 and 1, or scipy is lacking (when the result is collected).
 
     >>> runs = pl.LazyFrame({"nics": [1, 2, 4, 8], "host_util_pct": [6.0, 11.0, 21.0, 41.0]})
     >>> cpu_by_nics(runs).select("points", "slope_pct_per_nic", "intercept_pct", "r_squared").collect().row(0)

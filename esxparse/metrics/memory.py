@@ -10,36 +10,36 @@ import re
 
 import polars as pl
 
-from ._columns import column, names, renamed
+from .frames import column, names, renamed
 
 _HOST = {
-    "machine_mb": "machine_mbytes",
-    "vmkernel_mb": "kernel_mbytes",
-    "other_mb": "nonkernel_mbytes",
-    "free_mb": "free_mbytes",
-    "minfree_mb": "kernel_minfree_mbytes",
-    "balloon_mb": "memctl_current_mbytes",
-    "swap_used_mb": "swap_used_mbytes",
-    "compressed_mb": "total_compressed_mbytes",
-    "pshare_saved_mb": "pshare_savings_mbytes",
+    "machine_mib": "machine_mbytes",
+    "vmkernel_mib": "kernel_mbytes",
+    "other_mib": "nonkernel_mbytes",
+    "free_mib": "free_mbytes",
+    "minfree_mib": "kernel_minfree_mbytes",
+    "balloon_mib": "memctl_current_mbytes",
+    "swap_used_mib": "swap_used_mbytes",
+    "compressed_mib": "total_compressed_mbytes",
+    "pshare_saved_mib": "pshare_savings_mbytes",
 }
-_SWAP_RATES = {"swap_in_mb_per_s": "swap_mbytes_read_per_sec", "swap_out_mb_per_s": "swap_mbytes_write_per_sec"}
+_SWAP_RATES = {"swap_in_mib_per_s": "swap_mbytes_read_per_sec", "swap_out_mib_per_s": "swap_mbytes_write_per_sec"}
 _VM = {
-    "size_mb": "memory_size_mbytes",
-    "granted_mb": "memory_granted_size_mbytes",
-    "consumed_mb": "memory_consumed_size_mbytes",
-    "active_mb": "touched_mbytes",
-    "balloon_mb": "memctl_mbytes",
-    "balloon_target_mb": "memctl_target_mbytes",
-    "swapped_mb": "swapped_mbytes",
-    "swap_in_mb_per_s": "swap_read_mbytes_per_sec",
-    "swap_out_mb_per_s": "swap_written_mbytes_per_sec",
-    "compressed_mb": "used_compressed_memory_mbytes",
-    "zip_mb_per_s": "compression_mbytes_per_sec",
-    "unzip_mb_per_s": "decompression_mbytes_per_sec",
-    "shared_mb": "shared_mbytes",
-    "shared_saved_mb": "shared_saved_mbytes",
-    "overhead_mb": "overhead_mbytes",
+    "size_mib": "memory_size_mbytes",
+    "granted_mib": "memory_granted_size_mbytes",
+    "consumed_mib": "memory_consumed_size_mbytes",
+    "active_mib": "touched_mbytes",
+    "balloon_mib": "memctl_mbytes",
+    "balloon_target_mib": "memctl_target_mbytes",
+    "swapped_mib": "swapped_mbytes",
+    "swap_in_mib_per_s": "swap_read_mbytes_per_sec",
+    "swap_out_mib_per_s": "swap_written_mbytes_per_sec",
+    "compressed_mib": "used_compressed_memory_mbytes",
+    "zip_mib_per_s": "compression_mbytes_per_sec",
+    "unzip_mib_per_s": "decompression_mbytes_per_sec",
+    "shared_mib": "shared_mbytes",
+    "shared_saved_mib": "shared_saved_mbytes",
+    "overhead_mib": "overhead_mbytes",
 }
 _SINCE_6 = {0: "high", 1: "clear", 2: "soft", 3: "hard", 4: "low"}
 _BEFORE_6 = {0: "high", 1: "soft", 2: "hard", 3: "low"}
@@ -73,19 +73,19 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     """Give the host's memory under short names, one row per sample.
 
     Needs `time` and any of the counters of the table `memory`; `release` names the states (see `state_names`).
-    Returns, in the order given; MB of 2**20 bytes, null where the counter is lacking:
+    Returns, in the order given; MiB, null where the counter is lacking:
 
     time
-    machine_mb         all memory of the machine (PMEM total)
-    vmkernel_mb        the VMkernel's
-    other_mb           everybody else's: VMs and user worlds
-    free_mb            free
-    minfree_mb         what the VMkernel wants free: it takes memory back below this
-    balloon_mb         taken back from guests by balloons (MEMCTL curr)
-    swap_used_mb       swapped out by the VMkernel (SWAP curr)
-    compressed_mb      compressed, by its size before (ZIP zipped)
-    pshare_saved_mb    saved by page sharing (PSHARE saving)
-    swap_in_mb_per_s, swap_out_mb_per_s   MB/s read from and written to the VMkernel's swap
+    machine_mib        all memory of the machine (PMEM total)
+    vmkernel_mib       the VMkernel's
+    other_mib          everybody else's: VMs and user worlds
+    free_mib           free
+    minfree_mib        what the VMkernel wants free: it takes memory back below this
+    balloon_mib        taken back from guests by balloons (MEMCTL curr)
+    swap_used_mib      swapped out by the VMkernel (SWAP curr)
+    compressed_mib     compressed, by its size before (ZIP zipped)
+    pshare_saved_mib   saved by page sharing (PSHARE saving)
+    swap_in_mib_per_s, swap_out_mib_per_s   read from and written to the VMkernel's swap
     state              number of the memory state, 0 is the best
     state_name         "high", "clear", "soft", "hard", "low"; null where the release decides and is not known
     overcommit         ratio, 1 minute average: 0.2 is 20 % more promised than there is
@@ -94,7 +94,7 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     `Free MBytes`, the VMkernel's first): the right ones are taken.
 
     >>> table = pl.LazyFrame({"time": [0], "free_mbytes": [500.0], "kernel_state": [1.0]})
-    >>> host(table, release="6.5").select("free_mb", "state", "state_name", "balloon_mb").collect().rows()
+    >>> host(table, release="6.5").select("free_mib", "state", "state_name", "balloon_mib").collect().rows()
     [(500.0, 1.0, 'clear', None)]
     """
     there = names(memory)
@@ -115,20 +115,20 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     """Give the memory of each VM under short names, one row per sample and VM.
 
     Needs `time`, `group_id` and any of the counters in `group_memory`; `group_id`, `vm` in `vms` (`inventory.vms`).
-    Returns, in the order of `group_memory`; MB of 2**20 bytes, null where the counter is lacking:
+    Returns, in the order of `group_memory`; MiB, null where the counter is lacking:
 
     time, group_id, vm
-    size_mb, granted_mb, consumed_mb      MEMSZ, GRANT, CNSM
-    active_mb                             touched lately (TCHD), an estimate from samples
-    balloon_mb, balloon_target_mb         MCTLSZ, MCTLTGT
-    swapped_mb                            SWCUR: swapped out at some time, not a present trouble by itself
-    swap_in_mb_per_s, swap_out_mb_per_s   SWR/s, SWW/s: swapping now
-    compressed_mb                         CACHEUSD: used of the cache that compressed pages are in
-    zip_mb_per_s, unzip_mb_per_s          ZIP/s, UNZIP/s: compressing now, reading compressed pages now
-    shared_mb, shared_saved_mb            SHRD, SHRDSVD
-    overhead_mb                           OVHD: what the VM costs on top
-    numa_local_mb, numa_remote_mb         NLMEM, NRMEM
-    numa_local_pct                        N%L, % of its memory on its home node
+    size_mib, granted_mib, consumed_mib    MEMSZ, GRANT, CNSM
+    active_mib                             touched lately (TCHD), an estimate from samples
+    balloon_mib, balloon_target_mib        MCTLSZ, MCTLTGT
+    swapped_mib                            SWCUR: swapped out at some time, not a present trouble by itself
+    swap_in_mib_per_s, swap_out_mib_per_s  SWR/s, SWW/s: swapping now
+    compressed_mib                         CACHEUSD: used of the cache that compressed pages are in
+    zip_mib_per_s, unzip_mib_per_s         ZIP/s, UNZIP/s: compressing now, reading compressed pages now
+    shared_mib, shared_saved_mib           SHRD, SHRDSVD
+    overhead_mib                           OVHD: what the VM costs on top
+    numa_local_mib, numa_remote_mib        NLMEM, NRMEM
+    numa_local_pct                         N%L, % of its memory on its home node
 
     On a host with one NUMA node esxtop writes 0 for all three NUMA counters; 0 % of nothing is no measurement: null.
 
@@ -137,7 +137,7 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     ...     "numa_local_memory_mbytes": [0.0, 0.0], "numa_remote_memory_mbytes": [0.0, 512.0],
     ... })
     >>> found = pl.LazyFrame({"group_id": [7, 9], "vm": ["db", "web"], "vcpus": [2, 1]})
-    >>> vms(table, found).select("vm", "balloon_mb", "numa_local_pct").collect().rows()
+    >>> vms(table, found).select("vm", "balloon_mib", "numa_local_pct").collect().rows()
     [('db', 1230.57, None), ('web', 0.0, 0.0)]
     """
     there = names(group_memory)
@@ -149,7 +149,7 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
         "group_id",
         "vm",
         *renamed(there, _VM),
-        local.alias("numa_local_mb"),
-        remote.alias("numa_remote_mb"),
+        local.alias("numa_local_mib"),
+        remote.alias("numa_remote_mib"),
         pl.when(~nothing_counted).then(column(there, "numa_pct_local")).alias("numa_local_pct"),
     )

@@ -21,6 +21,7 @@ knowledge.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -33,8 +34,6 @@ from . import hardware_events
 from .interval import FEWEST, fieller
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from .interval import Interval
 
 Mode = Literal["nested", "shadow", "either"]
@@ -58,15 +57,13 @@ class Runs(NamedTuple):
 def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
     """Put counts and times of `perf stat` together, one of each for every repetition.
 
-    Raises:
-        EsxparseError: They are not as many, none, or a time is not above 0.
+    Raises EsxparseError: They are not as many, none, or a time is not above 0.
 
     >>> runs([1_000, 3_000], [0.5, 1.0])
     Runs(per_s=(2000.0, 3000.0), work_s=(0.5, 1.0))
     """
     if not misses or len(misses) != len(elapsed_s):
-        msg = f"{len(misses)} counts and {len(elapsed_s)} times: give one of each for every repetition"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{len(misses)} counts and {len(elapsed_s)} times: give one of each for every repetition")
     return Runs(
         tuple(per_second(count, took) for count, took in zip(misses, elapsed_s, strict=True)),
         tuple(map(float, elapsed_s)),
@@ -76,30 +73,26 @@ def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
 def per_second(misses: float, elapsed_s: float) -> float:
     """Give misses per second: misses / s.
 
-    Raises:
-        EsxparseError: The time is not above 0.
+    Raises EsxparseError: The time is not above 0.
 
     >>> round(per_second(38_750_437, 59.116399919))
     655494
     """
     if not (math.isfinite(elapsed_s) and elapsed_s > 0):
-        msg = f"misses per second need a time above 0 s, not {elapsed_s!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"misses per second need a time above 0 s, not {elapsed_s!r}")
     return misses / elapsed_s
 
 
 def walk_share_pct(misses_per_s: float, mhz: float, cycles: float, cpus: int = 1) -> float:
     """Give the share of CPUs that page walks take, %: misses/s x cycles / (MHz x 10**6 x CPUs) x 100.
 
-    Raises:
-        EsxparseError: There is no CPU to share.
+    Raises EsxparseError: There is no CPU to share.
 
     >>> walk_share_pct(1_140_000, 2400, 100)
     4.75
     """
     if not (math.isfinite(mhz) and mhz > 0 and cpus >= 1):
-        msg = f"page walks need CPUs to run on, not {cpus!r} of {mhz!r} MHz"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"page walks need CPUs to run on, not {cpus!r} of {mhz!r} MHz")
     return misses_per_s * cycles / (mhz * 1e6 * cpus) * 100
 
 
@@ -184,8 +177,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
         cpus: How many CPUs the misses are of: the vCPUs of `perf stat`, 1 for one pinned PCPU.
         confidence: Of the interval.
 
-    Raises:
-        EsxparseError: A mode has no runs.
+    Raises EsxparseError: A mode has no runs.
 
     >>> found = advice(runs([68_456_568], [60.07]), runs([38_750_437], [59.12]), mhz=2400)
     >>> found.mode, found.shown, found.large_pages, round(found.rate_ratio, 2), round(found.time_ratio, 3)
@@ -193,8 +185,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
     """
     for name, one in (("nested", nested), ("shadow", shadow)):
         if not one.per_s:
-            msg = f"there are no runs with {name} paging to compare"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"there are no runs with {name} paging to compare")
     nested_pct = _bounds(nested, NESTED_CYCLES, mhz, cpus)
     shadow_pct = _bounds(shadow, SHADOW_CYCLES, mhz, cpus)
     below = fmean(shadow.per_s)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from . import units
-from ._columns import column, names, renamed, weighted_mean
+from .frames import column, names, renamed, weighted_mean
 
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
 _TRAFFIC = {
@@ -187,7 +187,6 @@ def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
 
 
 def _one_way(way: str, packet_floor: float) -> list[pl.Expr]:
-    """Aggregate one direction, "tx" or "rx"."""
     pct = pl.col(f"drop_{way}_pct")
     offered = pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s")
     enough = (offered >= packet_floor) | (offered.is_null() & (packet_floor <= 0))

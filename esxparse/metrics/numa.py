@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 
 LOCAL_PCT: Final = 80.0
 """N%L below this is poor (Epping, esxtop thresholds)."""
@@ -43,7 +43,7 @@ class NodeFit(NamedTuple):
     nodes: int
     """Nodes its vCPUs need at least."""
     memory_headroom_mib: float
-    """Memory of a node less that of the VM, MiB of 2**20 bytes; negative: part of it is remote."""
+    """Memory of a node less that of the VM, MiB; negative: part of it is remote."""
 
 
 class VirtualNuma(NamedTuple):
@@ -60,16 +60,14 @@ class VirtualNuma(NamedTuple):
 def _at_least_1(**values: float) -> None:
     for what, value in values.items():
         if not value >= 1:
-            msg = f"{what} must be 1 or more, not {value!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{what} must be 1 or more, not {value!r}")
 
 
 def _release(text: str) -> tuple[int, int]:
     """The numbers of a release: `5.1`, `ESXi 6.7 or later`, `vSphere 4`."""
     found = re.search(r"(\d+)(?:\.(\d+))?", text)
     if found is None:
-        msg = f"release {text!r} has no number: write it as 5.0 or 6.7"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"release {text!r} has no number: write it as 5.0 or 6.7")
     return int(found[1]), int(found[2] or 0)
 
 
@@ -79,8 +77,7 @@ def node_fit(vcpus: int, memory_mib: float, cores_per_node: int, node_memory_mib
     Nodes may differ in memory (talk "NFS & iSCSI ... ESX 3.5", slide "Pre-Deployment Best Practices (2 of 4)"): give
     the smallest (`node_size`). Cores, not hyper-threads.
 
-    Raises:
-        EsxparseError: A number is less than 1.
+    Raises EsxparseError: A number is less than 1.
 
     >>> node_fit(6, 8192, cores_per_node=4, node_memory_mib=49152)
     NodeFit(fits=False, vcpus_fit=False, memory_fits=True, wide=True, nodes=2, memory_headroom_mib=40960)
@@ -103,8 +100,7 @@ def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) ->
     Needs `vcpus` and `memory_mib`. Keeps all columns and adds, null where a number is lacking: `fits`, `vcpus_fit`,
     `memory_fits`, `wide`, `nodes`, `memory_headroom_mib`.
 
-    Raises:
-        EsxparseError: The node has less than one core or MiB.
+    Raises EsxparseError: The node has less than one core or MiB.
 
     >>> vms = pl.LazyFrame({"vm": ["web", "db"], "vcpus": [4, 12], "memory_mib": [4096.0, 65536.0]})
     >>> node_fits(vms, cores_per_node=6, node_memory_mib=49152).select("vm", "fits", "wide", "nodes").collect().rows()
@@ -126,17 +122,16 @@ def node_fits(vms: pl.LazyFrame, cores_per_node: int, node_memory_mib: float) ->
 def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     """Give the size of the host's smallest node, for `node_fit`.
 
-    Needs `cpus` and `size_mb` (MiB of 2**20 bytes) of the table `nodes` of `numactl --hardware`; nodes of memory alone
+    Needs `cpus` and `size_mib` (MiB) of the table `nodes` of `numactl --hardware`; nodes of memory alone
     are left out. Returns one row:
 
     nodes             i64  nodes with CPUs
     cores_per_node    i64  fewest CPUs of a node / threads per core
     node_memory_mib   f64  least memory of a node
 
-    Raises:
-        EsxparseError: Less than one thread per core.
+    Raises EsxparseError: Less than one thread per core.
 
-    >>> nodes = pl.LazyFrame({"cpus": [[0, 1, 2, 3], [4, 5, 6, 7]], "size_mb": [24576, 24320]})
+    >>> nodes = pl.LazyFrame({"cpus": [[0, 1, 2, 3], [4, 5, 6, 7]], "size_mib": [24576, 24320]})
     >>> node_size(nodes, threads_per_core=2).collect().row(0)
     (2, 2, 24320.0)
     """
@@ -144,7 +139,7 @@ def node_size(nodes: pl.LazyFrame, threads_per_core: int = 1) -> pl.LazyFrame:
     return nodes.filter(pl.col("cpus").list.len() > 0).select(
         pl.len().cast(pl.Int64).alias("nodes"),
         (pl.col("cpus").list.len().min().cast(pl.Int64) // threads_per_core).alias("cores_per_node"),
-        pl.col("size_mb").min().cast(pl.Float64).alias("node_memory_mib"),
+        pl.col("size_mib").min().cast(pl.Float64).alias("node_memory_mib"),
     )
 
 
@@ -189,8 +184,7 @@ def vnuma(
         follow_cores_per_socket: `numa.vcpu.followcorespersocket`.
         cpu_hot_add: `vcpu.hotadd`.
 
-    Raises:
-        EsxparseError: A number is less than 1, or the release has none.
+    Raises EsxparseError: A number is less than 1, or the release has none.
 
     >>> vnuma(12, 8, "5.0", cores_per_node=6, cores_per_socket=6)[:3]
     (True, 2, 6)
@@ -234,8 +228,7 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
 
     Memory latency matters to VMs that use much memory; for others all of this may be irrelevant (article).
 
-    Raises:
-        EsxparseError: The release has no number.
+    Raises EsxparseError: The release has no number.
 
     >>> fit = node_fit(6, 8192, cores_per_node=4, node_memory_mib=49152)
     >>> advice("4.0", fit)
@@ -265,7 +258,7 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
 def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
     """Sum up how local the memory of each VM was over time.
 
-    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mb`, `numa_remote_mb` (MiB of 2**20 bytes), the
+    N%L = local / (local + remote) x 100. Needs `vm`, `numa_local_mib`, `numa_remote_mib` (MiB), the
     columns of `memory.vms`. Samples without local and remote memory, as on a host of one node, do not count. Returns
     one row per VM, sorted:
 
@@ -278,12 +271,12 @@ def locality(vms: pl.LazyFrame, below_pct: float = LOCAL_PCT) -> pl.LazyFrame:
 
     Source: VMware, "Interpreting esxtop Statistics": N%L, NLMEM, NRMEM. 80 %: Epping, esxtop thresholds.
 
-    >>> vms = pl.LazyFrame({"vm": ["db"] * 2, "numa_local_mb": [900.0, 500.0], "numa_remote_mb": [100.0, 500.0]})
+    >>> vms = pl.LazyFrame({"vm": ["db"] * 2, "numa_local_mib": [900.0, 500.0], "numa_remote_mib": [100.0, 500.0]})
     >>> locality(vms).collect().row(0)
     ('db', 2, 70.0, 50.0, 500.0, 1)
     """
     there = names(vms)
-    local, remote = column(there, "numa_local_mb"), column(there, "numa_remote_mb")
+    local, remote = column(there, "numa_local_mib"), column(there, "numa_remote_mib")
     counted = (local + remote) > 0
     pct = pl.when(counted).then(local / (local + remote) * 100)
     both = (local + remote).filter(counted).sum()

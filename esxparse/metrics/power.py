@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ._columns import names, renamed
+from .frames import names, renamed
 
 _COUNTERS = {"watts": "power_usage_now_watts", "cap_watts": "power_usage_cap_watts"}
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .scheduling import pct_to_ms
 
 HOURS_PER_YEAR: Final = 24 * 365
@@ -30,15 +30,13 @@ COSTOP_TARGET_PCT: Final = 0.0
 def _at_least_0(**values: float) -> None:
     for what, value in values.items():
         if not (math.isfinite(value) and value >= 0):
-            msg = f"{what} must be a number of 0 or more, not {value!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{what} must be a number of 0 or more, not {value!r}")
 
 
 def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0) -> float:
     """Give the energy of hosts that draw `watts` each, all year: hosts x watts / 1000 x 24 x 365 x climate factor.
 
-    Raises:
-        EsxparseError: A number is negative, or the climate factor below 1: cooling gives no power back.
+    Raises EsxparseError: A number is negative, or the climate factor below 1: cooling gives no power back.
 
     >>> energy_kwh_per_year(20, 170), energy_kwh_per_year(20, 170, climate_factor=1.5)
     (29784.0, 44676.0)
@@ -53,8 +51,7 @@ def energy_kwh_per_year(hosts: float, watts: float, climate_factor: float = 1.0)
 def cost_per_year(hosts: float, watts: float, price_per_kwh: float, climate_factor: float = 1.0) -> float:
     """Give the cost of a year, in the currency of the price: hosts x price x kW x 24 x 365 x climate factor.
 
-    Raises:
-        EsxparseError: See `energy_kwh_per_year`, or the price is negative.
+    Raises EsxparseError: See `energy_kwh_per_year`, or the price is negative.
 
     >>> cost_per_year(20, 170, 0.25, 1.5), cost_per_year(20, 230, 0.25, 1.5)
     (11169.0, 15111.0)
@@ -66,8 +63,7 @@ def cost_per_year(hosts: float, watts: float, price_per_kwh: float, climate_fact
 def watts_per_unit(hosts: float, watts: float, units: float) -> float:
     """Give the power behind each desktop, VM or transaction per second: hosts x watts / units.
 
-    Raises:
-        EsxparseError: There are no units to share the power, or a number is negative.
+    Raises EsxparseError: There are no units to share the power, or a number is negative.
 
     >>> watts_per_unit(20, 170, 1000), watts_per_unit(20, 230, 1000)
     (3.4, 4.6)
@@ -125,8 +121,7 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
 
     Nothing here says whether a difference is more than chance: that takes repetitions.
 
-    Raises:
-        EsxparseError: The baseline is not there or there twice (when the result is collected).
+    Raises EsxparseError: The baseline is not there or there twice (when the result is collected).
 
     >>> runs = pl.LazyFrame({
     ...     "policy": ["dynamic", "static high"], "hosts": [20, 20], "watts": [170.0, 230.0],

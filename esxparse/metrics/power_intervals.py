@@ -27,7 +27,7 @@ from .energy import LONGEST_GAP
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._lag import Numbers
+    from ._series import Numbers
 
 _TIME: Final = pl.Datetime("us", "UTC")
 _FEWEST: Final = 10

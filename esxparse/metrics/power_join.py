@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -20,14 +20,10 @@ from esxparse.recording import Note, Recording
 
 from . import host
 from . import power as host_power
-from ._columns import column, names
-from ._lag import Lag, Numbers, best_lag
-from ._samples import SAMPLE, placed
+from ._series import Lag, Numbers, best_lag
 from .energy import LONGEST_GAP
+from .frames import SAMPLE, column, names, placed
 from .power_intervals import shared
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 Shape = Literal["trapezoid", "step"]
 
@@ -96,14 +92,12 @@ def _offset(given: timedelta | float | str | None) -> timedelta:
         given,
     )
     if not match or not any(match[unit] for unit in "hms"):
-        msg = f"offset {given!r} is no length of time: write it as -2h, 90s or -5h30m"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"offset {given!r} is no length of time: write it as -2h, 90s or -5h30m")
     length = timedelta(hours=float(match["h"] or 0), minutes=float(match["m"] or 0), seconds=float(match["s"] or 0))
     return -length if match["sign"] == "-" else length
 
 
 def _shown(offset: timedelta) -> str:
-    """An offset as a caller would write it."""
     seconds = abs(round(offset.total_seconds()))
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     parts = [f"{number}{unit}" for number, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if number]
@@ -120,8 +114,7 @@ def load_of(capture: Recording) -> pl.DataFrame:
 
     Returns `time` and, null where the capture lacks them: util_pct, used_pct, watts_esxtop, iops, mb_per_s.
 
-    Raises:
-        MissingTableError: It has neither physical CPUs nor power.
+    Raises MissingTableError: It has neither physical CPUs nor power.
     """
     tables = capture.tables
     parts = []
@@ -146,8 +139,7 @@ def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, 
     """The readings of one sensor: the one asked for, or that of the whole host with most readings in the capture."""
     table = power["power"]
     if "time" not in names(table):
-        msg = f"the readings of {power.source} have no times: they cannot be laid beside a capture"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the readings of {power.source} have no times: they cannot be laid beside a capture")
     there = names(table)
     rows = (
         table.filter(pl.col("watts").is_not_null())
@@ -162,14 +154,12 @@ def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, 
         chosen = rows.filter((pl.col("sensor") == sensor) | (pl.col("source") == sensor))
         if not chosen.height:
             known = ", ".join(repr(name) for name in rows["sensor"].unique(maintain_order=True).drop_nulls())
-            msg = f"{power.source} has no readings of sensor {sensor!r}; it has: {known}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{power.source} has no readings of sensor {sensor!r}; it has: {known}")
         rows = chosen
     elif (whole := rows.filter(pl.col("kind").fill_null("system") == "system")).height:
         rows = whole
     if not rows.height:
-        msg = f"{power.source} has no readings in watts"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{power.source} has no readings in watts")
     since = _seconds(rows["time"], zero)
     rows = rows.with_columns(pl.Series("_inside", (since >= start) & (since <= end)))
     best = (
@@ -236,7 +226,6 @@ def _lag(load: pl.DataFrame, times: Numbers, seconds: Numbers, watts: Numbers) -
 
 
 def _suspect(lag: Lag | None) -> timedelta | None:
-    """The offset a lag gives away: one that explains the load, and clearly better than none does."""
     if lag is None or lag.correlation < _SURE or abs(lag.seconds) < 2 * lag.step:
         return None
     if np.isfinite(lag.unshifted) and lag.correlation - lag.unshifted < _BETTER:
@@ -299,8 +288,7 @@ def join_power(
         offset: What to add to the times of the readings: a timedelta, seconds, or text such as `-2h`.
         shape: `trapezoid` or `step`, where it should not be told by the readings.
 
-    Raises:
-        EsxparseError: The two share no time; the message says which offset would explain it, if one would.
+    Raises EsxparseError: The two share no time; the message says which offset would explain it, if one would.
     """
     # Which of the samples of one time a reading is of, nobody knows: their mean stands for them.
     load = load_of(capture).group_by("time").mean().sort("time")

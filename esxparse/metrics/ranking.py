@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .frames import names, need
 
 Order = Literal["mean", "p95", "max"]
 
@@ -36,8 +34,7 @@ def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, o
     Mean and percentile give every sample the same weight: latency belongs in `storage.summary`, drops in
     `network.summary`.
 
-    Raises:
-        EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
+    Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
 
     >>> ready = pl.LazyFrame({"vm": ["a", "a", "b", "b", "c"], "ready_pct": [1.0, 2.0, 9.0, None, 9.0]})
     >>> top(ready, "vm", "ready_pct", n=2).collect().rows()
@@ -61,17 +58,10 @@ def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, o
 
 
 def _check(frame: pl.LazyFrame, keys: Sequence[str], value: str, n: int, order: str) -> None:
-    """Refuse a question that has no answer, saying which part of it is wrong."""
     if n < 1:
-        msg = f"a ranking needs n of 1 or more, not {n!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
     if order not in _ORDERS:
-        msg = f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}")
     if not keys:
-        msg = "a ranking needs at least one column to rank by"
-        raise EsxparseError(msg)
-    missing = sorted({*keys, value} - names(frame))
-    if missing:
-        msg = f"no column {missing[0]!r} to rank: the table has {', '.join(sorted(names(frame)))}"
-        raise EsxparseError(msg)
+        raise EsxparseError("a ranking needs at least one column to rank by")
+    need(names(frame), *keys, value)

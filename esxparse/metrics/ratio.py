@@ -15,18 +15,16 @@ P. J. Fleming and J. J. Wallace, "How Not to Lie with Statistics" (1986).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
 from . import interval
-from ._columns import column, names
 from ._ratios import OUTPUT, beside_baseline, configurations, text, with_intervals
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from .frames import column, names, need
 
 _SHOWN: Final = 12
 
@@ -36,8 +34,7 @@ def percent_change(value: float, baseline: float) -> float:
 
     "207.59 % of" the baseline is a change of 107.59 %: the two are often mistaken for each other.
 
-    Raises:
-        EsxparseError: The baseline is 0.
+    Raises EsxparseError: The baseline is 0.
 
     >>> round(percent_change(510, 470), 1)
     8.5
@@ -51,8 +48,7 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
     `value / baseline` where higher is better, `baseline / value` where lower is (latency, memory, run time). This is
     the virtual-to-native ratio with native as baseline, and a release's improvement factor with the older one.
 
-    Raises:
-        EsxparseError: What would be divided by is 0.
+    Raises EsxparseError: What would be divided by is 0.
 
     >>> performance(9.4, 9.4, higher_is_better=True), performance(5.0, 4.0, higher_is_better=False)
     (1.0, 0.8)
@@ -61,18 +57,15 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
 
 
 def _divisor(value: float) -> float:
-    """The number, if one can divide by it."""
     if not math.isfinite(value) or value == 0:
-        msg = f"a ratio to {value:g} says nothing: check that run"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a ratio to {value:g} says nothing: check that run")
     return value
 
 
 def geometric_mean(values: Sequence[float]) -> float:
     """The mean of ratios: `exp(mean(ln(value)))`, which gives the same answer whichever side is the baseline.
 
-    Raises:
-        EsxparseError: There are no values, or one is not above 0.
+    Raises EsxparseError: There are no values, or one is not above 0.
 
     >>> geometric_mean([0.5, 2.0])
     1.0
@@ -118,9 +111,8 @@ def ratios(
     verdict            higher, lower, or no difference shown: the interval holds 1
     gap                str   why the ratio or its interval is null, in words
 
-    Raises:
-        EsxparseError: A column is missing, `value` is no number, or `confidence` or `method` is none; on collecting, no
-            run is of the baseline, or it is not unique.
+    Raises EsxparseError: A column is missing, `value` is no number, or `confidence` or `method` is none; on collecting,
+    no run is of the baseline, or it is not unique.
 
     >>> runs = pl.LazyFrame({
     ...     "platform": ["native"] * 3 + ["vm"] * 3, "ops": [100.0, 101.0, 99.0, 95.5, 96.0, 96.5],
@@ -131,24 +123,19 @@ def ratios(
     """
     there = names(runs)
     keys = list(labels)
-    for name in [*keys, *baseline, value, *([resolution] if resolution else [])]:
-        if name not in there:
-            msg = f"no column {name!r} to compare by: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
+    need(there, *keys, *baseline, value, *([resolution] if resolution else []))
     if not baseline or not set(baseline) <= set(keys):
         msg = f"the baseline must name one or more of the labels {', '.join(keys)}, not {', '.join(baseline) or 'none'}"
         raise EsxparseError(msg)
     if taken := set(keys) & set(OUTPUT):
-        msg = f"the label {min(taken)!r} has the name of a result: rename that column"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the label {min(taken)!r} has the name of a result: rename that column")
     kinds = runs.collect_schema()
     if not (kinds[value].is_numeric() or kinds[value] == pl.Null):
         # Counts are rarely what is compared: measurements first.
         numbers = [name for name, kind in kinds.items() if kind.is_float() and name not in keys]
         numbers += [name for name, kind in kinds.items() if kind.is_integer() and name not in keys]
         told = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
-        msg = f"{value} is no number and cannot be compared; columns that can be: {told or 'none'}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{value} is no number and cannot be compared; columns that can be: {told or 'none'}")
     interval.check_confidence(confidence)
     interval.check_method(method)
     others = [name for name in keys if name not in baseline]
@@ -196,8 +183,7 @@ def virtual_to_native(
     verdict            better, worse, or no difference shown: the interval holds 1
     gap                str   why a number is null; `units differ: MB/s, MiB/s` where native and virtual do not match
 
-    Raises:
-        EsxparseError: As `ratios`.
+    Raises EsxparseError: As `ratios`.
 
     >>> results = pl.LazyFrame({
     ...     "benchmark": ["netperf"] * 4, "test": ["TCP_RR"] * 4, "configuration": [""] * 4,

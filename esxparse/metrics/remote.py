@@ -21,8 +21,8 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
 from .energy import LONGEST_GAP
+from .frames import names
 from .units import factor
 
 _RATES: Final = ("kb_per_s", "kib_per_s", "mb_per_s", "mbit_per_s", "kbit_per_s")
@@ -31,15 +31,13 @@ _RATES: Final = ("kb_per_s", "kib_per_s", "mb_per_s", "mbit_per_s", "kbit_per_s"
 def mean_kb_per_s(volume_mb: float, seconds: float) -> float:
     """Give the mean rate of a volume, KB/s: MB x 1000 / s.
 
-    Raises:
-        EsxparseError: It took no time.
+    Raises EsxparseError: It took no time.
 
     >>> mean_kb_per_s(21, 240), round(mean_kb_per_s(2, 210), 1)  # Chrome in under 4 minutes, RDP in under 3.5
     (87.5, 9.5)
     """
     if not (math.isfinite(seconds) and seconds > 0):
-        msg = f"a rate needs a time above 0 s, not {seconds!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a rate needs a time above 0 s, not {seconds!r}")
     return volume_mb * 1000 / seconds
 
 
@@ -48,8 +46,7 @@ def connections(link_mbit_per_s: float, kb_per_s: float) -> int:
 
     Peaks of several rarely meet, and the mean is not the peak: a planning figure, no promise.
 
-    Raises:
-        EsxparseError: The rate is not above 0, or the link negative.
+    Raises EsxparseError: The rate is not above 0, or the link negative.
 
     >>> connections(100, 1400), connections(100, 3000)  # consoles with typing, with a video
     (8, 4)
@@ -76,8 +73,7 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
     peak_kb_per_s    f64  highest of a sample
     of_volume_pct    f64  share of all that was moved
 
-    Raises:
-        EsxparseError: There is no time, or not exactly one column of bytes or of a rate.
+    Raises EsxparseError: There is no time, or not exactly one column of bytes or of a rate.
 
     >>> samples = pl.LazyFrame({
     ...     "elapsed_s": [20.0, 40.0, 60.0], "kb_per_s": [1300.0, 1500.0, 3000.0],
@@ -90,8 +86,7 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
     measured = [name for name in ("bytes", *_RATES) if name in there]
     if len(measured) != 1:
         found = f"has {', '.join(measured)}" if measured else "has none"
-        msg = f"the table must have one of bytes, {', '.join(_RATES)} and {found}: keep one of them"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the table must have one of bytes, {', '.join(_RATES)} and {found}: keep one of them")
     (name,) = measured
     value = pl.col(name).cast(pl.Float64)
     known = (
@@ -136,10 +131,8 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _seconds(there: frozenset[str]) -> pl.Expr:
-    """The time of each sample in seconds, from any zero."""
     if "elapsed_s" in there:
         return pl.col("elapsed_s").cast(pl.Float64)
     if "time" in there:
         return (pl.col("time") - pl.col("time").min()).dt.total_microseconds() / 1e6
-    msg = "the table has neither time nor elapsed_s: without times there are no rates"
-    raise EsxparseError(msg)
+    raise EsxparseError("the table has neither time nor elapsed_s: without times there are no rates")

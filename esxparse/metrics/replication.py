@@ -4,16 +4,13 @@
     changed           = VMs x size x change % / 100
     replication time  = changed / rate                fits where it is at most half the RPO
 
-Half, because a copy shows the VM as it was when its transfer began, and has to do until the next one is there: two
-transfers in a row must not take longer than the RPO. At an RPO of 15 minutes, transfers of more than 7.5 minutes give
-periodic violations.
+Half, because a copy shows the VM as it was when its transfer began, and has to do until the next one is there.
 
-The published study compares with the whole RPO, and lets all of a day's change pass in one window: the worst case, and
-its figures. Spread evenly, an RPO window has `rpo / 24 h` of it (`window_share`), which is the most that one transfer
-carries: it takes what has changed since the one before began.
+The published study compares with the whole RPO, and lets all of a day's change pass in one window: the worst case.
+Spread evenly, an RPO window has `rpo / 24 h` of it (`window_share`).
 
-Sizes and rates must be of one kind of megabyte. The study takes 100 GB for 102,400 MB, which are 2**20 bytes each, and
-divides them by 112.625 MB/s of 10**6 bytes: done right its times are 4.9 % longer (`vm_size_mib`).
+Sizes and rates must be of one kind of megabyte. The study takes 100 GB for 102,400 MB, which are MiB, and divides them
+by 112.625 MB/s of 10**6 bytes: done right its times are 4.9 % longer (`vm_size_mib`).
 
 Sources: v(e)Xpertise, "vSphere Replication 6.0 - Part 2: performance and SLAs"; RPO of 15 minutes to 24 hours: its
 part 1. The formulae were pictures; they are taken from its numbers. Half the RPO: VMware vSphere Replication
@@ -29,7 +26,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names
+from .frames import column, names
 from .units import convert
 
 _MINUTES_PER_DAY: Final = 1440.0
@@ -55,15 +52,13 @@ class RpoFit(NamedTuple):
 
 def _check(what: str, value: float, *, zero: bool = False) -> None:
     if not (math.isfinite(value) and (value > 0 or (zero and value == 0))):
-        msg = f"{what} must be a number {'of 0 or more' if zero else 'above 0'}, not {value!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{what} must be a number {'of 0 or more' if zero else 'above 0'}, not {value!r}")
 
 
 def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
     """Give the seconds that a transfer takes: size / rate, both of the same megabyte.
 
-    Raises:
-        EsxparseError: The rate is not above 0, or the size negative.
+    Raises EsxparseError: The rate is not above 0, or the size negative.
 
     >>> round(transfer_s(76_800, 112.625) / 60, 1), round(transfer_s(76_800, 55) / 60, 1)
     (11.4, 23.3)
@@ -76,8 +71,7 @@ def transfer_s(size_mb: float, rate_mb_per_s: float) -> float:
 def initial_sync_s(vms: float, vm_size_mb: float, rate_mb_per_s: float) -> float:
     """Give the seconds of the first full copy: VMs x size / rate, without compression and seeds.
 
-    Raises:
-        EsxparseError: See `transfer_s`.
+    Raises EsxparseError: See `transfer_s`.
 
     >>> round(initial_sync_s(15, 102_400, 112.625) / 3600, 2), round(initial_sync_s(15, 102_400, 55) / 3600, 2)
     (3.79, 7.76)
@@ -91,8 +85,7 @@ def daily_change_mb(vms: float, vm_size_mb: float, change_pct_per_day: float) ->
 
     More than 100 % is possible: blocks written over and over, each time in another window.
 
-    Raises:
-        EsxparseError: A number is negative.
+    Raises EsxparseError: A number is negative.
 
     >>> daily_change_mb(15, 102_400, 5)
     76800.0
@@ -107,8 +100,7 @@ def window_share(rpo_min: float) -> float:
 
     At most 1. Office hours make the busiest windows larger: three times as large where all change falls in 8 hours.
 
-    Raises:
-        EsxparseError: The RPO is not above 0.
+    Raises EsxparseError: The RPO is not above 0.
 
     >>> daily_change_mb(15, 102_400, 5) * window_share(15)
     800.0
@@ -120,8 +112,7 @@ def window_share(rpo_min: float) -> float:
 def rpo_fit(change_mb: float, rate_mb_per_s: float, rpo_min: float) -> RpoFit:
     """Say whether a change gets across within half the RPO, and with how much to spare.
 
-    Raises:
-        EsxparseError: The rate or the RPO is not above 0, or the change negative.
+    Raises EsxparseError: The rate or the RPO is not above 0, or the change negative.
 
     >>> fit = rpo_fit(76_800, 55, rpo_min=15)
     >>> fit.fits, round(fit.needed_min, 1), round(fit.headroom_min, 1), round(fit.needed_mb_per_s, 2)
@@ -154,8 +145,7 @@ def plan(runs: pl.LazyFrame, *, evenly: bool = False) -> pl.LazyFrame:
         runs: One row per setup.
         evenly: The day's change is spread over all its windows, instead of falling into one as in the study.
 
-    Raises:
-        EsxparseError: Size or rate is lacking, or given twice in different units.
+    Raises EsxparseError: Size or rate is lacking, or given twice in different units.
 
     >>> runs = pl.LazyFrame({
     ...     "vms": [15, 15], "vm_size_mb": [102_400.0] * 2, "change_pct_per_day": [5.0] * 2, "rpo_min": [15.0] * 2,
@@ -191,6 +181,5 @@ def _either(there: frozenset[str], begin: str, units: tuple[str, ...], to: str) 
     found = [unit for unit in units if begin + unit in there]
     if len(found) != 1:
         wanted = " or ".join(begin + unit for unit in units)
-        msg = f"the table must have one of {wanted}, and has {'both' if found else 'neither'}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the table must have one of {wanted}, and has {'both' if found else 'neither'}")
     return convert(column(there, begin + found[0]), found[0], to)

@@ -13,20 +13,18 @@ Source: N. J. Gunther, "Guerrilla Capacity Planning" (2007), chapters 4 to 6, wi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
-from ._resolution import half_unit
+from ._series import half_unit
+from .frames import names, need
 from .interval import Numbers, check_confidence, needs_scipy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FEWEST: Final = 3
 """Different numbers of units without which the three parameters cannot be told at all."""
@@ -70,7 +68,6 @@ class ScalabilityLaw:
 
 
 def _law(units: Numbers, rate: float, contention: float, coherency: float) -> Numbers:
-    """The formula."""
     return rate * units / (1 + contention * (units - 1) + coherency * units * (units - 1))
 
 
@@ -95,9 +92,8 @@ def fit(
         confidence: Of the intervals.
         noise: `relative`: it grows with the value, as a percentage of it; `absolute`: it is as large for all.
 
-    Raises:
-        EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
-            there.
+    Raises EsxparseError: Fewer than 3 different numbers of units, numbers not above 0, another noise, or scipy is not
+    there.
 
     >>> n = [1, 2, 4, 8, 16, 32, 48]
     >>> law = fit(n, [1000 * x / (1 + 0.02 * (x - 1) + 0.0005 * x * (x - 1)) for x in n])
@@ -159,15 +155,12 @@ def fit(
 
 
 def _checked(units: Sequence[float], values: Sequence[float], confidence: float, noise: str) -> tuple[Numbers, Numbers]:
-    """The sweep as numbers that can be fitted."""
     check_confidence(confidence)
     if noise not in get_args(Noise):
-        msg = f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
     n, y = np.asarray(units, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if n.shape != y.shape:
-        msg = f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values")
     if not (np.isfinite(n).all() and np.isfinite(y).all() and (n > 0).all() and (y > 0).all()):
         msg = "a fit needs units and values above 0: leave runs without a number or without throughput out"
         raise EsxparseError(msg)
@@ -231,8 +224,6 @@ def _solved(n: Numbers, y: Numbers, noise: Noise, half: float, kept: tuple[int, 
 
 
 class _Bounds(NamedTuple):
-    """Intervals of the three parameters."""
-
     rate: tuple[float, float]
     contention: tuple[float, float]
     coherency: tuple[float, float]
@@ -282,7 +273,6 @@ def _gains_per_unit(n: Numbers, y: Numbers) -> bool:
 
 
 def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> list[str]:
-    """Reasons not to trust a fit."""
     found, peak, largest = [], law.peak_units, float(n.max())
     if law.points < ENOUGH:
         found.append(f"only {law.points} different numbers of units: {ENOUGH} or more are advised")
@@ -340,24 +330,18 @@ def fits(
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
     `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
-    Raises:
-        EsxparseError: A column is missing, `confidence` is none, or scipy is not there.
+    Raises EsxparseError: A column is missing, `confidence` is none, or scipy is not there.
 
     >>> sweep = pl.LazyFrame({"vms": [1, 2, 4, 8, 16, 32], "iops": [100.0, 190.0, 340.0, 560.0, 780.0, 890.0]})
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)
     (0.06, 1.0)
     """
-    there = names(curve)
-    for name in (units, value, *by):
-        if name not in there:
-            msg = f"no column {name!r} to fit: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
+    need(names(curve), units, value, *by)
     check_confidence(confidence)
     needs_scipy()
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
     if noise not in get_args(Noise):
-        msg = f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
     schema = chosen.collect_schema()
     keys = {name: schema[name] for name in by}
 
@@ -372,7 +356,6 @@ def fits(
 
 
 def _row(units: Sequence[float], values: Sequence[float], confidence: float, noise: Noise) -> dict[str, Any]:
-    """A fit as a row."""
     try:
         law = fit(units, values, confidence, noise)
     except EsxparseError as error:

@@ -13,19 +13,17 @@ Part 2" (VMs per host). The fit of a curve is in `scalability_law`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import polars as pl
 from polars import selectors
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
-from ._resolution import half_unit_of
+from ._series import half_unit_of
+from .frames import names, need
 from .ratio import ratios
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 TOLERANCE_PCT: Final = 5.0
 """A point up to this much below the line still counts as on it. Our choice: the studies judge by eye."""
@@ -50,7 +48,13 @@ def efficiency(curve: pl.LazyFrame, units: str, value: str, by: Sequence[str] = 
     >>> [round(share, 3) for share in table["efficiency"]], [round(desktops) for desktops in table["per_unit"]]
     ([1.0, 0.992, 1.006], [95, 95, 96])
     """
-    _check(curve, [units, value, *by], "linear efficiency efficiency_low efficiency_high speedup per_unit")
+    need(
+        names(curve),
+        units,
+        value,
+        *by,
+        results=["linear", "efficiency", "efficiency_low", "efficiency_high", "speedup", "per_unit"],
+    )
     n, y = _positive(units), pl.col(value).cast(pl.Float64)
     smallest = n.filter(y.is_not_null()).min()
     first = y.filter(n == smallest).mean()
@@ -86,18 +90,21 @@ def leaves_linear(
 
     With one point `linear_up_to` is that point, which shows nothing: look at `points`.
 
-    Raises:
-        EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
+    Raises EsxparseError: A column is missing, or the tolerance is not from 0 to 100.
 
     >>> zephyr = pl.LazyFrame({"servers": [1, 2, 4, 6, 7], "users": [1000, 2000, 3980, 5900, 6200]})
     >>> leaves_linear(zephyr, "servers", "users").select("linear_up_to", "leaves_at").collect().row(0)
     (6, 7)
     """
     if not 0 <= tolerance_pct < 100:  # noqa: PLR2004  (percent)
-        msg = f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the tolerance must be from 0 to less than 100 percent, not {tolerance_pct!r}")
     keys = [*by, units]
-    _check(curve, [value, *keys], "points linear_up_to leaves_at efficiency_there efficiency_last")
+    need(
+        names(curve),
+        value,
+        *keys,
+        results=["points", "linear_up_to", "leaves_at", "efficiency_there", "efficiency_last"],
+    )
     n, share = pl.col(units), pl.col("efficiency")
     below = pl.col("efficiency_high") < 1 - tolerance_pct / 100
     left = n.filter(below).min()
@@ -138,8 +145,7 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     failed_below_peak  i64   smaller loads that fail all the same: with any, the peak is in doubt
     unknown_loads      i64   loads of which a rule is not known, and none fails: with any, the peak may be another
 
-    Raises:
-        EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
+    Raises EsxparseError: A column is missing, there are no rules, or one is not true or false of a row.
 
     >>> records = pl.LazyFrame({
     ...     "users": [100, 100, 200, 200, 300, 300], "operation": ["login", "bid"] * 3,
@@ -149,10 +155,14 @@ def peak_load(records: pl.LazyFrame, load: str, rules: Mapping[str, pl.Expr], by
     >>> peak_load(records, "users", rules).collect().rows()
     [(3, 200, 300, 'p99', 0, 0)]
     """
-    _check(records, [load, *by], "loads peak_load fails_at failed_rules failed_below_peak unknown_loads")
+    need(
+        names(records),
+        load,
+        *by,
+        results=["loads", "peak_load", "fails_at", "failed_rules", "failed_below_peak", "unknown_loads"],
+    )
     if not rules:
-        msg = 'a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}'
-        raise EsxparseError(msg)
+        raise EsxparseError('a peak load needs a rule to meet, such as {"p95": pl.col("p95_ms") <= 100}')
     for name, rule in rules.items():
         _check_rule(records, name, rule)
     level = pl.col(load)
@@ -206,28 +216,24 @@ def scale_up_efficiency(units: float, value: float, base_units: float, base_valu
     For a fair pair share hardware threads alike: 120 vCPUs on four sockets against 60 on two, as in "VMware vSphere 6
     and Oracle 12c Scalability Study", not against 60 that have a core each.
 
-    Raises:
-        EsxparseError: A number that is divided by is not above 0.
+    Raises EsxparseError: A number that is divided by is not above 0.
 
     >>> scale_up_efficiency(120, 190.0, base_units=60, base_value=100.0)
     0.95
     """
     for number, what in ((units, "units"), (base_units, "base units"), (base_value, "base value")):
         if not (math.isfinite(number) and number > 0):
-            msg = f"the {what} of a scale-up must be above 0, not {number!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"the {what} of a scale-up must be above 0, not {number!r}")
     return (value / base_value) / (units / base_units)
 
 
 def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
-    """Refuse a rule that is not true or false of each row."""
     kind = None
     if isinstance(rule, pl.Expr):
         try:
             kind = records.select(rule.alias("rule")).collect_schema()["rule"]
         except pl.exceptions.PolarsError as error:
-            msg = f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}"
-            raise EsxparseError(msg) from None
+            raise EsxparseError(f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}") from None
     if kind not in {pl.Boolean, pl.Null}:
         msg = f'the rule {name!r} must be true or false of a row, as pl.col("p95_ms") <= 100 is, not {rule}'
         raise EsxparseError(msg)
@@ -239,18 +245,5 @@ def _numbered(rules: Mapping[str, pl.Expr]) -> list[tuple[int, tuple[str, pl.Exp
 
 
 def _positive(name: str) -> pl.Expr:
-    """The column where it is above 0, else null."""
     number = pl.col(name).cast(pl.Float64)
     return pl.when(number.is_finite() & (number > 0)).then(number)
-
-
-def _check(frame: pl.LazyFrame, wanted: Sequence[str], results: str) -> None:
-    """Refuse a table that lacks a column, or has one with the name of a result."""
-    there = names(frame)
-    for name in wanted:
-        if name not in there:
-            msg = f"no column {name!r} for the scaling: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)
-        if name in results.split():
-            msg = f"the column {name!r} has the name of a result: rename it"
-            raise EsxparseError(msg)

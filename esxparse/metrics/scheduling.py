@@ -1,10 +1,9 @@
 """What the CPU scheduler did to each VM: ready, limited, co-stopped, and the same in milliseconds.
 
-A world's percentages are of one physical core, and a group's are sums over its worlds: 20 % ready of a VM with four
-vCPUs is about 5 % of each. About, for its helper worlds (vmx, mks, disk and network worlds) are in the sum: on an ESXi
-6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So the waits of vCPUs are those of their own
-worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is counted inside `%RDY`, so what
-other VMs cost is `%RDY - %MLMTD`, here *contention*.
+A world's percentages are of one physical core, a group's are sums over its worlds, helpers (vmx, mks, disk, network)
+too: on an ESXi 6.5 host a VM with a single vCPU showed 1.07 % ready, 0.75 of it the vmx's. So the waits of vCPUs are
+those of their own worlds where a capture has them. `%MLMTD` (kept off the CPU by a limit somebody set) is inside
+`%RDY`, so what other VMs cost is `%RDY - %MLMTD`, here *contention*.
 
 Source: "Interpreting esxtop Statistics" and the vSphere Monitoring and Performance guide, CPU panel: "For a world, the
 percentages are a percentage of one physical CPU core", "%MLMTD time is included in %RDY".
@@ -19,8 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names, renamed
-from ._samples import placed
+from .frames import column, names, placed, renamed
 from .inventory import vcpu_number
 
 _STATES = {
@@ -192,8 +190,7 @@ def _check(interval_s: float, vcpus: float | pl.Expr) -> None:
         msg = f"the interval must be a positive number of seconds, not {interval_s!r} (real-time charts: 20)"
         raise EsxparseError(msg)
     if not isinstance(vcpus, pl.Expr) and not vcpus >= 1:
-        msg = f"the number of vCPUs must be 1 or more, not {vcpus!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the number of vCPUs must be 1 or more, not {vcpus!r}")
 
 
 @overload
@@ -210,8 +207,7 @@ def ms_to_pct(ms: float | pl.Expr, interval_s: float, vcpus: float | pl.Expr = 1
     `ms` and `vcpus` are numbers or polars expressions.
     Source: VMware KB 2002181, (summation / (interval in seconds x 1000)) x 100, which is per VM; divided by its vCPUs.
 
-    Raises:
-        EsxparseError: The interval is not a positive number, or `vcpus` is less than 1.
+    Raises EsxparseError: The interval is not a positive number, or `vcpus` is less than 1.
 
     >>> ms_to_pct(400, 20)
     2.0
@@ -233,8 +229,7 @@ def pct_to_ms(pct: float | pl.Expr, interval_s: float, vcpus: float | pl.Expr = 
 
     `ms = pct / 100 x interval_s x 1000 x vcpus`, the inverse of `ms_to_pct`; see there.
 
-    Raises:
-        EsxparseError: The interval is not a positive number, or `vcpus` is less than 1.
+    Raises EsxparseError: The interval is not a positive number, or `vcpus` is less than 1.
 
     >>> pct_to_ms(2.0, 20)
     400.0

@@ -28,6 +28,7 @@ again without what was found as in A. F. Siegel, "Testing for Periodicity in a T
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,13 +37,10 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
-from ._resolution import half_unit, half_unit_of
-from ._series import swing, trend
+from ._series import half_unit, half_unit_of, swing, trend
+from .frames import names, need
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 DRIFT_PCT: Final = 10.0
@@ -78,8 +76,7 @@ def measured_span(
 
     `first + warmup_s` and `measure_s` after it; without `measure_s` all of the rest.
 
-    Raises:
-        EsxparseError: A length is negative or none, or the recording ends before the span does.
+    Raises EsxparseError: A length is negative or none, or the recording ends before the span does.
 
     >>> from datetime import datetime
     >>> start, end = measured_span(datetime(2015, 11, 2, 9, 0), datetime(2015, 11, 2, 9, 5), 120, 120)
@@ -108,13 +105,10 @@ def measured_span(
 
 
 def _lengths(warmup_s: float, measure_s: float | None) -> None:
-    """Refuse lengths of time that are none."""
     if not (math.isfinite(warmup_s) and warmup_s >= 0):
-        msg = f"the warm-up must be 0 seconds or more, not {warmup_s!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the warm-up must be 0 seconds or more, not {warmup_s!r}")
     if measure_s is not None and not (math.isfinite(measure_s) and measure_s > 0):
-        msg = f"the measured span must be longer than 0 seconds, not {measure_s!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the measured span must be longer than 0 seconds, not {measure_s!r}")
 
 
 def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, by: Sequence[str] = ()) -> pl.LazyFrame:
@@ -124,8 +118,7 @@ def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, 
     `warmup_s < time - first <= warmup_s + measure_s`. All columns stay. A recording that ends too early gives what
     there is: `measured_span` refuses it.
 
-    Raises:
-        EsxparseError: A length is negative or none.
+    Raises EsxparseError: A length is negative or none.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in range(0, 301, 60)]
@@ -158,17 +151,15 @@ def outliers(samples: pl.LazyFrame, value: str, by: Sequence[str] = (), far_out:
 
     A run that drifts widens its own MAD: look at `steadiness` first.
 
-    Raises:
-        EsxparseError: A column is missing, or `far_out` is not above 0.
+    Raises EsxparseError: A column is missing, or `far_out` is not above 0.
 
     >>> samples = pl.LazyFrame({"iops": [1000.0, 1010.0, 990.0, 1005.0, 995.0, 400.0]})
     >>> outliers(samples, "iops").collect()["iops_outlier"].to_list()
     [False, False, False, False, False, True]
     """
-    _check(samples, [value, *by])
+    need(names(samples), value, *by)
     if not far_out > 0:
-        msg = f"the score of an outlier must be above 0, not {far_out!r} (3.5 is usual)"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the score of an outlier must be above 0, not {far_out!r} (3.5 is usual)")
     number = pl.col(value).cast(pl.Float64)
     number = pl.when(number.is_finite()).then(number)
 
@@ -238,8 +229,7 @@ def steadiness(
         steady            of 100 runs without a drift and with 1.5 % of noise 100, with 5 % 59 of 24 samples and 95 of
                           48; of 100 that drift by 20 % at most 1, with neighbours that correlate by 0.9 up to 6
 
-    Raises:
-        EsxparseError: A column is missing, or a limit is not above 0.
+    Raises EsxparseError: A column is missing, or a limit is not above 0.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=5 * place) for place in range(24)]
@@ -247,11 +237,10 @@ def steadiness(
     >>> steadiness(warming, "iops").select("mean", pl.col("drift_pct").round(1), "verdict").collect().row(0)
     (1230.0, 37.4, 'drifts up')
     """
-    _check(samples, ["time", value, *by])
+    need(names(samples), "time", value, *by)
     for limit, name in ((drift_pct, "drift_pct"), (range_pct, "range_pct")):
         if not limit > 0:
-            msg = f"{name} must be above 0 percent, not {limit!r}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{name} must be above 0 percent, not {limit!r}")
     keys, number = [*by, "_all"], pl.col(value).cast(pl.Float64)
     known = number.is_finite() & pl.col("time").is_not_null()
     all_samples = samples.with_columns(pl.lit(0).alias("_all"))
@@ -276,7 +265,6 @@ def steadiness(
 
 
 def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range_pct: float) -> dict[str, Any]:
-    """The numbers and the verdict of one run."""
     count = len(values)
     mean = float(values.mean()) if count else None
     found: dict[str, Any] = dict.fromkeys(_OUTPUT) | {"samples": count, "mean": mean}
@@ -309,12 +297,3 @@ def _judged(seconds: NDArray[Any], values: NDArray[Any], drift_pct: float, range
     else:
         verdict = "steady"
     return found | {"verdict": verdict}
-
-
-def _check(frame: pl.LazyFrame, wanted: Sequence[str]) -> None:
-    """Refuse a table that lacks a column."""
-    there = names(frame)
-    for name in wanted:
-        if name not in there:
-            msg = f"no column {name!r}: the table has {', '.join(sorted(there))}"
-            raise EsxparseError(msg)

@@ -2,12 +2,9 @@
 
     GAVG = DAVG + KAVG, and the queue's share QAVG is part of KAVG.
 
-An average latency stands for as many commands as were done while it was measured. Over time it is therefore weighted;
-the plain mean of a busy second and a quiet one is no latency anybody saw. A sample without commands shows 0.00 ms,
-which is no measurement and appears as null here.
-
-Somebody waits for reads and writes that succeed. esxtop counts other commands with them: an optical drive without a
-disc that is polled and fails every command shows 30 ms, which no guest ever saw. So
+An average latency stands for as many commands as were done while it was measured: over time it is weighted. A sample
+without commands shows 0.00 ms, which is no measurement and null here. Somebody waits for reads and writes that succeed;
+esxtop counts other commands with them (an empty optical drive that is polled fails each, and shows 30 ms). So
 
 - the weight of a sample is its *good* I/Os: reads and writes less those that failed;
 - where other commands are among them, the latency is that of reads and writes, (R x GAVG/rd + W x GAVG/wr) / (R + W),
@@ -23,21 +20,19 @@ Source: VMware KB 309140 (the latencies are averages over the interval: 19 comma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 import polars as pl
 
-from ._columns import column, names, renamed, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from .frames import column, names, renamed, weighted_mean
 
 _RATES = {
     "iops": "commands_per_sec",
     "read_iops": "reads_per_sec",
     "write_iops": "writes_per_sec",
-    "read_mbps": "mbytes_read_per_sec",
-    "write_mbps": "mbytes_written_per_sec",
+    "read_mib_per_s": "mbytes_read_per_sec",
+    "write_mib_per_s": "mbytes_written_per_sec",
 }
 _LATENCIES = {
     "gavg_ms": "average_guest_millisec_per_{}",
@@ -63,7 +58,7 @@ def latency(device_frame: pl.LazyFrame) -> pl.LazyFrame:
     time
     device       str  the instance as written: naa..., vmhba0, vmhba0:C0:T0:L1, a datastore's name
     iops, read_iops, write_iops   commands, reads, writes per second (iops counts other and failed commands too)
-    read_mbps, write_mbps         MB/s of 2**20 bytes
+    read_mib_per_s, write_mib_per_s   read and written
     gavg_ms      ms per read or write as the guest saw it
     davg_ms      ms per read or write in driver, fabric and array
     kavg_ms      ms per read or write in the VMkernel
@@ -167,7 +162,7 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     samples        i64  number of samples
     busy_samples   i64  samples with more than `busy_above` good I/Os per second and a latency
     mean_iops, max_iops  commands per second, idle samples counted as 0, samples without a rate not at all
-    mean_mbps      read and written, MB/s of 2**20 bytes
+    mean_mib_per_s read and written
     gavg_ms, davg_ms, kavg_ms, qavg_ms   sum(ms x good I/Os) / sum(good I/Os): the mean over I/Os, null without any
     p95_gavg_ms    95th percentile of GAVG over the busy samples, each counted once, linear between neighbours
     max_gavg_ms    largest GAVG of a busy sample
@@ -185,7 +180,7 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
     ...     "average_guest_millisec_per_command": [1.0, 11.0], "average_driver_millisec_per_command": [1.0, 5.0],
     ...     "average_kernel_millisec_per_command": [0.0, 6.0],
     ... }))
-    >>> summary(table).select("mean_iops", "mean_mbps", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
+    >>> summary(table).select("mean_iops", "mean_mib_per_s", "gavg_ms", "davg_ms", "kavg_ms").collect().rows()
     [(500.0, 4.0, 2.0, 1.4, 0.6)]
     """
     iops, good = pl.col("iops"), pl.col("good_iops")
@@ -198,7 +193,7 @@ def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:
             busy.len().cast(pl.Int64).alias("busy_samples"),
             iops.mean().alias("mean_iops"),
             iops.max().alias("max_iops"),
-            (pl.col("read_mbps") + pl.col("write_mbps")).mean().alias("mean_mbps"),
+            (pl.col("read_mib_per_s") + pl.col("write_mib_per_s")).mean().alias("mean_mib_per_s"),
             *(weighted_mean(pl.col(name), good).alias(name) for name in _LATENCIES),
             busy.quantile(0.95, interpolation="linear").alias("p95_gavg_ms"),
             busy.max().alias("max_gavg_ms"),

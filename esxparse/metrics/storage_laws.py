@@ -16,16 +16,14 @@ to the lowest 1-tile results").
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .frames import column, names, need, weighted_mean
 
 SMALL_BYTES: Final = 4096
 """Largest block that counts as a small I/O."""
@@ -36,15 +34,13 @@ ROUNDING_MS: Final = 0.02
 def mb_per_s(iops: float, block_size_bytes: float) -> float:
     """Give throughput, MB/s of 10**6 bytes: IOPS x block size / 10**6.
 
-    Raises:
-        EsxparseError: A number is negative.
+    Raises EsxparseError: A number is negative.
 
     >>> mb_per_s(70_000, 4096), mb_per_s(1000, 262_144)
     (286.72, 262.144)
     """
     if not (iops >= 0 and block_size_bytes >= 0):
-        msg = f"{iops!r} I/Os per second of {block_size_bytes!r} bytes: neither can be below 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{iops!r} I/Os per second of {block_size_bytes!r} bytes: neither can be below 0")
     return iops * block_size_bytes / 1e6
 
 
@@ -60,15 +56,13 @@ def outstanding(iops: float, latency_ms: float) -> float:
 def latency_ms(outstanding: float, iops: float) -> float:
     """Give the mean latency at a number of I/Os under way, by Little's law: outstanding / IOPS x 1000, ms.
 
-    Raises:
-        EsxparseError: No I/O was done.
+    Raises EsxparseError: No I/O was done.
 
     >>> latency_ms(16, 800)
     20.0
     """
     if not (math.isfinite(iops) and iops > 0):
-        msg = f"{iops!r} I/Os per second have no latency: nothing was done"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{iops!r} I/Os per second have no latency: nothing was done")
     return outstanding / iops * 1000
 
 
@@ -77,15 +71,13 @@ def iops_limit(outstanding: float, latency_ms: float) -> float:
 
     With one I/O under way throughput depends on response time alone ("Run tests with single outstanding I/O").
 
-    Raises:
-        EsxparseError: The latency is not above 0.
+    Raises EsxparseError: The latency is not above 0.
 
     >>> iops_limit(1, 20.0)
     50.0
     """
     if not (math.isfinite(latency_ms) and latency_ms > 0):
-        msg = f"a latency of {latency_ms!r} ms limits nothing: give one above 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a latency of {latency_ms!r} ms limits nothing: give one above 0")
     return outstanding / latency_ms * 1000
 
 
@@ -122,8 +114,7 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     outstanding_agrees    bool  within `tolerance_pct` percent; `active` and `queued` are looked at once a sample, so
                                 judge them by their mean over many
 
-    Raises:
-        EsxparseError: There is no latency, or no measured I/Os under way.
+    Raises EsxparseError: There is no latency, or no measured I/Os under way.
 
     >>> results = pl.LazyFrame({"iops": [32_000.0, 32_000.0], "latency_mean_ms": [2.0, 1.0], "outstanding": [64, 64]})
     >>> wanted = ["outstanding_by_law", "outstanding_pct", "outstanding_agrees"]
@@ -205,17 +196,15 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     mean, p95, peak   f64  in the unit of the column; p95 linear between neighbours
     peak_to_mean      f64  null where the mean is 0
 
-    Raises:
-        EsxparseError: The table lacks a column, or none is asked for.
+    Raises EsxparseError: The table lacks a column, or none is asked for.
 
     >>> samples = pl.LazyFrame({"used_pct": [10.0, 10.0, 100.0]})
     >>> mean_and_peak(samples, ["used_pct"]).select("resource", "mean", "peak", "peak_to_mean").collect().rows()
     [('used_pct', 40.0, 100.0, 2.5)]
     """
-    _need(names(samples), (*columns, *by))
+    need(names(samples), *columns, *by)
     if not columns:
-        msg = "no columns were given to look for the peaks of"
-        raise EsxparseError(msg)
+        raise EsxparseError("no columns were given to look for the peaks of")
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
 
     def of(name: str) -> pl.LazyFrame:
@@ -248,8 +237,7 @@ def normalised_to_lowest(
 
     <value>_normalised   f64  1 is the lowest at the base load
 
-    Raises:
-        EsxparseError: The table lacks a column.
+    Raises EsxparseError: The table lacks a column.
 
     >>> results = pl.LazyFrame({
     ...     "storage": ["group", "pool"] * 2, "tiles": [1, 1, 7, 7], "response_ms": [80.0, 84.0, 100.0, 98.0],
@@ -258,15 +246,8 @@ def normalised_to_lowest(
     [1.0, 1.05, 1.25, 1.225]
     """
     there = names(results)
-    _need(there, (value, load, *by))
+    need(there, value, load, *by)
     number = pl.col(value).cast(pl.Float64)
     lowest = number.filter(pl.col(load) == base).min()
     reference = lowest.over(list(by)) if by else lowest
     return results.with_columns(pl.when(reference != 0).then(number / reference).alias(f"{value}_normalised"))
-
-
-def _need(there: frozenset[str], wanted: Sequence[str]) -> None:
-    """Refuse a table without columns that were asked for by name."""
-    if missing := [name for name in wanted if name not in there]:
-        msg = f"the table has no {', '.join(missing)}; it has: {', '.join(sorted(there))}"
-        raise EsxparseError(msg)

@@ -8,8 +8,7 @@ The end of a column's name is its unit. Megabytes come in two sizes, here never 
     mibit, mibit_per_s 2**20 bits (esxtop's MBits)
     mhz, ghz           10**6 and 10**9 cycles per second
 
-A name that says neither, such as `mbps`, is refused. Tables of esxtop that were named before this rule call 2**20 bytes
-`mb` (their docstrings say so): rename such a column to `..._mib` before it meets others.
+A name that says neither, such as `mbps`, is refused.
 
 Source: IEC 80000-13 for the binary prefixes, the SI brochure for the others.
 """
@@ -22,7 +21,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import names
+from .frames import names, need
 
 Number = TypeVar("Number", float, pl.Expr)
 """A number, or a polars expression of numbers."""
@@ -75,11 +74,6 @@ _UNCLEAR: Final = {
 
 
 def _unit(name: str) -> Unit:
-    """Look a unit up.
-
-    Raises:
-        EsxparseError: There is none of that name, or the name means several.
-    """
     if name in UNITS:
         return UNITS[name]
     if name in _UNCLEAR:
@@ -92,8 +86,7 @@ def _unit(name: str) -> Unit:
 def factor(unit: str, to: str) -> float:
     """Give what a value in `unit` is multiplied by to be in `to`.
 
-    Raises:
-        EsxparseError: A unit is unknown or unclear, or the two measure different things.
+    Raises EsxparseError: A unit is unknown or unclear, or the two measure different things.
 
     >>> factor("mbit_per_s", "mb_per_s"), factor("mib", "mb")
     (0.125, 1.048576)
@@ -110,8 +103,7 @@ def factor(unit: str, to: str) -> float:
 def convert(value: Number, unit: str, to: str) -> Number:
     """Convert a number or an expression: `value x factor(unit, to)`.
 
-    Raises:
-        EsxparseError: See `factor`.
+    Raises EsxparseError: See `factor`.
 
     >>> convert(901, "mbit_per_s", "mb_per_s"), convert(440, "mbit_per_s", "mb_per_s")
     (112.625, 55.0)
@@ -122,8 +114,7 @@ def convert(value: Number, unit: str, to: str) -> Number:
 def unit_of(column: str) -> str:
     """Give the unit that the name of a column ends in.
 
-    Raises:
-        EsxparseError: It ends in none, or in one that means several.
+    Raises EsxparseError: It ends in none, or in one that means several.
 
     >>> unit_of("read_mib_per_s"), unit_of("elapsed_s"), unit_of("mhz")
     ('mib_per_s', 's', 'mhz')
@@ -135,22 +126,19 @@ def unit_of(column: str) -> str:
             return ending
         if ending in _UNCLEAR:
             _unit(ending)
-    msg = f"the name of column {column!r} ends in no unit: rename it, as in {column}_mb_per_s"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"the name of column {column!r} ends in no unit: rename it, as in {column}_mb_per_s")
 
 
 def common_unit(*columns: str) -> str:
     """Give the unit of columns that are to be added, divided or compared with each other.
 
-    Raises:
-        EsxparseError: They have different units, or one has none.
+    Raises EsxparseError: They have different units, or one has none.
 
     >>> common_unit("read_mb_per_s", "write_mb_per_s")
     'mb_per_s'
     """
     if not columns:
-        msg = "no columns were given to compare the units of"
-        raise EsxparseError(msg)
+        raise EsxparseError("no columns were given to compare the units of")
     units = {name: unit_of(name) for name in columns}
     first, *others = units.items()
     for name, unit in others:
@@ -165,21 +153,17 @@ def in_unit(table: pl.LazyFrame, column: str, to: str) -> pl.LazyFrame:
 
     Needs `column`, whose name ends in a unit. The new name has `to` in its place.
 
-    Raises:
-        EsxparseError: The table lacks the column, it has the new one already, or there is no conversion.
+    Raises EsxparseError: The table lacks the column, it has the new one already, or there is no conversion.
 
     >>> in_unit(pl.LazyFrame({"run": [1], "tx_mbit_per_s": [901.0]}), "tx_mbit_per_s", "mb_per_s").collect().to_dicts()
     [{'run': 1, 'tx_mb_per_s': 112.625}]
     """
     unit = unit_of(column)
     there = names(table)
-    if column not in there:
-        msg = f"the table has no column {column!r} to convert; it has: {', '.join(sorted(there))}"
-        raise EsxparseError(msg)
+    need(there, column)
     renamed = column.removesuffix(unit) + to
     if renamed != column and renamed in there:
-        msg = f"the table has {renamed!r} beside {column!r}: drop one before converting"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the table has {renamed!r} beside {column!r}: drop one before converting")
     return table.with_columns(convert(pl.col(column), unit, to)).rename({column: renamed})
 
 

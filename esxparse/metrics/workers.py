@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ._columns import column, names
+from .frames import column, names
 
 
 def median_read_latency(results: pl.LazyFrame) -> pl.LazyFrame:

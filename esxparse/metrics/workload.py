@@ -20,16 +20,14 @@ from percentiles, so they are null (maximum: the highest).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from ._columns import column, names, weighted_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from .frames import column, names, weighted_mean
 
 COLUMNS: Final[dict[str, Any]] = {
     "test": pl.String,
@@ -63,14 +61,12 @@ def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFram
         format_name: `Recording.format`: fio, iometer or diskspd.
         tables: `Recording.tables`.
 
-    Raises:
-        EsxparseError: It is of another format, or holds logs only.
+    Raises EsxparseError: It is of another format, or holds logs only.
     """
     needed = {"fio": "jobs", "iometer": "results", "diskspd": "jobs"}.get(format_name)
     if needed is None or needed not in tables:
         what = "logs, without the results of its jobs" if needed else "no storage workload"
-        msg = f"a recording of {format_name} with the tables {', '.join(tables)} holds {what}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"a recording of {format_name} with the tables {', '.join(tables)} holds {what}")
     if format_name == "fio":
         return from_fio(tables["jobs"])
     if format_name == "iometer":
@@ -79,7 +75,6 @@ def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFram
 
 
 def _ordered(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """The columns of this module, with their types; those that are lacking as nulls."""
     there = names(frame)
     return frame.select(
         (pl.col(name) if name in there else pl.lit(None)).cast(dtype).alias(name) for name, dtype in COLUMNS.items()

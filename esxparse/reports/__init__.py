@@ -1,7 +1,7 @@
 """Reports: a notebook template, run on a capture by papermill, exported as one HTML file.
 
-`report(capture, output="report.html")` does all of it; `templates()` lists what there is. The cells of a template use
-`page`, `verdict` and `listing` for what they show.
+`report(capture, output="report.html")` does all of it; `templates()` lists what there is. A template has a room of its
+own name here for what is neither a metric nor a chart; `page` and `blocks` are for all.
 """
 
 from __future__ import annotations
@@ -9,32 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOMES = {
-    "Parameter": "library",
-    "Template": "library",
-    "find": "library",
-    "report": "run",
-    "templates": "library",
-}
-_MODULES = frozenset(
-    {
-        "blocks",
-        "counter_tables",
-        "counters",
-        "export",
-        "inputs",
-        "kernel",
-        "library",
-        "listing",
-        "page",
-        "power_profile",
-        "power_tables",
-        "run",
-        "values",
-        "verdict",
-        "workload",
-    }
-)
+_HOMES = {"Parameter": "library", "Template": "library", "find": "library", "report": "run", "templates": "library"}
 
 __all__ = ["Parameter", "Template", "find", "report", "templates"]
 
@@ -43,7 +18,4 @@ def __getattr__(name: str) -> Any:
     # Loaded when first asked for: the command line's help must not wait for Jupyter.
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,14 +7,13 @@ escaped where it becomes HTML, and nowhere else; no block is ever made of markdo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
     import polars as pl
 
 VEGALITE_MIME: Final = "application/vnd.vegalite.v6+json"
@@ -66,6 +65,10 @@ class Block:
         return {"text/html": self.html, "text/plain": self.text}
 
 
+NOTHING: Final = Block("", "")
+"""What a cell shows where there is nothing to say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """The title of the whole page and the line below it."""
@@ -96,7 +99,9 @@ class Figure:
         return {**self.live, VEGALITE_MIME: self.spec, "text/plain": str(self.spec.get("description", "chart"))}
 
 
-def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
+def table(
+    frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "", most: int | None = None
+) -> Block:
     """A table of `frame`, numbers to the right, units in the head.
 
     Args:
@@ -104,7 +109,10 @@ def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: s
         columns: What to show, in order.
         caption: What the table is, one line above it.
         empty: What to say where there are no rows.
+        most: Rows to show at most; the caption says how many there are.
     """
+    if most is not None and frame.height > most:
+        frame, caption = frame.head(most), f"{caption} (the first {most} of {frame.height})"
     shown = [column for column in columns if column.name in frame.columns]
     if frame.is_empty():
         return note(empty or f"{caption}: nothing to show.")
@@ -229,6 +237,5 @@ def _plain(frame: pl.DataFrame, columns: Sequence[Column], caption: str) -> str:
 
 def _known(level: str) -> str:
     if level not in _LEVELS:
-        msg = f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown level {level!r}: choose from {', '.join(sorted(_LEVELS))}")
     return _LEVELS[level]

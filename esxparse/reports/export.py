@@ -74,9 +74,7 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
 
     Cells tagged `notebook-only` and all code are left out; markdown headings of the second level start a section.
 
-    Args:
-        notebook: A notebook that was run.
-        runtime: What `vega_runtime` gives, if it is at hand already.
+    `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
     from nbconvert.exporters.templateexporter import TemplateExporter  # noqa: PLC0415
     from nbconvert.filters import markdown2html  # noqa: PLC0415
@@ -170,7 +168,6 @@ def _line(text: str | list[str]) -> str:
 
 
 def _themed(spec: Any) -> Any:
-    """`spec` with each colour of the palette replaced by its CSS variable."""
     from esxparse.charts.theme import css_variables  # noqa: PLC0415 - takes altair
 
     names = {light: f"var({name})" for light, (name, _) in css_variables().items()}

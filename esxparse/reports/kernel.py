@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAME = "esxparse-report"
 

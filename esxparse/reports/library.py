@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
-from esxparse.resources import templates_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from esxparse.formats.opening import NAMES, Opening
+from esxparse.shipped import templates_dir
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +75,7 @@ def find(template: str | Path) -> Template:
 
 
 def read(path: Path) -> Template:
-    """What the notebook at `path` says about itself.
-
-    Raises:
-        EsxparseError: It is no notebook, or its `parameters` cell is no Python.
-    """
+    """What the notebook at `path` says about itself."""
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         about = notebook.get("metadata", {}).get("esxparse", {})
@@ -97,8 +92,7 @@ def read(path: Path) -> Template:
     try:
         parameters = tuple(parameter for source in sources for parameter in _parameters(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        msg = f"the parameters cell of {path} is not valid Python: {error}"
-        raise EsxparseError(msg) from error
+        raise EsxparseError(f"the parameters cell of {path} is not valid Python: {error}") from error
     return Template(
         name=path.stem,
         title=title,
@@ -117,3 +111,76 @@ def _parameters(source: str) -> Iterator[Parameter]:
         _, _, comment = lines[(node.end_lineno or 1) - 1][node.end_col_offset or 0 :].partition("#")
         default = None if node.value is None else ast.unparse(node.value)
         yield Parameter(node.target.id, ast.unparse(node.annotation), default, comment.strip())
+
+
+_OPENING: Final = "opening"
+"""The parameter through which a template gets the options of `esxparse.open` that it does not declare by name."""
+
+_RECORDINGS: Final = frozenset({"capture", "captures"})
+_TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def values_of(
+    template: Template, given: Mapping[str, Any], opening: Mapping[str, Any]
+) -> tuple[Opening, dict[str, Any]]:
+    """The options of `esxparse.open`, wherever they were said, and the values of the template's other parameters."""
+    declared = {parameter.name: parameter for parameter in template.parameters}
+    said = dict(opening)
+    others: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == _OPENING and template.has(_OPENING):
+            said |= _typed("dict", value, name)
+        elif name in NAMES and (name in declared or template.has(_OPENING)):
+            said[name] = value
+        elif name in declared and name not in _RECORDINGS:
+            others[name] = _typed(declared[name].type, value, name)
+        else:
+            raise _unknown(template, name)
+    asked = Opening.of(said)
+    for name in asked.said():
+        if name not in declared and not template.has(_OPENING):
+            raise _unknown(template, name)
+    return asked, others
+
+
+def passed_on(template: Template, asked: Opening) -> dict[str, Any]:
+    """The options as parameters: those that the template declares by name, the others together."""
+    texts = asked.texts()
+    named = {name: texts.pop(name) for name in list(texts) if template.has(name)}
+    return {**named, **({_OPENING: texts} if texts else {})}
+
+
+def _unknown(template: Template, name: str) -> EsxparseError:
+    known = sorted({parameter.name for parameter in template.parameters} - {*_RECORDINGS, _OPENING})
+    more = "options of esxparse.open" if template.has(_OPENING) else ""
+    takes = ", ".join(known) + (f" and {more}" if known and more else more)
+    return EsxparseError(f"template {template.name!r} has no parameter {name!r}: it takes {takes or 'none'}")
+
+
+def _truth(text: str) -> bool:
+    return _TRUTHS[text.casefold()]
+
+
+def _list(text: str) -> list[Any]:
+    found = json.loads(text) if text.startswith("[") else [part.strip() for part in text.split(",") if part.strip()]
+    return list(found)
+
+
+_READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (_truth, "true or false"),
+    "list": (_list, "a list: a,b,c or JSON"),
+    "dict": (lambda text: dict(json.loads(text)), 'an object of JSON: {"name": "value"}'),
+}
+
+
+def _typed(kind: str, value: Any, name: str) -> Any:
+    """A value of the type that a parameter declares, from the text that a command line has."""
+    read, what = _READ.get(kind.partition("[")[0], (None, ""))
+    if read is None or not isinstance(value, str):
+        return value
+    try:
+        return read(value.strip())
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise EsxparseError(f"parameter {name} is {value!r}: it has to be {what}") from None

@@ -1,39 +1,27 @@
-"""What the cells of a template call besides metrics and charts: the window, the header, tiles, and showing things."""
+"""What the cells of every template call: showing things, the header, notes of the readers, provenance."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
 import esxparse
-from esxparse.reports.blocks import (
-    ABSENT,
-    Block,
-    Column,
-    Figure,
-    Header,
-    facts,
-    moment,
-    note,
-    number,
-    spoken_span,
-    table,
-    tiles,
-)
+from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     import altair as alt
 
     from esxparse.recording import Note, Recording
 
 P = ParamSpec("P")
+
+_FILES_SHOWN: Final = 4
 
 
 def given(function: Callable[Concatenate[pl.LazyFrame, P], pl.LazyFrame], *frames: Any, **more: Any) -> Any:
@@ -64,9 +52,8 @@ def prepare() -> None:
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
     """Display charts, or one sentence where there is none of them.
 
-    Args:
-        charts: What the builders of `esxparse.charts` gave; None where they had nothing to draw.
-        missing: What to say where all are None.
+    `charts`: what the builders of `esxparse.charts` gave; None where they had nothing to draw. `missing`: what to say
+    where all are None.
     """
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
@@ -85,99 +72,67 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
         display(note(missing))  # type: ignore[no-untyped-call]
 
 
-def header(rec: Recording, title: str) -> Header:
-    """The title with the host's name, and when the capture was taken."""
-    meta = rec.meta
-    span = (meta["end"] - meta["start"]).total_seconds()
-    return Header(f"{title}: {meta['host']}", f"{moment(meta['start'])} to {moment(meta['end'])} ({spoken_span(span)})")
+def header(title: str, recordings: Sequence[Recording], said: str) -> Header:
+    """The title, with the host's name where a recording tells it, and the line below it."""
+    host = next((str(rec.meta["host"]) for rec in recordings if rec.meta.get("host")), "")
+    return Header(f"{title}: {host}" if host else title, said)
 
 
-def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
-    """Tiles on what was recorded: how long, how fine, on what, and how much was promised of it.
+def files(recordings: Sequence[Recording]) -> str:
+    """The names of a report's files, the first four of many."""
+    more = f" and {len(recordings) - _FILES_SHOWN} more" if len(recordings) > _FILES_SHOWN else ""
+    return ", ".join(Path(rec.source).name for rec in recordings[:_FILES_SHOWN]) + more
 
-    Args:
-        rec: A recording of esxtop.
-        vms: `inventory.vms`: `group_id, vm, vcpus`.
+
+def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:
+    """Everything odd that the readers met, and what they did about it.
+
+    `recordings`: what they read. `more`: notes on what came after, each with the name of what it is on.
     """
-    meta = rec.meta
-    vcpus = None if vms is None else int(vms.select(pl.col("vcpus").sum()).collect().item())
-    count = None if vms is None else int(vms.select(pl.len()).collect().item())
-    pcpus = meta.get("pcpus")
-    span = (meta["end"] - meta["start"]).total_seconds()
-    interval = meta.get("interval")
-    items = [
-        ("Release", str(meta.get("release") or "unknown"), str(meta.get("release_evidence") or "")),
-        ("Time covered", spoken_span(span), f"{meta['samples']:,} samples"),
-        ("Interval", ABSENT if interval is None else f"{interval:g} s", "median between samples"),
-        ("VMs", number(count, None), "" if vcpus is None else f"{vcpus} vCPUs"),
-        ("Physical CPUs", number(pcpus, None), "hardware threads, as esxtop counts them"),
-    ]
-    if vcpus and pcpus:
-        items.append(("vCPUs per PCPU", number(vcpus / pcpus, 2), f"{vcpus} : {pcpus}"))
-    items.append(("Counters", f"{meta.get('columns', 0):,}", f"columns, {len(rec.tables)} objects"))
-    return tiles(items)
-
-
-def reader_notes(rec: Recording) -> Block:
-    """Everything odd the reader met in the file, and what it did about it."""
+    noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
+    text, number = pl.String, pl.Int64
     frame = pl.DataFrame(
-        {
-            "severity": [one.severity for one in rec.notes],
-            "line": [one.line for one in rec.notes],
-            "column": [one.column for one in rec.notes],
-            "message": [one.message for one in rec.notes],
-        },
-        schema={"severity": pl.String, "line": pl.Int64, "column": pl.Int64, "message": pl.String},
+        [(name, one.severity, one.line, one.column, one.message) for name, one in noted],
+        schema={"file": text, "severity": text, "line": number, "column": number, "message": text},
+        orient="row",
     )
     columns = [
+        *([Column("file", "File", mono=True)] if len(recordings) > 1 else []),
         Column("severity", "Severity", level=True),
         Column("line", "Line", digits=None),
         Column("column", "Column", digits=None),
         Column("message", "What was met, and what was done"),
     ]
-    return table(frame, columns, "Notes of the reader", "The reader met nothing odd in this file.")
+    return table(frame, columns, "Notes of the readers", "The readers met nothing odd.")
 
 
-def readers_notes(recordings: Iterable[Recording], more: Iterable[tuple[str, Note]] = ()) -> Block:
-    """Everything odd that the readers of several files met.
+def provenance(
+    recordings: Sequence[Recording],
+    template: str,
+    options: Mapping[str, Any],
+    more: Iterable[tuple[str, str]] = (),
+) -> Block:
+    """Where a report comes from: files and their fingerprints, program, template, options, time.
 
-    Args:
-        recordings: What they read.
-        more: Notes on what came after, each with the name of what it is on.
+    `recordings`: what it is on. `template`: name of the template. `options`: its parameters, and options of
+    `esxparse.open`. `more`: facts of this template, such as the commands that were measured.
     """
-    noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
-    frame = pl.DataFrame(
-        [(name, one.severity, one.line, one.message) for name, one in noted],
-        schema={"file": pl.String, "severity": pl.String, "line": pl.Int64, "message": pl.String},
-        orient="row",
+    items = []
+    for number, rec in enumerate(recordings, 1):
+        of = f" {number}" if len(recordings) > 1 else ""
+        items.append((f"Source{of}", f"{rec.source} ({rec.format})"))
+        if (path := Path(rec.source)).is_file():
+            with path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            items += [(f"Size{of}", f"{path.stat().st_size:,} bytes"), (f"SHA-256{of}", digest)]
+    asked = ", ".join(f"{name} = {value!r}" for name, value in options.items())
+    return facts(
+        [
+            *items,
+            *more,
+            ("Program", f"esxparse {esxparse.__version__}"),
+            ("Template", template),
+            *([("Parameters", asked)] if asked else []),
+            ("Made", moment(datetime.now(UTC))),
+        ]
     )
-    columns = [
-        Column("file", "File", mono=True),
-        Column("severity", "Severity", level=True),
-        Column("line", "Line", digits=None),
-        Column("message", "What was met, and what was done"),
-    ]
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd in these files.")
-
-
-def parameters(given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The row of a report's facts that says what it was asked for; none where nothing was."""
-    values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
-    return [("Parameters", values)] if values else []
-
-
-def provenance(rec: Recording, template: str, given: Mapping[str, Any]) -> Block:
-    """Where the report comes from: the file and its fingerprint, the program, the parameters, the time."""
-    path = Path(rec.source)
-    items = [("Source", rec.source)]
-    if path.is_file():
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        items += [("Size", f"{path.stat().st_size:,} bytes"), ("SHA-256", digest)]
-    items += [
-        ("Program", f"esxparse {esxparse.__version__}"),
-        ("Template", template),
-        *parameters(given),
-        ("Made", moment(datetime.now(UTC))),
-    ]
-    return facts(items)

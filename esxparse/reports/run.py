@@ -5,23 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
-from esxparse.reports.inputs import Inputs
-from esxparse.reports.library import find
-from esxparse.reports.opening import opened_all
-from esxparse.reports.values import passed_on, values_of
+from esxparse.reports.library import find, passed_on, values_of
+from esxparse.reports.recordings import Inputs, opened_all
 from esxparse.target import PAGE_MARK, target
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from nbformat import NotebookNode
 
     from esxparse.formats.opening import Opening, Options
@@ -86,7 +83,6 @@ def report(
 
 
 def _page(chosen: Template, values: Mapping[str, Any], step: Callable[[int, int, str], None]) -> tuple[str, int]:
-    """The finished page, and how many cells made it."""
     from esxparse.reports import kernel  # noqa: PLC0415
 
     # Making the bundle takes more than a second, which the kernel needs for its own start.
@@ -113,11 +109,6 @@ def is_page(path: Path) -> bool:
 
 
 def _need_extra() -> None:
-    """Says what to install where reports cannot be made.
-
-    Raises:
-        EsxparseError: Something is lacking.
-    """
     lacking = [name for name in _EXTRA if find_spec(name) is None]
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from esxparse.studies.expand import Run
-    from esxparse.studies.manifest import Manifest
+    from esxparse.studies.study_file import Manifest
 
 _SHOWN = 4
 
@@ -79,7 +78,6 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
 
 
 def _twice(runs: Sequence[Run], labels: Sequence[str]) -> list[Note]:
-    """Complains of runs that say they are one and the same repetition."""
     seen: dict[tuple[Any, ...], Run] = {}
     notes = []
     for run in runs:

@@ -6,22 +6,22 @@ cannot tell are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse.diagnosis.views import VIEWS, measures
 from esxparse.metrics import host, host_cpu, inventory, memory, network, power, scheduling, steady, workload
-from esxparse.metrics._columns import names, weighted_mean
-from esxparse.metrics._samples import SAMPLE, placed
+from esxparse.metrics.frames import SAMPLE, names, placed, weighted_mean
+from esxparse.studies.columns import MEANS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     Tables = Mapping[str, pl.LazyFrame]
 
 TABLES: Final = frozenset(
-    {"physical_cpu", "group_cpu", "vcpu", "group_memory", "memory", "network_port", "power", *host.DISKS, host.VOLUMES}
-)
+    {"physical_cpu", "group_cpu", "vcpu", "group_memory", "network_port", "power", *host.DISKS, host.VOLUMES}
+).union(*(VIEWS[view].needs for view in MEANS))
 """The tables whose numbers are needed."""
 _LATENCIES: Final = ("gavg_ms", "davg_ms", "kavg_ms", "qavg_ms")
 _PER_VCPU: Final = ("ready_pct", "contention_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
@@ -37,7 +37,7 @@ def metrics(tables: Tables, release: str | None) -> dict[str, Any]:
         *_vms(tables),
         *_storage(tables, disks, by_sample),
         *_network(tables),
-        *_memory(tables, release),
+        *_of_views(tables, release),
         *_power(tables),
     ]
     series = _series(by_sample, use)
@@ -98,23 +98,19 @@ def _vms(tables: Tables) -> list[pl.LazyFrame]:
         source = pl.col("ready_from").explode().unique().sort(descending=True).implode().list.join(" and ")
         queries.append(each.select(*over_all, *worst, source.replace("", None)))
     if "group_memory" in tables:
-        local, remote = pl.col("numa_local_mb").sum(), pl.col("numa_remote_mb").sum()
+        local, remote = pl.col("numa_local_mib").sum(), pl.col("numa_remote_mib").sum()
         share = pl.when(local + remote > 0).then(100 * local / (local + remote)).alias("numa_local_pct")
         queries.append(memory.vms(tables["group_memory"], vms).select(share))
     return queries
 
 
-def _memory(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
-    if "memory" not in tables:
-        return []
-    renamed = {
-        "memory_free_mib": "free_mb",
-        "balloon_mib": "balloon_mb",
-        "swap_in_mib_per_s": "swap_in_mb_per_s",
-        "swap_out_mib_per_s": "swap_out_mb_per_s",
-    }
-    rows = memory.host(tables["memory"], release)
-    return [rows.select(pl.col(old).mean().alias(new) for new, old in renamed.items())]
+def _of_views(tables: Tables, release: str | None) -> list[pl.LazyFrame]:
+    """Columns that are the mean over samples of a column of a view."""
+    return [
+        rows.select(pl.col(of).mean().alias(name) for name, of in MEANS[view].items())
+        for view, rows in measures(MEANS, tables, release).items()
+        if rows is not None
+    ]
 
 
 def _storage(tables: Tables, rows: pl.LazyFrame | None, by_sample: pl.LazyFrame | None) -> list[pl.LazyFrame]:
@@ -168,7 +164,6 @@ def _network(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def _power(tables: Tables) -> list[pl.LazyFrame]:
-    """Power by the host's own sensor."""
     if "power" not in tables or "p_state" not in names(tables["power"]):
         return []
     return [power.host(tables["power"]).select(pl.col("watts").mean().alias("esxtop_watts"))]

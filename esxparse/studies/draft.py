@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from esxparse.errors import EsxparseError
@@ -18,15 +19,12 @@ from esxparse.formats.registry import recognising
 from esxparse.formats.source import resolve
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import FILE_NAME, parse
 from esxparse.studies.patterns import are_numbers, broad, filled, literal, matches, natural, shown
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
+from esxparse.studies.study_file import FILE_NAME, parse
 from esxparse.target import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     Roles = Mapping[str, Sequence[str]]
     """File names by role."""
 
@@ -77,22 +75,15 @@ def format_of(path: Path) -> str | None:
 
 
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """The files below a directory by the role each can have, and those that a study has no use for.
-
-    Raises:
-        EsxparseError: It is no directory, has too many files, or its name is not UTF-8 text.
-    """
+    """The files below a directory by the role each can have, and those that a study has no use for."""
     if not folder.is_dir():
-        msg = f"{folder} is no directory: name the one that has the files of the runs"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{folder} is no directory: name the one that has the files of the runs")
     if shown(folder) != str(folder):
-        msg = f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != FILE_NAME]
     files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if len(files) > _MOST:
-        msg = f"{folder} has more than {_MOST:,} files: name the directory of the runs alone"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{folder} has more than {_MOST:,} files: name the directory of the runs alone")
     found: dict[str, list[str]] = {}
     other = []
     for path in files:
@@ -224,7 +215,6 @@ def _series(units: Iterable[Unit]) -> list[Series]:
 
 
 def _is_exact(series: Series, folder: Path) -> bool:
-    """Whether its patterns find the files they were made of, read as they were, and no others."""
     wanted = sorted(series.named.each, key=str)
     return all(
         sorted((known for known, _ in matches(pattern, folder)), key=str) == wanted for pattern in series.files.values()
@@ -232,7 +222,6 @@ def _is_exact(series: Series, folder: Path) -> bool:
 
 
 def _value(name: str, text: str, texts: Sequence[str]) -> str:
-    """A label as TOML."""
     return str(int(text)) if name == "repetition" or are_numbers(texts) else _quoted(text)
 
 
@@ -263,11 +252,7 @@ def _called(series: Sequence[Series]) -> list[str]:
 
 
 def draft(folder: Path) -> tuple[str, list[str]]:
-    """The text of a manifest for the files below a directory, and the files it leaves out.
-
-    Raises:
-        EsxparseError: It is no directory, or has nothing that a study is made of.
-    """
+    """The text of a manifest for the files below a directory, and the files it leaves out."""
     roles, other = look(folder)
     if not roles:
         msg = f"{folder} has no file that a study is made of (captures, results of load generators, power readings)"
@@ -364,11 +349,7 @@ def _text(
 
 
 def write(folder: Path, *, replace: bool = False) -> tuple[Path, list[str]]:
-    """Writes `study.toml` into a directory of files.
-
-    Raises:
-        EsxparseError: There is one and it may not be replaced, or it cannot be written.
-    """
+    """Writes `study.toml` into a directory of files."""
     path = folder / FILE_NAME
     out = target(path, replace=replace)
     text, other = draft(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +17,7 @@ from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from esxparse.studies.manifest import Complaints
+    from esxparse.studies.study_file import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
@@ -62,51 +61,34 @@ class WindowSpec:
 
 
 def offset(text: Any) -> timedelta:
-    """A shift of a clock: `-2h`, `90s`, seconds.
-
-    Raises:
-        EsxparseError: It is none.
-    """
+    """A shift of a clock: `-2h`, `90s`, seconds."""
     if _is_number(text) and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
-        msg = f"clock {text!r} is no length of time: write it as -2h, 90s or +30m"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"clock {text!r} is no length of time: write it as -2h, 90s or +30m")
     sign = -1 if text.startswith(_NEGATIVE) else 1
     return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
 
 
 def _seconds(value: Any, name: str) -> float:
-    """A length of time in seconds: a number, or `30s`, `2m`, `1h`.
-
-    Raises:
-        EsxparseError: It is none.
-    """
+    """A length of time in seconds: a number, or `30s`, `2m`, `1h`."""
     if _is_number(value) and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
-        msg = f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h")
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
     return _length(value, name)
 
 
 def _length(text: str, name: str) -> float:
-    """Seconds of a length of time that is written with its unit.
-
-    Raises:
-        EsxparseError: It is none, or longer than any recording.
-    """
     length = period(text or "?", name) or timedelta(0)
     if length.total_seconds() > _LONGEST_S:
-        msg = f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h")
     return length.total_seconds()
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a finite number that a column holds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value in INT64 if isinstance(value, int) else math.isfinite(value)

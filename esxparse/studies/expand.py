@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -16,10 +17,8 @@ from esxparse.studies.patterns import shown
 from esxparse.studies.roles import ONE_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from esxparse.studies.entries import FileSpec, WindowSpec
-    from esxparse.studies.manifest import Manifest, RunSpec
+    from esxparse.studies.study_file import Manifest, RunSpec
 
 _REPETITION = "repetition"
 MOST_RUNS = 100_000
@@ -68,11 +67,7 @@ class Place:
     """Whether they may be outside it, and behind URLs."""
 
     def check(self, role: str, pattern: str) -> None:
-        """Refuses a name that leads elsewhere, before anything is looked for there.
-
-        Raises:
-            EsxparseError: It does.
-        """
+        """Refuses a name that leads elsewhere, before anything is looked for there."""
         # Of a pattern with placeholders all that stands before them counts.
         name = patterns.plain(pattern) if not patterns.unknown(pattern) else patterns.broad(pattern)
         path = Path(name)
@@ -81,11 +76,7 @@ class Place:
             raise self._refused(role, name)
 
     def check_found(self, role: str, path: Path) -> None:
-        """Refuses a file that a link leads to from the folder.
-
-        Raises:
-            EsxparseError: It does.
-        """
+        """Refuses a file that a link leads to from the folder."""
         if not self.outside and not path.resolve().is_relative_to(self.folder.resolve()):
             raise self._refused(role, str(path))
 
@@ -99,12 +90,7 @@ class Place:
 def expand(manifest: Manifest, *, outside: bool = False) -> tuple[Run, ...]:
     """All runs, in the order of the manifest; those of one `[[run]]` in the order of labels, then of file names.
 
-    Args:
-        manifest: The manifest.
-        outside: Whether it may name files outside its directory, and URLs.
-
-    Raises:
-        EsxparseError: It stands for more runs than anybody has.
+    `manifest`: the manifest. `outside`: whether it may name files outside its directory, and URLs.
     """
     place = Place(manifest.path.parent, outside)
     for spec in manifest.runs:

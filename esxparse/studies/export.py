@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html as markup
 import io
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,9 +21,6 @@ from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.target import PAGE_MARK, target
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
     from great_tables import GT
 
     from esxparse.studies.expand import Run
@@ -112,11 +111,7 @@ def heading(column: str) -> tuple[str, str]:
 
 
 def csv(table: pl.LazyFrame, out: Target) -> None:
-    """Writes a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty.
-
-    Raises:
-        EsxparseError: It cannot be written.
-    """
+    """Writes a table as CSV: units are in the names of columns, times are UTC in ISO 8601, nulls are empty."""
     frame = table.collect()
     lists = [name for name, kind in frame.schema.items() if kind.is_nested()]
     frame = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in lists)
@@ -124,11 +119,7 @@ def csv(table: pl.LazyFrame, out: Target) -> None:
 
 
 def parquet(table: pl.LazyFrame, out: Target, title: str, base: str) -> None:
-    """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit.
-
-    Raises:
-        EsxparseError: It cannot be written.
-    """
+    """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
     frame = table.collect()
     told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
     metadata = {"title": printable(title), "baseline": printable(base), "esxparse": esxparse.__version__, **told}
@@ -145,11 +136,7 @@ def inputs(manifest: Path, runs: Iterable[Run]) -> tuple[Path, ...]:
 
 
 def place(path: str | os.PathLike[str], sources: Iterable[Path], *, replace: bool) -> Target:
-    """A place for a table of a study, never one that the study reads.
-
-    Raises:
-        EsxparseError: It may not, or cannot, be written there.
-    """
+    """A place for a table of a study, never one that the study reads."""
     return target(path, sources, replace=replace, ours=_is_table)
 
 
@@ -166,16 +153,11 @@ def _is_table(path: Path) -> bool:
 
 
 def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The columns that readers see.
-
-    Raises:
-        EsxparseError: One that was asked for is not there.
-    """
+    """The columns that readers see."""
     if columns is not None:
         for name in columns:
             if name not in frame.columns:
-                msg = f"there is no column {name!r} to show; there is: {', '.join(frame.columns)}"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"there is no column {name!r} to show; there is: {', '.join(frame.columns)}")
         return list(columns)
     there = [name for name in frame.columns if frame[name].null_count() < frame.height]
     if "quantity" in frame.columns:
@@ -188,11 +170,7 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
 
 
 def great_table(study: Study, table: pl.LazyFrame, columns: Sequence[str] | None) -> GT:
-    """A table for publication: title, units under the names, the baseline and what is missing below it.
-
-    Raises:
-        EsxparseError: great-tables is not installed, or a column is not there.
-    """
+    """A table for publication: title, units under the names, the baseline and what is missing below it."""
     try:
         from great_tables import GT, html  # noqa: PLC0415  an extra, and slow to import
     except ImportError:
@@ -247,11 +225,7 @@ def _source_notes(study: Study, frame: pl.DataFrame) -> list[str]:
 
 
 def html(made: GT, out: Target, title: str) -> None:
-    """Writes a table as one HTML file that needs nothing else.
-
-    Raises:
-        EsxparseError: It cannot be written.
-    """
+    """Writes a table as one HTML file that needs nothing else."""
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f"{PAGE_MARK.decode()}<title>{markup.escape(printable(title))}</title></head>\n<body>\n{made.as_raw_html()}\n</body></html>\n"

@@ -6,6 +6,8 @@ counted; means are averaged over the lines in the span, for each log by itself, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -14,11 +16,8 @@ from esxparse.errors import EsxparseError
 from esxparse.studies import loads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
     from esxparse.recording import Recording
-    from esxparse.studies.window import Span
+    from esxparse.studies.span import Span
 
 _MB: Final = 1e6
 _TABLES: Final = ("series", "series_elapsed")
@@ -44,13 +43,8 @@ def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> dat
 def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: timedelta) -> pl.LazyFrame:
     """The lines of all logs, on the capture's clock.
 
-    Args:
-        recs: Logs, and directories of runs.
-        begins: When the jobs of each began, for logs that count from there.
-        clock: What is added to times of day.
-
-    Raises:
-        EsxparseError: A log counts from the begin of its job, and nothing tells when that was.
+    `recs`: logs, and directories of runs. `begins`: when the jobs of each began, for logs that count from there.
+    `clock`: what is added to times of day.
     """
     parts = []
     for place, (rec, began) in enumerate(zip(recs, begins, strict=True)):
@@ -97,9 +91,6 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     """Rates and latencies over the span, under the names of the columns that results of load generators have.
 
     Percentiles and the maximum need a line for each I/O. What is null here was not logged.
-
-    Raises:
-        EsxparseError: No line is in the span.
     """
     one = (pl.col("size") > 0).any()
     value = pl.col("value")
@@ -152,7 +143,6 @@ def _first(streams: pl.DataFrame, metrics: Sequence[str]) -> str:
 
 
 def _side(streams: pl.DataFrame, seconds: float) -> dict[str, float | None]:
-    """Rate, throughput and mean latency of one direction."""
     means = streams.filter(~pl.col("each"))
     counted = streams.filter(pl.col("each"))
     lines_of = counted.filter(pl.col("metric") == _first(counted, _COUNTED))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 Path = tuple[str | int, ...]
 """Where something is: `("run", 0, "vms")` is the key `vms` of the first `[[run]]`."""

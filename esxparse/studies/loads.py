@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import workers, workload
-from esxparse.studies.window import Span
+from esxparse.studies.span import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from esxparse.recording import Recording
 
 _MB: Final = 1e6
@@ -29,11 +27,7 @@ def has_results(rec: Recording) -> bool:
 
 
 def chosen(rec: Recording, test: str | int | None) -> Recording:
-    """The one test of a result file: tests that ran one after another are not added up.
-
-    Raises:
-        EsxparseError: There are several, or none of that name.
-    """
+    """The one test of a result file: tests that ran one after another are not added up."""
     table = _TABLES[rec.format]
     if not has_results(rec):
         return rec
@@ -61,8 +55,7 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
     shown = ", ".join(known[:_NAMED]) + (" ..." if len(known) > _NAMED else "")
     what = "holds several tests" if kept.height else f"has no test {test!r}"
     asked = "" if test is None or not kept.height else f" of the name {test!r}"
-    msg = f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}"
-    raise EsxparseError(msg)
+    raise EsxparseError(f"{rec.source} {what}{asked}: choose one with test = its number or name; it has {shown}")
 
 
 def own_span(rec: Recording, clock: timedelta) -> Span | None:
@@ -120,11 +113,7 @@ def _backwards(end: datetime | None, length: float | None) -> tuple[datetime, da
 
 
 def load(recs: Sequence[Recording]) -> dict[str, Any]:
-    """What load generators reported; those of several files worked at the same time and are added up.
-
-    Raises:
-        EsxparseError: One has no results.
-    """
+    """What load generators reported; those of several files worked at the same time and are added up."""
     for rec in recs:
         if not has_results(rec):
             msg = f"{rec.source} has no results (it has {', '.join(rec.tables)}): name the file that has them"
@@ -156,7 +145,6 @@ def load(recs: Sequence[Recording]) -> dict[str, Any]:
 
 
 def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
-    """Rate, throughput and latency of some tests together."""
     mean = pl.col("latency_mean_ms")
     weight = pl.col("iops").filter(mean.is_not_null()).sum()
     row = tests.select(
@@ -168,7 +156,6 @@ def _side(tests: pl.DataFrame, prefix: str) -> dict[str, Any]:
 
 
 def _median(recs: Sequence[Recording]) -> float | None:
-    """The median of the workers' mean read latencies, over all files."""
     if len(recs) == 1 and recs[0].format == "iometer":
         medians = workers.median_read_latency(recs[0]["results"]).collect()["median_read_latency_ms"]
         return medians.item() if len(medians) == 1 else None

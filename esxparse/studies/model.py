@@ -1,7 +1,9 @@
-"""A study, computed: what `esxparse.study` returns."""
+"""A study, computed: what `esxparse.study` returns; and a manifest checked: files opened, nothing computed."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,19 +14,19 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
+from esxparse.recording import Note
+from esxparse.studies import baseline, export
 from esxparse.studies import baseline as of_baseline
-from esxparse.studies import export
 from esxparse.studies.expand import expand
-from esxparse.studies.manifest import load
-from esxparse.studies.runs import table_of
+from esxparse.studies.opened import open_run, try_others
+from esxparse.studies.runs import disagreements, label_columns, table_of
+from esxparse.studies.study_file import examine, load
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
     from great_tables import GT
 
-    from esxparse.recording import Note
+    from esxparse.studies.expand import Run
+    from esxparse.studies.opened import Kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +64,7 @@ class Study:
             EsxparseError: The study has no baseline or no such column.
         """
         if not self.baseline:
-            msg = f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}'
-            raise EsxparseError(msg)
+            raise EsxparseError(f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}')
         self._has(value)
         for name in self.baseline:
             if name not in self.labels:
@@ -96,11 +97,7 @@ class Study:
         return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
 
     def leaves_linear(self, load: str, value: str, *, tolerance_pct: float = TOLERANCE_PCT) -> pl.LazyFrame:
-        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`.
-
-        Raises:
-            EsxparseError: As `scaling`.
-        """
+        """Up to which load a value scales linearly, one row per sweep: see `metrics.scaling.leaves_linear`."""
         return scaling.leaves_linear(self._curve(load, value), load, value, self._others(load), tolerance_pct)
 
     def consolidation(self, load: str, limits: Mapping[str, float]) -> pl.LazyFrame:
@@ -109,9 +106,6 @@ class Study:
         Args:
             load: The label that is swept, a number.
             limits: Columns of `runs` and what each may reach: `{"read_p95_ms": 100, "host_util_pct": 90}`.
-
-        Raises:
-            EsxparseError: As `scaling`, or there are no limits.
         """
         return consolidation.largest_loads(self._curve(load, *limits), load, limits, self._others(load))
 
@@ -121,9 +115,6 @@ class Study:
         Args:
             load: The label that is swept, a number.
             rules: Names of rules, and what is true of a run that meets it: `{"p95": pl.col("read_p95_ms") <= 100}`.
-
-        Raises:
-            EsxparseError: As `scaling`, or there are no rules.
         """
         self._curve(load)
         for rule in rules.values():
@@ -175,8 +166,7 @@ class Study:
             raise EsxparseError(msg)
         for name in (load, *values):
             if not self._has(name).is_numeric():
-                msg = f"{name} is no number in the runs of {self.path}: choose another column"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"{name} is no number in the runs of {self.path}: choose another column")
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
 
     def _has(self, name: str) -> pl.DataType:
@@ -188,9 +178,8 @@ class Study:
         schema = self.runs.collect_schema()
         if name not in schema:
             close = get_close_matches(name, schema, 1, 0.6)
-            hint = f"did you mean {close[0]!r}?" if close else "docs/study.md lists those there can be"
-            msg = f"no column {name!r} in the runs of {self.path}: {hint}"
-            raise EsxparseError(msg)
+            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists those there can be"
+            raise EsxparseError(f"no column {name!r} in the runs of {self.path}: {hint}")
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
@@ -205,11 +194,7 @@ class Study:
     def to_parquet(
         self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True
     ) -> None:
-        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`.
-
-        Raises:
-            EsxparseError: As `to_csv`.
-        """
+        """Writes `runs`, or another table of this study, as Parquet with units; see `studies.export.parquet`."""
         out = export.place(path, self.inputs, replace=replace)
         export.parquet(self.runs if table is None else table, out, self.title, of_baseline.text(self.baseline))
 
@@ -228,9 +213,6 @@ class Study:
             table: `compare(...)` for instance; `runs` where none is given.
             columns: Which columns, in which order; without, labels and those that say most.
             replace: Whether a file that is there may be replaced.
-
-        Raises:
-            EsxparseError: As `to_csv`.
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
         made = export.great_table(self, self.runs if table is None else table, columns)
@@ -291,3 +273,49 @@ def study(
         description=manifest.description,
         inputs=export.inputs(manifest.path, runs),
     )
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a manifest stands for, and what is wrong with it."""
+
+    path: Path
+    runs: int
+    labels: tuple[str, ...]
+    files: int
+    notes: tuple[Note, ...]
+
+    def __str__(self) -> str:
+        """The summary that the command line prints."""
+        wrong = sum(note.severity == "warning" for note in self.notes)
+        labels = f" by {', '.join(self.labels)}" if self.labels else ""
+        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
+
+
+def check(
+    path: str | os.PathLike[str],
+    *,
+    outside: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Checked:
+    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows."""
+    manifest, wrong = examine(Path(path))
+    if wrong:
+        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
+    runs = expand(manifest, outside=outside)
+    notes: list[Note] = []
+    against: list[tuple[Run, tuple[str, ...]]] = []
+    kept: Kept = {}
+    for done, run in enumerate(runs):
+        if progress:
+            progress(done, len(runs), str(run))
+        opened = open_run(run, kept)
+        gaps = (*opened.gaps[len(run.problems) :], *try_others(run, kept))
+        notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
+        notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
+        against.append((run, opened.against))
+        notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
+    labels, told = label_columns(runs)
+    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
+    paths = {path for run in runs for files in run.files.values() for path in files.paths}
+    return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +14,9 @@ from esxparse.formats.registry import open_recording
 from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
-from esxparse.studies.window import Span, measured
+from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
 
@@ -67,11 +66,7 @@ def collected(gaps: list[str]) -> Iterator[None]:
 
 
 def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
-    """The recordings of a role; those of the run before where they are the same files.
-
-    Raises:
-        EsxparseError: One cannot be read, or is of a format that the role does not take.
-    """
+    """The recordings of a role; those of the run before where they are the same files."""
     asked = files.paths, files.spec.opening
     if role not in kept or kept[role][0] != asked:
         kept.pop(role, None)
@@ -80,11 +75,7 @@ def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
 
 
 def recording(role: str, files: RunFiles, kept: Kept) -> Recording:
-    """The recording of a role that has one file.
-
-    Raises:
-        EsxparseError: There are several files, or it cannot be read.
-    """
+    """The recording of a role that has one file."""
     if len(files.paths) != 1:
         msg = f"{role} takes one file for each run, and {len(files.paths):,} are given: keep one, or make a run of each"
         raise EsxparseError(msg)
@@ -108,8 +99,7 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
         if rec.format not in ROLES[role]:
             right = role_of(rec.format)
             hint = f": name it as {right} = ..." if right else ", which a study has no use for"
-            msg = f"{role}: {rec.source} is a recording of {rec.format}{hint}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{role}: {rec.source} is a recording of {rec.format}{hint}")
         found.append(rec)
     return tuple(found)
 
@@ -170,11 +160,7 @@ def _counts_from(run: Run, found: Mapping[str, Sequence[Recording]]) -> bool:
 
 
 def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
-    """The run's load generator, its files cut to the one test asked for.
-
-    Raises:
-        EsxparseError: There are two kinds, or one cannot be read.
-    """
+    """The run's load generator, its files cut to the one test asked for."""
     roles = [role for role in run.files if role in WORKLOADS]
     if len(roles) > 1:
         msg = f"it has results of {' and '.join(roles)}, and nobody can tell which its throughput is: keep one"
@@ -186,15 +172,10 @@ def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
 
 
 def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None:
-    """From when to when the load generators measured, all of them, on the capture's clock.
-
-    Raises:
-        EsxparseError: The window asks for the span of a load generator that the run does not have.
-    """
+    """From when to when the load generators measured, all of them, on the capture's clock."""
     wanted = run.window.span
     if wanted and wanted not in run.files:
-        msg = f"the window is the span of {wanted}, and the run has no {wanted} file"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"the window is the span of {wanted}, and the run has no {wanted} file")
     groups = {role: group for role, group in found.items() if role in WORKLOADS and wanted in {None, role}}
     spans = [
         loads.own_span(rec, run.files[role].spec.clock)
@@ -208,7 +189,6 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
 
 
 def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
-    """The tables of a capture, those with a time cut to the measured span."""
     return {
         name: table.filter(span.inside()) if "time" in table.collect_schema() else table
         for name, table in rec.tables.items()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 _WILD: Final = re.compile(r"([*?])")
 _HUGE: Final = re.compile(r"\d{3}")
@@ -22,31 +20,21 @@ INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
-    """Text, and the placeholder and its format that follow it.
-
-    Raises:
-        EsxparseError: Braces are not closed, or hold no name.
-    """
+    """Text, and the placeholder and its format that follow it."""
     try:
         found = [(text, name, spec or "") for text, name, spec, _ in Formatter().parse(pattern)]
     except ValueError as error:
-        msg = f"pattern {pattern!r}: {error}; write {{{{ and }}}} for braces that are meant"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"pattern {pattern!r}: {error}; write {{{{ and }}}} for braces that are meant") from None
     for _, name, _ in found:
         if name is not None and not _NAME.fullmatch(name):
-            msg = f"pattern {pattern!r}: {{{name}}} is no name of a label"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"pattern {pattern!r}: {{{name}}} is no name of a label")
     if any(_HUGE.search(spec) for _, _, spec in found):
-        msg = f"pattern {pattern!r}: no file name is so long"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"pattern {pattern!r}: no file name is so long")
     return found
 
 
 def filled(pattern: str, labels: Mapping[str, Any]) -> str:
     """The text with the values of the labels; those it does not know stay, to be found from file names.
-
-    Raises:
-        EsxparseError: A value cannot be written in the format asked for.
 
     >>> filled("{filter}-{vms:02d}vm-{run}.csv", {"filter": "default", "vms": 4})
     'default-04vm-{run}.csv'
@@ -62,8 +50,7 @@ def filled(pattern: str, labels: Mapping[str, Any]) -> str:
         try:
             value = format(labels[name], spec)
         except (ValueError, TypeError) as error:
-            msg = f"pattern {pattern!r}: {name} is {labels[name]!r}: {error}"
-            raise EsxparseError(msg) from None
+            raise EsxparseError(f"pattern {pattern!r}: {name} is {labels[name]!r}: {error}") from None
         parts.append(literal(value))
     return "".join(parts)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import filecmp
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,8 +24,6 @@ from esxparse.studies.opened import CUT
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from esxparse.studies.expand import Run
 
     Row = Mapping[str, Any]
@@ -109,7 +108,6 @@ def _files(runs: Sequence[Run]) -> list[dict[str, frozenset[File]]]:
 
 
 def _one(first: tuple[Mapping[str, frozenset[File]], Row], second: tuple[Mapping[str, frozenset[File]], Row]) -> bool:
-    """Whether two runs are parts of one recording."""
     (files, row), (others, other) = first, second
     shared = {role for role in files.keys() & others.keys() if files[role] & others[role]}
     if shared & _WHOLE or _same_figures(row, other):
@@ -129,7 +127,6 @@ def _overlap(row: Row, other: Row) -> bool:
 
 
 def _same_figures(row: Row, other: Row) -> bool:
-    """Whether two runs were measured at the same time with the same result in every column."""
     if row.get("start") is None or (row["start"], row["end"]) != (other.get("start"), other.get("end")):
         return False
     names = {name for name in row if name in COLUMNS and name not in FACTS and isinstance(row[name], float)}

@@ -1,26 +1,91 @@
-"""The row of a run, as far as meters, hardware counters and benchmarks tell it."""
+"""The row of a run, as far as meters, hardware counters, packet traces and benchmarks tell it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.counters.naming import column_name
 from esxparse.errors import EsxparseError
-from esxparse.metrics import energy, hardware_events, io_profile, power_join
-from esxparse.studies import power_cut
-from esxparse.studies.window import Span, measured
+from esxparse.metrics import alignment, energy, hardware_events, io_profile, power_join
+from esxparse.metrics.energy import LONGEST_GAP
+from esxparse.studies.span import Span, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from esxparse.recording import Recording
     from esxparse.studies.entries import WindowSpec
 
     Figures = dict[str, Any]
+
+_MEANS = ("watts_average", "interval_s")
+
+
+def energy_between(readings: pl.LazyFrame, start: datetime, end: datetime) -> pl.LazyFrame:
+    """Give the energy of each sensor from `start` to `end`, J, as far as readings tell it.
+
+    Needs `time`, `watts`, without nulls, and any of `source`, `sensor`. As `metrics.power_join` has it, power goes in
+    straight lines between readings, or in steps where each reading is the mean since the one before it
+    (`watts_average`, `interval_s`); of gaps nothing is known. Returns one row per source and sensor:
+
+    source, sensor  (those that are there)
+    readings        i64  in the span
+    covered_s       f64  s of the span that the energy is of
+    energy_joules   f64  null where nothing is covered
+    watts_mean      f64  energy_joules / covered_s; where nothing is covered the mean of the readings in the span
+
+    >>> from datetime import datetime, timedelta
+    >>> zero = datetime(2026, 3, 2)
+    >>> times = [zero + timedelta(seconds=second) for second in (0, 10, 20)]
+    >>> table = pl.LazyFrame({"time": times, "watts": [100.0, 200.0, 200.0]})
+    >>> energy_between(table, times[0] + timedelta(seconds=5), times[1]).collect()["energy_joules"].item()
+    875.0
+    """
+    there = readings.collect_schema().names()
+    named = [name for name in ("source", "sensor") if name in there]
+    keys: list[str] = [*named] or ["_all"]
+    watts, before = pl.col("watts"), pl.col("_before")
+
+    def since(moment: pl.Expr) -> pl.Expr:
+        return moment.dt.total_microseconds() / 1e6
+
+    sorted_rows = (
+        readings.with_columns(pl.lit(0).alias("_all"), since(pl.col("time") - start).alias("_at"))
+        .sort(*keys, "_at", maintain_order=True)
+        .with_columns(pl.col("_at").shift(1).over(keys).alias("_before"), watts.shift(1).over(keys).alias("_from"))
+        .with_columns((pl.col("_at") - before).alias("_step"))
+        .with_columns(pl.col("_step").filter(pl.col("_step") > 0).median().over(keys).alias("_usual"))
+    )
+    length = (end - start).total_seconds()
+    known = (pl.col("_step") > 0) & (pl.col("_step") <= LONGEST_GAP * pl.col("_usual"))
+    low, high = pl.max_horizontal(before, 0.0), pl.min_horizontal("_at", length)
+    line = pl.col("_from") + (watts - pl.col("_from")) * ((low + high) / 2 - before) / pl.col("_step")
+    inside = (pl.col("_at") > 0) & (pl.col("_at") <= length)
+    seconds, total = pl.col("_seconds").sum(), pl.col("_joules").sum()
+    stepped = pl.lit(value=False)
+    if set(_MEANS) <= set(there):
+        mean, recent = watts == pl.col("watts_average"), pl.col("interval_s") <= 2 * pl.col("_usual")
+        stepped = (mean & recent).fill_null(value=False).all().over(keys)
+    return (
+        sorted_rows.with_columns(pl.when(known & (high > low)).then(high - low).otherwise(0.0).alias("_seconds"))
+        .with_columns(
+            pl.when(pl.col("_seconds") > 0)
+            .then(pl.when(stepped).then(watts).otherwise(line) * pl.col("_seconds"))
+            .alias("_joules")
+        )
+        .group_by(keys, maintain_order=True)
+        .agg(
+            inside.sum().cast(pl.Int64).alias("readings"),
+            seconds.alias("covered_s"),
+            pl.when(seconds > 0).then(total).alias("energy_joules"),
+            pl.when(seconds > 0).then(total / seconds).otherwise(watts.filter(inside).mean()).alias("watts_mean"),
+        )
+        .drop("_all", strict=False)
+    )
+
 
 _NAMED: Final = 5
 _UNITS: Final = {"1": "", "%": "pct", "usec/KB": "us/KB"}
@@ -37,18 +102,13 @@ class Meter:
 
 
 def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[str]]:
-    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it.
-
-    Raises:
-        EsxparseError: No reading is in the span.
-    """
+    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it."""
     rec = meter.rec
     laid = power_join.join_power(capture, rec, sensor=meter.sensor, offset=meter.clock)
     rows = laid.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
     row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
     if not row["interval_s"]:
-        msg = f"{rec.source} has no readings that cover an interval of the measured span"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings that cover an interval of the measured span")
     told = [str(note) for note in laid.notes if note.severity == "warning"]
     found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
     return found | {"watts_from": rec.format}, told + _choice(meter, laid.sensor)
@@ -57,13 +117,8 @@ def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[
 def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[Figures, list[str]]:
     """Mean power and energy by the sensor with most readings, without a capture beside them.
 
-    Args:
-        meter: The readings.
-        span: What is measured, where another file tells it.
-        window: What is measured, counted by the readings; it goes before `span`.
-
-    Raises:
-        EsxparseError: There is no such sensor, no reading is in the span, or the window is not within the readings.
+    `meter`: the readings. `span`: what is measured, where another file tells it. `window`: what is measured, counted by
+    the readings; it goes before `span`.
     """
     rec, table = meter.rec, _system(meter.rec)
     there = table.collect_schema().names()
@@ -71,8 +126,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         known = _sensors(rec)
         if meter.sensor not in known:
             shown = ", ".join(map(repr, known[:_NAMED]))
-            msg = f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}")
         table = table.filter(pl.col("sensor") == meter.sensor)
     table = table.filter(pl.col("watts").is_not_null())
     if "time" not in there:
@@ -84,7 +138,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
     if window is not None:
         span = _windowed(rec, table, window, span)
         said |= {"start": span.start, "end": span.end, "measured_s": span.seconds}
-    each = energy.energy(table) if span is None else power_cut.energy_between(table, span.start, span.end)
+    each = energy.energy(table) if span is None else energy_between(table, span.start, span.end)
     rows = each.collect().sort("readings", descending=True, maintain_order=True)
     row = rows.row(0, named=True) if rows.height else {"watts_mean": None}
     watts = row["watts_mean"]
@@ -92,17 +146,14 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         # A single reading is power, and no energy.
         watts = table.select(pl.col("watts").mean()).collect().item()
     if watts is None:
-        msg = f"{rec.source} has no reading of the host in the measured span"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no reading of the host in the measured span")
     return said | {"watts": watts, "energy_joules": row["energy_joules"]}, _choice(meter, row.get("sensor"))
 
 
 def _timeless(rec: Recording, table: pl.LazyFrame, there: Collection[str]) -> tuple[Figures, str | None]:
-    """The first reading of a file that has no times."""
     first = table.head(1).collect()
     if not first.height:
-        msg = f"{rec.source} has no readings in watts"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings in watts")
     return {"watts": first["watts"][0]}, first["sensor"][0] if "sensor" in there else None
 
 
@@ -112,8 +163,7 @@ def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span
     step = time.unique().sort().diff().dt.total_microseconds().median() / 1e6
     first, last, usual = table.select(time.min(), time.max().alias("last"), step.alias("step")).collect().row(0)
     if first is None:
-        msg = f"{rec.source} has no readings of the host in watts"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no readings of the host in watts")
     return measured(window, first, last, usual, own, of="the power readings")
 
 
@@ -124,7 +174,6 @@ def _choice(meter: Meter, used: str | None) -> list[str]:
 
 
 def _system(rec: Recording) -> pl.LazyFrame:
-    """The readings of whole hosts."""
     table = rec["power"]
     if "kind" not in table.collect_schema().names():
         return table
@@ -141,12 +190,7 @@ def _sensors(rec: Recording) -> list[str]:
 def events(rec: Recording, pcpus: Collection[int] = ()) -> dict[str, Any]:
     """Rates of hardware events: one column for each, and TLB misses by their class.
 
-    Args:
-        rec: Of perf, or of vmkperf.
-        pcpus: Those that count of vmkperf's; none: all.
-
-    Raises:
-        EsxparseError: There is no such PCPU.
+    `rec`: of perf, or of vmkperf. `pcpus`: those that count of vmkperf's; none: all.
     """
     totals = _polled(rec, pcpus) if rec.format == "vmkperf" else _counted(rec)
     found: dict[str, Any] = {}
@@ -172,8 +216,7 @@ def _polled(rec: Recording, pcpus: Collection[int]) -> pl.DataFrame:
     polls = rec["events"]
     unknown = sorted(set(pcpus) - set(polls.select(pl.col("pcpu").unique()).collect()["pcpu"]))
     if unknown:
-        msg = f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0")
     chosen = polls.filter(pl.col("pcpu").is_in(pcpus)) if pcpus else polls
     return hardware_events.vmkperf_totals(chosen).collect()
 
@@ -199,18 +242,13 @@ def disks(rec: Recording) -> dict[str, Any]:
 
 
 def benchmark(rec: Recording, test: str | int | None) -> pl.DataFrame:
-    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`.
-
-    Raises:
-        EsxparseError: There is no test of that name.
-    """
+    """The figures of a benchmark, those of one test where it is named, with the column each has in `runs`."""
     rows = rec["benchmark_results"].collect()
     if test is not None:
         kept = rows.filter(pl.col("test") == str(test))
         if not kept.height:
             known = ", ".join(repr(name) for name in rows["test"].unique(maintain_order=True)[:_NAMED])
-            msg = f"{rec.source} has no test {str(test)!r}; it has {known}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{rec.source} has no test {str(test)!r}; it has {known}")
         rows = kept
     several = rows.select(pl.struct("test", "metric", "configuration").n_unique()).item() > (
         rows.select(pl.struct("test", "metric").n_unique()).item()
@@ -237,3 +275,57 @@ def benchmark_means(rows: pl.DataFrame) -> dict[str, float | None]:
     sound = rows.filter(pl.col("valid").fill_null(value=True))
     means = sound.group_by("column", maintain_order=True).agg(pl.col("value").mean())
     return dict(means.iter_rows())
+
+
+BOUNDARY: Final = 4096
+"""Bytes: on multiples of this a request is aligned; a block of NTFS, ext and VMDK, and of most servers."""
+_REQUESTS: Final = ("nfs", "iscsi")
+_WAYS: Final = ("read", "write")
+
+
+def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clock: timedelta) -> dict[str, Any]:
+    """What was asked for and answered in the measured span; connections are told of as a whole.
+
+    Without a span from elsewhere the window is that of the traces' own packets.
+    """
+    if span is None:
+        first, last = min(rec.meta["start"] for rec in recs), max(rec.meta["end"] for rec in recs)
+        span = measured(window, first + clock, last + clock, None, None, of="the trace")
+    tables = [rec[name] for rec in recs for name in _REQUESTS if name in rec]
+    found = _connections(recs)
+    if not tables:
+        raise EsxparseError(f"{recs[0].source} has no NFS and no iSCSI: there are no requests to measure")
+    # The two directions are what both protocols have in common: READ of one is READ(10) of the other.
+    wanted = ("time", "latency_ms", "offset_bytes", "size_bytes", pl.col("direction").alias("operation"))
+    moved = [table.filter(pl.col("direction").is_in(_WAYS)).select(wanted) for table in tables]
+    moved_in = pl.concat(moved).with_columns(pl.col("time") + clock).filter(span.inside()).collect().lazy()
+    count = moved_in.select(pl.len()).collect().item()
+    if not count:
+        msg = f"{recs[0].source} has no read and no write in the measured span ({span.start:%H:%M:%S} to "
+        msg += f"{span.end:%H:%M:%S} UTC): where its clock is another, say so with clock = ... beside its file"
+        raise EsxparseError(msg)
+    latency, shares, sizes = pl.collect_all(
+        [
+            alignment.latency(moved_in),
+            alignment.shares(moved_in, [BOUNDARY]),
+            moved_in.group_by("operation").agg(pl.col("size_bytes").mean()),
+        ]
+    )
+    found["wire_unanswered"] = latency["unanswered"].sum()
+    for row in latency.iter_rows(named=True):
+        way = row["operation"]
+        found[f"wire_{way}_per_s"] = (row["requests"] + row["unanswered"]) / span.seconds if span.seconds else None
+        found |= {f"wire_{way}_{name}": row[name] for name in ("p50_ms", "p95_ms")}
+    for row in shares.iter_rows(named=True):
+        found[f"wire_{row['operation']}_misaligned_pct"] = 100 - row["aligned_requests_pct"]
+    for way, size in sizes.iter_rows():
+        found[f"wire_{way}_size_bytes"] = size
+    return found
+
+
+def _connections(recs: Sequence[Recording]) -> dict[str, Any]:
+    tables = [rec["tcp"].select("packets", "retransmissions") for rec in recs if "tcp" in rec]
+    if not tables:
+        return {}
+    packets, again = pl.concat(tables).sum().collect().row(0)
+    return {"tcp_retransmissions": again, "tcp_retransmissions_pct": 100 * again / packets if packets else None}

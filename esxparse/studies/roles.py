@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 _WORKLOADS = ("fio", "iometer", "diskspd")
 _METERS = ("redfish", "ribcl", "ipmi", "power_csv")

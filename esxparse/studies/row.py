@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import isclose
@@ -13,15 +14,13 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import host, steady
 from esxparse.recording import Note
-from esxparse.studies import capture, fio_logs, loads, results, scope, vms, wire
+from esxparse.studies import capture, facts, fio_logs, loads, results, scope
 from esxparse.studies.entries import WindowSpec
 from esxparse.studies.opened import CUT, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
-from esxparse.studies.window import measured
+from esxparse.studies.span import measured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.recording import Recording
     from esxparse.studies.expand import Run, RunFiles
     from esxparse.studies.opened import Opened
@@ -40,9 +39,8 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
     Beside the columns are `_gaps`, what the run lacks and why, and `_against`, facts that disagree.
 
-    Args:
-        opened: The run, its files opened.
-        idle: CPU use of idle hosts that were read before, by their files and how those were opened.
+    `opened`: the run, its files opened. `idle`: CPU use of idle hosts that were read before, by their files and how
+    those were opened.
     """
     run = opened.run
     gaps, damaged, notes = list(opened.gaps), list(opened.notes), _uncut(opened)
@@ -84,11 +82,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
 
 def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording]) -> Row:
-    """What logs of fio tell of the measured span, which goes before what its output tells of the whole run.
-
-    Raises:
-        EsxparseError: There is nothing in the span, or nothing tells where in the logs it is.
-    """
+    """What logs of fio tell of the measured span, which goes before what its output tells of the whole run."""
     run, clock = opened.run, opened.run.files["fio"].spec.clock
     outputs = [rec for rec in group if loads.has_results(rec)]
     begins = [fio_logs.begin(rec, outputs, clock) for rec in logs]
@@ -144,7 +138,6 @@ def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
 
 
 def _differs(name: str, shown: float | None, given: float) -> list[str]:
-    """What is said where a capture shows another figure than the manifest gives."""
     if shown is None or isclose(shown, given, rel_tol=_SAME):
         return []
     return [f"{name} is {shown:g} by esxtop and {given:g} by the manifest: {given:g} is used"]
@@ -206,19 +199,14 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
 
 
 def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """What files tell that are cut to the measured span: power readings and packets.
-
-    Raises:
-        EsxparseError: One cannot be read, or nothing tells which part of it is measured.
-    """
+    """What files tell that are cut to the measured span: power readings and packets."""
     if opened.lost:
-        msg = f"{role}: nothing tells which part of it is measured, for the window could not be applied"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{role}: nothing tells which part of it is measured, for the window could not be applied")
     if role == "packets":
         # What is left of the window is counted by the traces' own packets.
         span = None if opened.left else opened.span
         recs = recordings(role, files, opened.kept)
-        return wire.metrics(recs, opened.run.window, span, files.spec.clock)
+        return results.requests(recs, opened.run.window, span, files.spec.clock)
     meter = results.Meter(recording(role, files, opened.kept), files.spec.sensor, files.spec.clock)
     capture_there = opened.recordings.get("esxtop")
     if capture_there and opened.span is not None:
@@ -238,13 +226,12 @@ def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
     if role != "vmx":
         return {}
     recs = recordings(role, files, opened.kept)
-    found, told = vms.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
+    found, told = facts.configured(recs, opened.facts, opened.recordings.get("hardware", ()))
     notes += told
     return found
 
 
 def _labelled(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
-    """Figures of a benchmark with the labels of their run."""
     labels = {**run.labels, "repetition": run.repetition}
     lits = (pl.lit(value).alias(name) for name, value in labels.items() if name not in rows.columns)
     return rows.select(pl.lit(run.number).alias("run"), *lits, pl.all())
@@ -257,8 +244,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
         if key not in idle:
             rec = recording("idle", files, opened.kept)
             if (use := host.cpu(rec.tables)) is None:
-                msg = f"{rec.source} has no physical CPUs: there is no idle use in it"
-                raise EsxparseError(msg)
+                raise EsxparseError(f"{rec.source} has no physical CPUs: there is no idle use in it")
             row = capture.host_use(use).collect().row(0, named=True)
             idle[key] = {
                 "idle_used_pct": row["host_used_pct"],

@@ -1,7 +1,14 @@
-"""`runs`: one row per run, its labels and every metric that its files allow."""
+"""`runs`: one row per run, its labels and every metric that its files allow.
+
+Runs that share a file are computed one after another, so that it is read once; two such groups at a time. One capture
+is scanned by all processors and then queried by one for as long: two at a time keep all of them busy.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -11,15 +18,56 @@ from esxparse.metrics import cpu_cost, energy, steady, units
 from esxparse.recording import Note, printable
 from esxparse.studies import baseline, repeated
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
+from esxparse.studies.opened import open_run
 from esxparse.studies.roles import WORKLOADS
-from esxparse.studies.work import rows_of
+from esxparse.studies.row import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from esxparse.studies.expand import Run
-    from esxparse.studies.manifest import Manifest
+    from esxparse.studies.opened import Kept
     from esxparse.studies.row import Row
+    from esxparse.studies.study_file import Manifest
+
+    Computed = tuple[Row, list[pl.DataFrame], list[Note]]
+
+AT_ONCE: Final = 2
+
+
+def groups(runs: Sequence[Run]) -> list[list[int]]:
+    """Places of runs that read the same capture, or without one the same file, together; in the order of the first."""
+    found: dict[object, list[int]] = {}
+    for place, run in enumerate(runs):
+        files = run.files.get("esxtop") or next(iter(run.files.values()), None)
+        found.setdefault(files.paths if files else place, []).append(place)
+    return list(found.values())
+
+
+def rows_of(runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None) -> list[Computed]:
+    """The columns, figures and notes of each run (`row.row_of`), in the order of the runs."""
+    idle: dict[str, Row] = {}
+    found: dict[int, Computed] = {}
+
+    def compute(group: list[int]) -> list[Computed]:
+        kept: Kept = {}
+        return [row_of(open_run(runs[place], kept), idle) for place in group]
+
+    waiting: deque[tuple[list[int], Future[list[Computed]]]] = deque()
+    left = deque(groups(runs))
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        while left or waiting:
+            while left and len(waiting) <= AT_ONCE:
+                group = left.popleft()
+                waiting.append((group, pool.submit(compute, group)))
+            group, future = waiting.popleft()
+            if progress:
+                progress(len(found), len(runs), str(runs[group[0]]))
+            found |= zip(group, future.result(), strict=True)
+    finally:
+        # Who interrupts a study does not wait for the captures that are next.
+        pool.shutdown(cancel_futures=True)
+    return [found[place] for place in range(len(runs))]
+
 
 _NO_COLUMNS: Final = frozenset({"_gaps", "_against", "esxtop_watts"})
 """What a row has for this module alone."""
@@ -37,16 +85,11 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 def table_of(
     manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
-    """The rows of all runs, the figures of their benchmarks, and notes.
-
-    Raises:
-        EsxparseError: A label has the name of a column, or none.
-    """
+    """The rows of all runs, the figures of their benchmarks, and notes."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
             what = "the name of a column of the results: give it another" if name else "no name: give it one"
-            msg = f"{manifest.path}: the label {name!r} has {what}"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{manifest.path}: the label {name!r} has {what}")
     computed = rows_of(runs, progress)
     rows = [row for row, _, _ in computed]
     figures = [frame for _, frames, _ in computed for frame in frames]
@@ -141,7 +184,6 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
 
 
 def _text(value: object) -> str:
-    """A label as text; a name of a file that is no UTF-8 is not, and cannot stand in a table."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
@@ -181,7 +223,6 @@ def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
 
 
 def _too_short(rows: Sequence[Row]) -> list[Note]:
-    """One note for all runs that are too short to tell whether they drifted."""
     short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
     told = (
         f"{short} of {len(rows)} runs have too few samples to tell whether they drifted (column steady): measure longer"

@@ -7,6 +7,7 @@ that the capture shows the same load, which makes it one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -14,8 +15,6 @@ import polars as pl
 from esxparse.studies.roles import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from esxparse.recording import Recording
 
 ALIKE: Final = 1.2
@@ -30,9 +29,7 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
 ) -> tuple[int | None, str | None]:
     """How many hosts alike share the load of a run, of which the capture or the meter is one; and why nobody knows.
 
-    Args:
-        row: The columns of the run, its throughput among them.
-        groups: Its load generators by role.
+    `row`: the columns of the run, its throughput among them. `groups`: its load generators by role.
     """
     if row.get("load_hosts") is not None:
         return row["load_hosts"], None
@@ -66,7 +63,6 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """What the host in the capture did."""
     moved = [row.get("host_read_mb_per_s"), row.get("host_write_mb_per_s")]
     return {"iops": row.get("host_iops"), "mb_per_s": None if None in moved else sum(moved)}  # type: ignore[arg-type]
 

@@ -5,8 +5,8 @@ Tables
 nodes       one row per node
     node       i64
     cpus       list of i64   numbers of the CPUs; empty for a node of memory alone
-    size_mb    i64   memory, MB of 2**20 bytes; null where not printed
-    free_mb    i64   of it free then
+    size_mib   i64   memory, MiB; null where not printed
+    free_mib   i64   of it free then
 distances   one row per pair of nodes, in both directions; left out where not printed
     node, to_node   i64
     distance   i64   10 is the node itself
@@ -46,14 +46,14 @@ _ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
 _NO_DISTANCES = re.compile(r"\s*No distance information available.*")
 _NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
-_MB = re.compile(r"(\d+) ([MKG])B")
+_SIZE = re.compile(r"(\d+) ([MKG])B")
 _NODES: dict[str, type[pl.DataType] | pl.DataType] = {
     "node": pl.Int64,
     "cpus": pl.List(pl.Int64),
-    "size_mb": pl.Int64,
-    "free_mb": pl.Int64,
+    "size_mib": pl.Int64,
+    "free_mib": pl.Int64,
 }
-_PER_MB = {"K": 1 / 1024, "M": 1, "G": 1024}
+_PER_MIB = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
 class Found(NamedTuple):
@@ -135,9 +135,9 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
 
 
 def _megabytes(text: str) -> int | None:
-    found = _MB.match(text.strip())
+    found = _SIZE.match(text.strip())
     size = whole(found[1]) if found else None
-    return round(size * _PER_MB[found[2]]) if found and size is not None and size < 1 << 40 else None
+    return round(size * _PER_MIB[found[2]]) if found and size is not None and size < 1 << 40 else None
 
 
 def _nodes(nodes: Sequence[int], found: Found) -> pl.DataFrame:
@@ -145,8 +145,8 @@ def _nodes(nodes: Sequence[int], found: Found) -> pl.DataFrame:
         {
             "node": node,
             "cpus": found.cpus.get(node, []),
-            "size_mb": found.sizes.get((node, "size")),
-            "free_mb": found.sizes.get((node, "free")),
+            "size_mib": found.sizes.get((node, "size")),
+            "free_mib": found.sizes.get((node, "free")),
         }
         for node in nodes
     ]

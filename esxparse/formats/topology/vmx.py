@@ -7,13 +7,13 @@ settings    one row per line, in the order of the file
     value       str   without quotes; |22 and the like are the characters they stand for
     line        i64
 
-meta: `name` (displayName), `guest`, `hardware` (virtualHW.version), `numvcpus`, `memsize_mb`, `cores_per_socket`,
+meta: `name` (displayName), `guest`, `hardware` (virtualHW.version), `numvcpus`, `memsize_mib`, `cores_per_socket`,
 `numa` (all settings that begin with numa., as a mapping) and `cpu_affinity` where set; for comparison with a host:
 `threads` (= numvcpus), `sockets`, `memory_bytes`, and `numa_nodes` where `numa.autosize.vcpu.maxPerVirtualNode` tells
 it.
 
 Source: real files. Assumptions (general knowledge): numvcpus and cpuid.coresPerSocket are 1 where not written, memory
-is in MB of 2**20 bytes, characters are escaped as | and two hexadecimal digits, the last of two equal keys counts.
+is in MiB, characters are escaped as | and two hexadecimal digits, the last of two equal keys counts.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _meta(values: Mapping[str, str], notes: Notes) -> dict[str, Any]:
         "guest": values.get("guestos"),
         "hardware": values.get("virtualhw.version"),
         "numvcpus": vcpus,
-        "memsize_mb": memory,
+        "memsize_mib": memory,
         "cores_per_socket": per_socket,
         "numa": numa or None,
         "cpu_affinity": values.get("sched.cpu.affinity"),

@@ -1,21 +1,25 @@
-"""The recordings of a report under names that a notebook in another directory and another process can open."""
+"""The recordings of a report: under names that a notebook in another process can open, and opened."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, UnknownFormatError
+from esxparse.formats.opening import Opening
+from esxparse.formats.registry import open_recording
 from esxparse.formats.remote import is_url
 from esxparse.formats.source import STANDARD_INPUT, standard_input
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from esxparse.formats.opening import Options
+    from esxparse.recording import Recording
     from esxparse.reports.library import Template
 
 _PIECE = 1 << 20
@@ -27,8 +31,7 @@ class Inputs:
     def __init__(self, given: Sequence[str | os.PathLike[str]]) -> None:
         self._given = [os.fspath(one) for one in given]
         if not self._given:
-            msg = "no capture given: name at least one file"
-            raise EsxparseError(msg)
+            raise EsxparseError("no capture given: name at least one file")
         self._held = ExitStack()
         self.paths: list[str] = []
 
@@ -83,3 +86,45 @@ def _is_text(name: str) -> bool:
 def _ending(path: Path) -> str:
     ending = "".join(path.suffixes[-2:])
     return ending if ending.isascii() and ending.isprintable() else ""
+
+
+def opened_all(
+    paths: Sequence[str | Path], formats: Sequence[str] = (), options: Options | None = None
+) -> tuple[Recording, ...]:
+    """The recordings of a report that reads these formats.
+
+    An option counts for the files whose readers have a use for it; columns that are named make a CSV that nothing else
+    tells the export of a power meter.
+
+    `paths`: the recordings. `formats`: what they may be; anything where none is named. `options`: those of
+    `esxparse.open`.
+    """
+    asked = Opening.of(options or {})
+    foreign: list[set[str]] = []
+    recordings = []
+    for path in paths:
+        left_out: set[str] = set()
+        rec = _opened(path, asked, left_out)
+        if formats and rec.format not in formats:
+            raise EsxparseError(f"{rec.source} is {rec.format}: this report reads {', '.join(formats)}")
+        foreign.append(left_out)
+        recordings.append(rec)
+    if foreign and (unused := sorted(set.intersection(*foreign))):
+        which = recordings[0].source if len(recordings) == 1 else "none of these recordings"
+        raise EsxparseError(f"{which} has {'no' if len(recordings) == 1 else 'any'} {unused[0]}: leave it out")
+    return tuple(recordings)
+
+
+def _opened(path: str | Path, asked: Opening, left_out: set[str]) -> Recording:
+    try:
+        return open_recording(path, asked, left_out=left_out)
+    except UnknownFormatError:
+        if asked.format or not (asked.time_column or asked.value_column):
+            raise
+    return open_recording(path, replace(asked, format="power_csv"), left_out=left_out)
+
+
+def names(recordings: Sequence[Recording]) -> list[str]:
+    """A name of each recording, different for all: the file's without its ending, or else the whole path."""
+    stems = [Path(rec.source).stem for rec in recordings]
+    return stems if len(set(stems)) == len(stems) else [rec.source for rec in recordings]

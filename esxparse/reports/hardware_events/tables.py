@@ -1,4 +1,4 @@
-"""The tables, tiles and charts of the report on hardware events: what its cells show of `counters.gather`."""
+"""The tables, tiles and charts of the report on hardware events: what its cells show of `gather`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-import esxparse
+from esxparse.charts import events
 from esxparse.reports import page
-from esxparse.reports.blocks import ABSENT, Block, Column, Header, facts, note, number, spoken_span, table, tiles
-from esxparse.reports.counters import by_aggregate, command, differences, measured_s, per_cycle, rates, tlb
+from esxparse.reports.blocks import ABSENT, NOTHING, Block, Column, Header, note, number, spoken_span, table, tiles
+from esxparse.reports.hardware_events.gather import (
+    by_aggregate,
+    command,
+    differences,
+    measured_s,
+    per_cycle,
+    rates,
+    tlb,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import altair as alt
 
-    from esxparse.reports.counters import Gathered, Subject
+    from esxparse.reports.hardware_events.gather import Gathered, Subject
 
 _MOST_ROWS: Final = 60
 _MOST_SPREAD: Final = 3
@@ -26,7 +32,6 @@ _LONGEST: Final = 70
 """Characters of a command line in the header."""
 _MOST_ALIKE: Final = 1.1
 """An event whose highest CPU is below this many medians is alike on all of them."""
-_NOTHING: Final = Block("", "")
 
 
 def header(found: Gathered, title: str) -> Header:
@@ -34,7 +39,7 @@ def header(found: Gathered, title: str) -> Header:
     named = [(one.name, _brief(command(one))) for one in found.subjects[:3]]
     said = "; ".join(f"{name} ({measured})" if measured else name for name, measured in named)
     more = f" and {len(found.subjects) - 3} more" if len(found.subjects) > 3 else ""  # noqa: PLR2004
-    return Header(title, said + more)
+    return page.header(title, found.recordings, said + more)
 
 
 def summary(found: Gathered) -> Block:
@@ -89,15 +94,18 @@ def _polls(subject: Subject) -> str:
     return f"{count} polls" if count > 1 else "1 poll"
 
 
+def _several(found: Gathered) -> list[Column]:
+    return [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
+
+
 def listed(found: Gathered) -> Block:
     """Every event of every subject with its numbers."""
     frames = [one.whole.with_columns(subject=pl.lit(one.name)) for one in found.subjects]
     if not frames:
-        return _NOTHING
+        return NOTHING
     frame = pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("counted_pct").fill_nan(None))
-    several = [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
     columns = [
-        *several,
+        *_several(found),
         Column("event", "Event", fit="name", mono=True),
         Column("value", "Count", digits=_digits(frame["value"], 2)),
         Column("unit", "Unit", fit="short"),
@@ -107,20 +115,19 @@ def listed(found: Gathered) -> Block:
         Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
         Column("metric", "As perf puts it"),
     ]
-    left_out = f" (the first {_MOST_ROWS} of {frame.height})" if frame.height > _MOST_ROWS else ""
-    return table(frame.head(_MOST_ROWS), columns, f"Events{left_out}", "No event was counted.")
+    return table(frame, columns, "Events", "No event was counted.", most=_MOST_ROWS)
 
 
 def compared(found: Gathered) -> Block:
     """Two recordings beside each other."""
     if found.compared is None:
-        return _NOTHING
+        return NOTHING
     first, second = (one.name for one in found.subjects)
     every = found.compared.collect()
     ratios = pl.coalesce("value_ratio", "rate_ratio")
     frame = every.filter(ratios.is_not_null()).sort(ratios.log().abs(), "event", descending=[True, False])
     if frame.is_empty():
-        return _NOTHING
+        return NOTHING
     columns = [
         Column("event", "Event", fit="name", mono=True),
         Column("first_value", f"Count, {first}", digits=_digits(frame["first_value"], 1)),
@@ -132,7 +139,7 @@ def compared(found: Gathered) -> Block:
     ]
     left_out = every.height - frame.height
     alone = f"; {left_out} more events were in one alone, or 0" if left_out else ""
-    return table(frame.head(_MOST_ROWS), columns, f"{first} / {second}: how many times as many{alone}")
+    return table(frame, columns, f"{first} / {second}: how many times as many{alone}", most=_MOST_ROWS)
 
 
 def estimates(found: Gathered) -> Block:
@@ -164,17 +171,15 @@ def estimates(found: Gathered) -> Block:
             }
             for row in shared.rows(named=True)
         ]
-    several = [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
     columns = [
-        *several,
+        *_several(found),
         Column("event", "Event", fit="name", mono=True),
         Column("level", "", level=True),
         Column("what", "What to know"),
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
-    left_out = f" (the first {_MOST_ROWS} of {frame.height})" if frame.height > _MOST_ROWS else ""
     empty = "Every event had a counter for the whole time, as far as the recordings tell."
-    return table(frame.head(_MOST_ROWS), columns, f"Estimated, or not counted{left_out}", empty)
+    return table(frame, columns, "Estimated, or not counted", empty, most=_MOST_ROWS)
 
 
 def spread(found: Gathered) -> Block:
@@ -182,11 +187,10 @@ def spread(found: Gathered) -> Block:
     frames = [differences(one).with_columns(subject=pl.lit(one.name)) for one in found.subjects]
     there = [frame for frame in frames if frame.height]
     if not there:
-        return _NOTHING
+        return NOTHING
     frame = pl.concat(there)
-    several = [Column("subject", "Recording", fit="name")] if len(found.subjects) > 1 else []
     columns = [
-        *several,
+        *_several(found),
         Column("event", "Event", fit="name", mono=True),
         Column("unit", "Unit", fit="short"),
         Column("places", "CPUs or other units", digits=None),
@@ -198,21 +202,17 @@ def spread(found: Gathered) -> Block:
         Column("times", "Highest / median", digits=2),
         Column("share", "Highest of all", "%", digits=1),
     ]
-    return table(frame.head(_MOST_ROWS), columns, "How evenly events are spread, the most uneven first")
+    return table(frame, columns, "How evenly events are spread, the most uneven first", most=_MOST_ROWS)
 
 
 def rate_charts(found: Gathered) -> list[alt.LayerChart]:
     """Rates over the intervals of each recording."""
-    from esxparse.charts import events  # noqa: PLC0415  altair takes more than a second
-
     several = len(found.subjects) > 1
     return [chart for one in found.subjects for chart in events.over_time(rates(one), one.name if several else "")]
 
 
 def spread_charts(found: Gathered) -> list[alt.LayerChart | None]:
     """The most uneven events on every CPU."""
-    from esxparse.charts import events  # noqa: PLC0415  altair takes more than a second
-
     charts = []
     for one in found.subjects:
         counts = by_aggregate(one).lazy()
@@ -223,8 +223,6 @@ def spread_charts(found: Gathered) -> list[alt.LayerChart | None]:
 
 def comparison_chart(found: Gathered) -> alt.LayerChart | None:
     """The ratios of two recordings."""
-    from esxparse.charts import events  # noqa: PLC0415  altair takes more than a second
-
     if found.compared is None:
         return None
     return events.ratios(found.compared, *(one.name for one in found.subjects))
@@ -249,7 +247,7 @@ def metrics(found: Gathered) -> Block:
     ]
     there = [frame for frame in frames if frame.height]
     if not there:
-        return _NOTHING
+        return NOTHING
     columns = [
         Column("file", "File", mono=True),
         Column("metric_group", "Group"),
@@ -260,17 +258,10 @@ def metrics(found: Gathered) -> Block:
         Column("metric_unit", "Unit"),
         Column("threshold", "perf says"),
     ]
-    return table(pl.concat(there).head(_MOST_ROWS), columns, "Metrics that perf computed, mean over intervals and CPUs")
+    caption = "Metrics that perf computed, mean over intervals and CPUs"
+    return table(pl.concat(there), columns, caption, most=_MOST_ROWS)
 
 
-def reader_notes(found: Gathered) -> Block:
-    """Everything odd the readers met."""
-    return page.readers_notes(found.recordings)
-
-
-def provenance(found: Gathered, template: str, options: Mapping[str, Any]) -> Block:
-    """Where the report comes from, and with which options of `esxparse.open`."""
-    items = [(f"Source {place}", f"{rec.source} ({rec.format})") for place, rec in enumerate(found.recordings, 1)]
-    runs = [(f"Measured in {one.name}", command(one) or ABSENT) for one in found.subjects if not one.polled]
-    made = [("Program", f"esxparse {esxparse.__version__}"), ("Template", template), *page.parameters(options)]
-    return facts([*items, *runs, *made])
+def commands(found: Gathered) -> list[tuple[str, str]]:
+    """What was measured, for the end of the report."""
+    return [(f"Measured in {one.name}", command(one) or ABSENT) for one in found.subjects if not one.polled]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
 import polars as pl
 
 from esxparse.metrics import hardware_events
-from esxparse.reports import opening
+from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from esxparse.formats.opening import Options
     from esxparse.recording import Recording
 
@@ -50,13 +49,9 @@ class Gathered:
 
 
 def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
-    """Open recordings of perf stat and vmkperf and take the whole of each event.
-
-    Raises:
-        EsxparseError: One cannot be read, or is of another format.
-    """
-    recordings = opening.opened_all(paths, FORMATS, options)
-    names = opening.names(recordings)
+    """Open recordings of perf stat and vmkperf and take the whole of each event."""
+    recordings = files.opened_all(paths, FORMATS, options)
+    names = files.names(recordings)
     subjects = tuple(
         subject
         for rec, name in zip(recordings, names, strict=True)
@@ -102,7 +97,6 @@ def _without_summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted(rows: pl.DataFrame, runs: pl.LazyFrame | None) -> pl.DataFrame:
-    """The whole of each event of perf stat."""
     whole = hardware_events.totals(rows.lazy(), runs)
     counted = pl.col("value").is_not_null()
     share = pl.col("counted_pct").fill_null(100.0).filter(counted)

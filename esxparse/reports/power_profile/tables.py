@@ -1,42 +1,47 @@
-"""The tables, tiles and charts of the report on power: what its cells show of `power_profile.gather`."""
+"""The tables, tiles and charts of the report on power: what its cells show of `gather`."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-import esxparse
+from esxparse.charts import energy as drawn
 from esxparse.metrics import host
-from esxparse.reports import page, power_profile
-from esxparse.reports.blocks import Block, Column, Header, facts, moment, note, number, spoken_span, stack, table, tiles
+from esxparse.metrics.energy import watts_per_unit
+from esxparse.reports import page
+from esxparse.reports.blocks import (
+    NOTHING,
+    Block,
+    Column,
+    Header,
+    moment,
+    note,
+    number,
+    spoken_span,
+    stack,
+    table,
+    tiles,
+)
+from esxparse.reports.power_profile import gather
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from esxparse.reports.power_profile import Gathered
+    from esxparse.reports.power_profile.gather import Gathered
 
 _HOURS_A_YEAR: Final = 8760
 _MEND: Final = "In this report that is the parameter offset; until then power and load are of different times."
-_NOTHING: Final = Block("", "")
 _KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part"}
-_FILES_SHOWN: Final = 4
 
 
 def header(found: Gathered, title: str) -> Header:
     """The title with the host's name where one is known, and when readings were taken."""
-    of = next((str(rec.meta["host"]) for rec in found.recordings if rec.meta.get("host")), "")
     times = found.readings.filter(~pl.col("since_start"))["time"].drop_nulls()
-    files = ", ".join(Path(rec.source).name for rec in found.recordings[:_FILES_SHOWN])
-    more = len(found.recordings) - _FILES_SHOWN
-    files += f" and {more} more" if more > 0 else ""
-    heading = f"{title}: {of}" if of else title
     first, last = times.min(), times.max()
-    if times.is_empty():
-        return Header(heading, files)
-    return Header(heading, f"{moment(first)} to {moment(last)}; {files}")  # type: ignore[arg-type]
+    span = "" if times.is_empty() else f"{moment(first)} to {moment(last)}; "  # type: ignore[arg-type]
+    return page.header(title, found.recordings, span + page.files(found.recordings))
 
 
 def clocks(found: Gathered) -> Block:
@@ -54,7 +59,7 @@ def clocks(found: Gathered) -> Block:
         if meter.join.offset:
             hours = meter.join.offset / timedelta(hours=1)
             said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as asked for.", "info"))
-    return stack(*said) if said else _NOTHING
+    return stack(*said) if said else NOTHING
 
 
 def _main(found: Gathered, used: pl.DataFrame) -> dict[str, Any] | None:
@@ -89,7 +94,7 @@ def _kwh_digits(kwh: float | None) -> int:
 
 def summary(found: Gathered) -> Block:
     """Tiles: mean power, energy, what a year like this needs, the cap, what the load costs."""
-    used = power_profile.energies(found)
+    used = gather.energies(found)
     row = _main(found, used)
     if row is None:
         watts = found.readings.filter(pl.col("watts").is_not_null()).sort(
@@ -118,12 +123,12 @@ def summary(found: Gathered) -> Block:
         ("Energy", f"{number(kwh, _kwh_digits(kwh))} kWh", _cost(found, kwh) or f"in {span}{gaps}"),
         ("A year like this", f"{number(year, 0)} kWh", _cost(found, year) or "mean power x 8,760 h"),
     ]
-    cap = power_profile.cap(found)
+    cap = gather.cap(found)
     if cap:
         items.append(
             ("Power cap", f"{number(cap, 0)} W", f"highest reading: {number(100 * row['highest'] / cap, 0)} % of it")
         )
-    work = power_profile.per_unit(found)
+    work = gather.per_unit(found)
     if work.height:
         first = work.row(0, named=True)
         items.append(
@@ -171,7 +176,7 @@ def sensors(found: Gathered) -> Block:
 
 def energies(found: Gathered) -> Block:
     """Energy of each sensor, with the gaps that are left out, and its price."""
-    used = power_profile.energies(found)
+    used = gather.energies(found)
     if used.is_empty():
         return note("Energy needs readings at several times, and these files name none.")
     kwh = pl.col("energy_kwh")
@@ -224,7 +229,7 @@ def meters(found: Gathered) -> Block:
             }
         )
     if not rows:
-        return _NOTHING
+        return NOTHING
     columns = [
         Column("meter", "Meter", fit="name"),
         Column("shape", "Joined by", fit="short"),
@@ -254,7 +259,7 @@ def per_unit(found: Gathered) -> Block:
     caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
     caption += _left_out(found)
     empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
-    return table(power_profile.per_unit(found), columns, caption, empty)
+    return table(gather.per_unit(found), columns, caption, empty)
 
 
 def _left_out(found: Gathered) -> str:
@@ -267,10 +272,8 @@ def _left_out(found: Gathered) -> str:
 
 def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:
     """Watts over time, each kind of sensor and each stretch of time in a chart of its own."""
-    from esxparse.charts import energy as drawn  # noqa: PLC0415  altair takes more than a second
-
     charts: list[alt.LayerChart | None] = []
-    for group in power_profile.periods(found):
+    for group in gather.periods(found):
         lowest = group.select(pl.col("watts_cap").min()).collect().item()
         charts += [drawn.sensors(group, kind, lowest if kind == "system" else None) for kind in drawn.KINDS]
         charts.append(drawn.parts(group))
@@ -279,43 +282,23 @@ def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:
 
 def surrounding_charts(found: Gathered) -> list[alt.LayerChart | None]:
     """Temperature, frequency and utilisation as the meters have them."""
-    from esxparse.charts import energy as drawn  # noqa: PLC0415  altair takes more than a second
-
-    return [drawn.surroundings(group, value) for group in power_profile.periods(found) for value in drawn.SURROUNDINGS]
+    return [drawn.surroundings(group, value) for group in gather.periods(found) for value in drawn.SURROUNDINGS]
 
 
 def load_charts(found: Gathered) -> list[alt.LayerChart | None]:
     """Power and load in the same stretch of time, and one against the other."""
-    from esxparse.charts import energy as drawn  # noqa: PLC0415  altair takes more than a second
-
     if found.beside is None:
         return []
     beside = found.beside.lazy()
     return [
         drawn.beside_watts(beside, found.measured_by),
         drawn.beside_load(beside, found.load),
-        drawn.against_load(beside, found.load, clocks_apart=power_profile.clocks_apart(found)),
+        drawn.against_load(beside, found.load, clocks_apart=gather.clocks_apart(found)),
     ]
 
 
 def work_charts(found: Gathered) -> list[alt.Chart | None]:
     """What a GHz of work costs as the load grows."""
-    from esxparse.charts import energy as drawn  # noqa: PLC0415  altair takes more than a second
-    from esxparse.metrics.energy import watts_per_unit  # noqa: PLC0415
-
     if found.beside is None or "used_ghz" not in found.beside.columns:
         return []
     return [drawn.cost_of_work(watts_per_unit(found.beside.lazy(), "used_ghz"), "GHz of CPU work", "W per GHz")]
-
-
-def notes(found: Gathered) -> Block:
-    """Everything odd that the readers met, and what laying meters beside the capture met."""
-    return page.readers_notes(found.recordings, power_profile.clock_notes(found))
-
-
-def provenance(found: Gathered, template: str, parameters: dict[str, Any]) -> Block:
-    """Where the report comes from."""
-    items = [(f"Source {place}", f"{rec.source} ({rec.format})") for place, rec in enumerate(found.recordings, 1)]
-    return facts(
-        [*items, ("Program", f"esxparse {esxparse.__version__}"), ("Template", template), *page.parameters(parameters)]
-    )

@@ -1,28 +1,73 @@
-"""The tables of a report that list every VM, device or port, worst first; each takes a frame of `esxparse.metrics`."""
+"""Header, tiles, and lists of every VM, device and port, worst first; each takes a frame of `esxparse.metrics`."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse.metrics.network import link_speeds
-from esxparse.reports.blocks import Block, Column, note, number, stack, table
+from esxparse.reports import page
+from esxparse.reports.blocks import (
+    ABSENT,
+    NOTHING,
+    Block,
+    Column,
+    Header,
+    moment,
+    note,
+    number,
+    spoken_span,
+    stack,
+    table,
+    tiles,
+)
+
+if TYPE_CHECKING:
+    from esxparse.recording import Recording
 
 MOST_ROWS: Final = 40
 """Rows of a list; what is left out is said in its caption."""
 
-_NOTHING: Final = Block("", "")
+
+def header(rec: Recording, title: str) -> Header:
+    """The title with the host's name, and when the capture was taken."""
+    start, end = rec.meta["start"], rec.meta["end"]
+    said = f"{moment(start)} to {moment(end)} ({spoken_span((end - start).total_seconds())})"
+    return page.header(title, [rec], said)
+
+
+def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
+    """Tiles on what was recorded: how long, how fine, on what, and how much was promised of it.
+
+    `rec`: a recording of esxtop. `vms`: `inventory.vms`: `group_id, vm, vcpus`.
+    """
+    meta = rec.meta
+    vcpus = None if vms is None else int(vms.select(pl.col("vcpus").sum()).collect().item())
+    count = None if vms is None else int(vms.select(pl.len()).collect().item())
+    pcpus = meta.get("pcpus")
+    span = (meta["end"] - meta["start"]).total_seconds()
+    interval = meta.get("interval")
+    items = [
+        ("Release", str(meta.get("release") or "unknown"), str(meta.get("release_evidence") or "")),
+        ("Time covered", spoken_span(span), f"{meta['samples']:,} samples"),
+        ("Interval", ABSENT if interval is None else f"{interval:g} s", "median between samples"),
+        ("VMs", number(count, None), "" if vcpus is None else f"{vcpus} vCPUs"),
+        ("Physical CPUs", number(pcpus, None), "hardware threads, as esxtop counts them"),
+    ]
+    if vcpus and pcpus:
+        items.append(("vCPUs per PCPU", number(vcpus / pcpus, 2), f"{vcpus} : {pcpus}"))
+    items.append(("Counters", f"{meta.get('columns', 0):,}", f"columns, {len(rec.tables)} objects"))
+    return tiles(items)
 
 
 def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
     """Each VM's waits and use, per vCPU.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if per_vcpu is None:
-        return _NOTHING
+        return NOTHING
     column = pl.col
     frame = (
         per_vcpu.group_by("group_id", "vm", "vcpus")
@@ -55,22 +100,26 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
         Column("swap_wait", "Swap wait, p95", "%"),
         Column("waits_of", "Waits of", fit="short"),
     ]
-    return _list(frame, columns, "VMs, per vCPU, most ready time first; used and run are those of the whole VM / vCPUs")
+    return table(
+        frame,
+        columns,
+        "VMs, per vCPU, most ready time first; used and run are those of the whole VM / vCPUs",
+        most=MOST_ROWS,
+    )
 
 
 def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
     """One sentence on the waits that no VM had at any time: a chart of nothing would only ask for attention.
 
-    Args:
-        per_vcpu: `scheduling.per_vcpu`.
+    `per_vcpu`: `scheduling.per_vcpu`.
     """
     if per_vcpu is None:
-        return _NOTHING
+        return NOTHING
     names = {"costop_pct": "co-stop", "max_limited_pct": "time held back by a limit", "swap_wait_pct": "swap wait"}
     highest = per_vcpu.select(pl.col(list(names)).max()).collect().row(0, named=True)
     quiet = [word for column, word in names.items() if highest[column] == 0]
     if not quiet:
-        return _NOTHING
+        return NOTHING
     words = " or ".join([", ".join(quiet[:-1]), quiet[-1]]) if len(quiet) > 1 else quiet[0]
     return note(f"No VM had any {words} at any time.", "ok")
 
@@ -78,72 +127,69 @@ def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
 def vm_memory(memory: pl.LazyFrame | None) -> Block:
     """Each VM's memory: what it was given, what it touches, what was taken back.
 
-    Args:
-        memory: `memory.vms`.
+    `memory`: `memory.vms`.
     """
     if memory is None:
-        return _NOTHING
+        return NOTHING
     column = pl.col
     frame = (
         memory.group_by("group_id", "vm")
         .agg(
-            column("size_mb").max(),
-            column("granted_mb", "consumed_mb", "active_mb", "overhead_mb").mean(),
-            column("balloon_mb", "swapped_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s").max(),
+            column("size_mib").max(),
+            column("granted_mib", "consumed_mib", "active_mib", "overhead_mib").mean(),
+            column("balloon_mib", "swapped_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s").max(),
             column("numa_local_pct").min(),
         )
-        .sort(["consumed_mb", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
+        .sort(["consumed_mib", "vm", "group_id"], descending=[True, False, False], nulls_last=True)
         .collect()
     )
     columns = [
         Column("vm", "VM", fit="name"),
-        Column("size_mb", "Size", "MiB", 0),
-        Column("granted_mb", "Granted, mean", "MiB", 0),
-        Column("consumed_mb", "Consumed, mean", "MiB", 0),
-        Column("active_mb", "Touched, mean", "MiB", 0),
-        Column("overhead_mb", "Overhead, mean", "MiB", 0),
-        Column("balloon_mb", "Balloon, highest", "MiB", 0),
-        Column("swapped_mb", "Swapped, highest", "MiB", 0),
-        Column("compressed_mb", "Compressed, highest", "MiB", 0),
-        Column("swap_in_mb_per_s", "Swap in, highest", "MiB/s", 2),
-        Column("swap_out_mb_per_s", "Swap out, highest", "MiB/s", 2),
+        Column("size_mib", "Size", "MiB", 0),
+        Column("granted_mib", "Granted, mean", "MiB", 0),
+        Column("consumed_mib", "Consumed, mean", "MiB", 0),
+        Column("active_mib", "Touched, mean", "MiB", 0),
+        Column("overhead_mib", "Overhead, mean", "MiB", 0),
+        Column("balloon_mib", "Balloon, highest", "MiB", 0),
+        Column("swapped_mib", "Swapped, highest", "MiB", 0),
+        Column("compressed_mib", "Compressed, highest", "MiB", 0),
+        Column("swap_in_mib_per_s", "Swap in, highest", "MiB/s", 2),
+        Column("swap_out_mib_per_s", "Swap out, highest", "MiB/s", 2),
         Column("numa_local_pct", "NUMA local, lowest", "%", 0),
     ]
-    return _list(frame, columns, "VMs by consumed memory")
+    return table(frame, columns, "VMs by consumed memory", most=MOST_ROWS)
 
 
 def reclaimed(memory: pl.LazyFrame | None) -> Block:
     """One sentence where the host never had to take memory back; nothing where charts show that it did.
 
-    Args:
-        memory: `memory.host`.
+    `memory`: `memory.host`.
     """
-    columns = ["balloon_mb", "swap_used_mb", "compressed_mb", "swap_in_mb_per_s", "swap_out_mb_per_s"]
+    columns = ["balloon_mib", "swap_used_mib", "compressed_mib", "swap_in_mib_per_s", "swap_out_mib_per_s"]
     if memory is None:
-        return _NOTHING
+        return NOTHING
     highest = memory.select(pl.col(columns).max()).collect().row(0)
     if all(value is None for value in highest):
         return note("This capture does not say whether memory was ballooned, swapped or compressed.")
     if any(highest):
-        return _NOTHING
+        return NOTHING
     return note("No memory was ballooned, swapped or compressed at any time.", "ok")
 
 
 def devices(summary: pl.LazyFrame | None) -> Block:
     """Each disk device and NFS volume with its load and latency.
 
-    Args:
-        summary: `storage.summary`.
+    `summary`: `storage.summary`.
     """
     if summary is None:
-        return _NOTHING
+        return NOTHING
     every = summary.sort(["gavg_ms", "device"], descending=[True, False], nulls_last=True).collect()
     frame, apart = every.filter(pl.col("left_out").is_null()), every.filter(pl.col("left_out").is_not_null())
     columns = [
         Column("device", "Device", mono=True),
         Column("mean_iops", "Commands, mean", "1/s"),
         Column("max_iops", "Commands, highest", "1/s"),
-        Column("mean_mbps", "Throughput, mean", "MiB/s", 2),
+        Column("mean_mib_per_s", "Throughput, mean", "MiB/s", 2),
         Column("gavg_ms", "GAVG", "ms", 2),
         Column("davg_ms", "DAVG", "ms", 2),
         Column("kavg_ms", "KAVG", "ms", 2),
@@ -156,7 +202,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
     caption = "Devices and NFS volumes, slowest first, latencies weighted by reads and writes that did not fail"
     if apart.is_empty():
-        return _list(frame, columns, caption)
+        return table(frame, columns, caption, most=MOST_ROWS)
     others = [
         Column("device", "Device", mono=True),
         Column("left_out", "Why it is left out"),
@@ -166,18 +212,16 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         Column("max_queued", "Queued, highest", digits=0),
     ]
     left = "Left out above, in latency's charts and thresholds, and in totals of the host: nobody waits for these"
-    return stack(_list(frame, columns, caption), _list(apart, others, left))
+    return stack(table(frame, columns, caption, most=MOST_ROWS), table(apart, others, left, most=MOST_ROWS))
 
 
 def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
     """Each port that carried or dropped packets.
 
-    Args:
-        summary: `network.summary`.
-        network_port: The table as read, for the speed of the links.
+    `summary`: `network.summary`. `network_port`: the table as read, for the speed of the links.
     """
     if summary is None:
-        return _NOTHING
+        return NOTHING
     speeds = link_speeds(network_port)
     if speeds is not None:
         summary = summary.join(speeds, on=["switch", "port_id", "client"], how="left", maintain_order="left")
@@ -206,10 +250,4 @@ def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None
         Column("silenced", "Samples with all dropped", digits=None),
     ]
     unused = f"; {number(idle, None)} without traffic left out" if idle else ""
-    return _list(frame, columns, f"Ports, most dropped packets first{unused}")
-
-
-def _list(frame: pl.DataFrame, columns: list[Column], caption: str) -> Block:
-    if frame.height > MOST_ROWS:
-        caption = f"{caption} ({MOST_ROWS} of {frame.height})"
-    return table(frame.head(MOST_ROWS), columns, caption)
+    return table(frame, columns, f"Ports, most dropped packets first{unused}", most=MOST_ROWS)

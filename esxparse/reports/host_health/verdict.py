@@ -6,17 +6,16 @@ The judgement of a whole object rests on its 95th percentile: a limit passed in 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from esxparse.charts.reduce import with_labels
 from esxparse.diagnosis.views import VIEWS
-from esxparse.reports.blocks import Block, Column, note, table
+from esxparse.reports.blocks import NOTHING, Block, Column, note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from esxparse.diagnosis.thresholds import Threshold
 
 _AREAS: Final = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network", "power": "Power"}
@@ -87,10 +86,7 @@ def not_judged(
 ) -> Block:
     """The thresholds of the profile that were not judged, each with its reason; nothing where all were.
 
-    Args:
-        limits: As for `judge`.
-        measures: As for `judge`.
-        found: From `judge`.
+    `limits`: as for `judge`. `measures`: as for `judge`. `found`: from `judge`.
     """
     judged = set(found["id"])
     rows = [
@@ -99,7 +95,7 @@ def not_judged(
         if limit.id not in judged
     ]
     if not rows:
-        return Block("", "")
+        return NOTHING
     columns = [
         Column("id", "Threshold", mono=True),
         Column("screen", "Measure", fit="short"),
@@ -125,9 +121,7 @@ def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
 def overview(found: pl.DataFrame, profile: str) -> Block:
     """The thresholds passed, as a table; one sentence where none is.
 
-    Args:
-        found: From `judge`.
-        profile: Name of the thresholds' profile, for the caption.
+    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
     """
     kinds = pl.col("kind").replace(_PLURALS)
     passed = found.filter(pl.col("verdict") != "ok").with_columns(
@@ -161,9 +155,7 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
 def sources(found: pl.DataFrame, profile: str) -> Block:
     """Where the limits come from, for the end of a report.
 
-    Args:
-        found: From `judge`.
-        profile: Name of the thresholds' profile, for the caption.
+    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
     """
     return table(
         found.sort("id"),
@@ -242,6 +234,6 @@ def _activity(limit: Threshold, there: list[str]) -> pl.Expr | None:
         way = "rx" if "rx" in limit.id else "tx"
         if {f"{way}_packets", f"{way}_dropped_per_s"} <= set(there):
             return pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s").fill_null(0)
-    if unit.startswith("MB") and {"numa_local_mb", "numa_remote_mb"} <= set(there):
-        return pl.col("numa_local_mb") + pl.col("numa_remote_mb")
+    if unit.startswith("MiB") and {"numa_local_mib", "numa_remote_mib"} <= set(there):
+        return pl.col("numa_local_mib") + pl.col("numa_remote_mib")
     return None

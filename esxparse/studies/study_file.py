@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -24,8 +25,6 @@ from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from esxparse.studies.lines import Path as Place
 
 FILE_NAME: Final = "study.toml"
@@ -84,16 +83,11 @@ def manifest_path(where: Path) -> Path:
 
 
 def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
-    """The manifest, and what is wrong above its runs.
-
-    Raises:
-        EsxparseError: It is no TOML.
-    """
+    """The manifest, and what is wrong above its runs."""
     try:
         data = toml.parse(text)
     except tomllib.TOMLDecodeError as error:
-        msg = f"{path} is no TOML: {error}: mend that line"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{path} is no TOML: {error}: mend that line") from None
     wrong = Complaints(toml_lines.index(text))
     for key in data:
         if key not in _TOP:
@@ -138,35 +132,24 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
 
 
 def load(where: str | Path) -> Manifest:
-    """Reads a manifest.
-
-    Raises:
-        EsxparseError: It cannot be read, is no TOML, or says above its runs what nobody can use.
-    """
+    """Reads a manifest."""
     manifest, wrong = examine(where)
     if wrong:
         more = f" (and {len(wrong) - 1} more: esxparse study check {manifest.path})" if len(wrong) > 1 else ""
-        msg = f"{manifest.path}, {wrong[0]}{more}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{manifest.path}, {wrong[0]}{more}")
     return manifest
 
 
 def examine(where: str | Path) -> tuple[Manifest, Complaints]:
-    """Reads a manifest, and gives all complaints instead of raising the first.
-
-    Raises:
-        EsxparseError: It cannot be read, or is no TOML.
-    """
+    """Reads a manifest, and gives all complaints instead of raising the first."""
     path = manifest_path(Path(where))
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         hint = "; esxparse study new DIR writes one" if path.name == FILE_NAME else ""
-        msg = f"{path} cannot be read: {error.strerror}{hint}"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
-        msg = f"{path} is no TOML: it is not UTF-8 text"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{path} is no TOML: it is not UTF-8 text") from None
     return parse(text, path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +13,10 @@ import polars as pl
 from esxparse.charts.reduce import with_labels
 from esxparse.errors import EsxparseError
 from esxparse.metrics import energy, host, power, power_join
-from esxparse.metrics._columns import weighted_mean
-from esxparse.reports import opening
+from esxparse.metrics.frames import weighted_mean
+from esxparse.reports import recordings as files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from esxparse.formats.opening import Options
     from esxparse.recording import Note, Recording
 
@@ -88,17 +87,14 @@ def gather(
         offset: What to add to the times of the meters, such as `-2h`.
         price_per_kwh: Of energy, in any currency; 0 for none.
         options: Options of `esxparse.open`; each counts for the files that have a use for it.
-
-    Raises:
-        EsxparseError: One cannot be read, is of another format or without power, or there are two captures.
     """
-    recordings = opening.opened_all(paths, FORMATS, options)
+    recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
         msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"
         raise EsxparseError(msg)
     capture = captures[0] if captures else None
-    names = opening.names(recordings)
+    names = files.names(recordings)
     meters = tuple(
         _meter(capture, rec, name, offset)
         for rec, name in zip(recordings, names, strict=True)
@@ -107,8 +103,7 @@ def gather(
     shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
     readings = _readings(recordings, names, shifts)
     if readings.is_empty():
-        msg = f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
     beside, measured_by, load = _beside(capture, meters, readings)
     return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
 
@@ -119,8 +114,7 @@ def _price(given: float | str) -> float:
     except ValueError:
         price = -1.0
     if not 0 <= price < float("inf"):
-        msg = f"price_per_kwh is a number of 0 or more, not {given!r}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"price_per_kwh is a number of 0 or more, not {given!r}")
     return price
 
 

@@ -53,9 +53,6 @@ def measured(
     its end, the end of that run, or the last sample; of that, `warmup` is left out and `measure` kept. A span may pass
     the capture's ends by one interval, for samples and load generators do not begin at one moment.
 
-    Raises:
-        EsxparseError: It is not in the capture, or too short.
-
     >>> from esxparse.studies.entries import WindowSpec
     >>> span = measured(WindowSpec(120, 120), datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 9, 5), 5.0, None)
     >>> f"{span.start:%H:%M:%S} {span.end:%H:%M:%S}"

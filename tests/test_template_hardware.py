@@ -10,7 +10,8 @@ import pytest
 
 import esxparse as ex
 from esxparse.charts import events, theme
-from esxparse.reports import blocks, counter_tables, counters, report
+from esxparse.reports import blocks, report
+from esxparse.reports.hardware_events import gather, tables
 
 FORMATS = ex.datasets_dir() / "formats"
 
@@ -40,14 +41,14 @@ def modes(tmp_path_factory):
 
 
 def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
-    page = text_of(report(modes, "counters", tmp_path / "report.html"))
+    page = text_of(report(modes, "hardware_events", tmp_path / "report.html"))
     first, second = 68456568 / 60.07, 38750437 / 59.12
     assert f"68,456,568 38,750,437 1.767 {first:,.0f} {second:,.0f} {first / second:.3f}" in page
     assert f"{68456568 / 98377000:.3f}" in page
     assert f"{38750437 / 97900000:.3f}" in page
     assert "Traceback" not in page
-    found = counters.gather(modes)
-    spec = counter_tables.comparison_chart(found).to_dict()
+    found = gather.gather(modes)
+    spec = tables.comparison_chart(found).to_dict()
     assert spec["title"]["text"] == "nested against shadow"
     ratios = {
         row["kind"]: row["ratio"]
@@ -59,7 +60,7 @@ def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
 
 
 def test_one_recording_tells_rates_shares_and_what_was_not_counted(tmp_path):
-    page = text_of(report(FORMATS / "perf-plain.txt", "counters", tmp_path / "report.html"))
+    page = text_of(report(FORMATS / "perf-plain.txt", "hardware_events", tmp_path / "report.html"))
     rows = {row["event"]: row for row in ex.open(FORMATS / "perf-plain.txt")["events"].collect().rows(named=True)}
     took = ex.open(FORMATS / "perf-plain.txt")["runs"].collect()["elapsed_s"].item()
     misses, instructions = rows["dTLB-load-misses"]["value"], rows["instructions"]["value"]
@@ -75,24 +76,24 @@ def test_the_summary_of_an_interval_recording_is_not_counted_again(tmp_path):
     path = tmp_path / "interval.csv"
     lines = [f"{second}.000000000,{100 * second},,page-faults,1000,100.00,," for second in (1, 2, 3)]
     path.write_text("\n".join([*lines, "600,,page-faults,3000,100.00,,"]) + "\n")
-    found = counters.gather([path])
+    found = gather.gather([path])
     assert [one.whole["value"].to_list() for one in found.subjects] == [[600.0]]
     assert found.subjects[0].whole["per_s"].item() == 200.0
-    (chart,) = counter_tables.rate_charts(found)
+    (chart,) = tables.rate_charts(found)
     rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows if row.get("event") == "page-faults"]
     assert sorted({(row["x"], row["value"]) for row in rows}) == [(1.0, 100.0), (2.0, 200.0), (3.0, 300.0)]
 
 
 def test_an_interval_without_a_count_breaks_the_line_and_is_not_zero():
-    found = counters.gather([FORMATS / "perf-interval.jsonl"])
-    rates = counters.rates(found.subjects[0]).filter(pl.col("event") == "page-faults").sort("x").collect()
+    found = gather.gather([FORMATS / "perf-interval.jsonl"])
+    rates = gather.rates(found.subjects[0]).filter(pl.col("event") == "page-faults").sort("x").collect()
     assert rates["per_s"].null_count() == 3
     assert 0 not in rates["per_s"].to_list()
-    assert counters.measured_s(found.subjects[0]) == pytest.approx(0.201336)
+    assert gather.measured_s(found.subjects[0]) == pytest.approx(0.201336)
 
 
 def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
-    page = text_of(report(FORMATS / "vmkperf-poll.txt", "counters", tmp_path / "report.html"))
+    page = text_of(report(FORMATS / "vmkperf-poll.txt", "hardware_events", tmp_path / "report.html"))
     polls = ex.open(FORMATS / "vmkperf-poll.txt")["events"].collect()
     means = sorted((rows["rate_per_s"].mean(), pcpu[0]) for pcpu, rows in polls.group_by("pcpu"))
     median = (means[1][0] + means[2][0]) / 2
@@ -100,18 +101,18 @@ def test_vmkperf_names_the_pcpu_that_differs(tmp_path):
     assert f"{median:,.0f} {means[-1][0]:,.0f} PCPU 3 {means[-1][0] / median:.2f}" in page
     total = sum(mean for mean, _ in means)
     assert f"tlb_misses {total:,.0f}" in page
-    found = counters.gather([FORMATS / "vmkperf-poll.txt"])
-    (chart,) = counter_tables.spread_charts(found)
+    found = gather.gather([FORMATS / "vmkperf-poll.txt"])
+    (chart,) = tables.spread_charts(found)
     assert chart.to_dict()["title"]["text"] == "tlb_misses"
     assert "millions of events per second" in str(chart.to_dict())
 
 
 def test_counts_by_cpu_without_seconds_stay_counts():
-    (subject,) = counters.gather([FORMATS / "perf-per-cpu.csv"]).subjects
-    uneven = counters.differences(subject)
+    (subject,) = gather.gather([FORMATS / "perf-per-cpu.csv"]).subjects
+    uneven = gather.differences(subject)
     assert uneven.select("event", "highest", "unit", "high").row(0) == ("page-faults", "CPU1", "events", 1630.0)
     assert "cycles" not in uneven["event"].to_list()
-    assert "CPU" in counter_tables.spread(counters.gather([FORMATS / "perf-per-cpu.csv"])).text
+    assert "CPU" in tables.spread(gather.gather([FORMATS / "perf-per-cpu.csv"])).text
 
 
 def test_runs_of_different_commands_are_told_apart(tmp_path):
@@ -119,14 +120,14 @@ def test_runs_of_different_commands_are_told_apart(tmp_path):
     two = perf_text(tmp_path / "two.txt", 4.0, instructions=4000)
     both = tmp_path / "both.txt"
     both.write_text(one.read_text() + two.read_text().replace("./walk", "./run"))
-    found = counters.gather([both])
+    found = gather.gather([both])
     assert [one.name for one in found.subjects] == ["both, run 1", "both, run 2"]
     assert found.compared.collect()["value_ratio"].item() == 0.25
 
 
 def test_other_recordings_are_refused():
     with pytest.raises(ex.EsxparseError, match="is ipmi: this report reads perf_stat, vmkperf"):
-        counters.gather([FORMATS / "ipmi-dcmi-loop.txt"])
+        gather.gather([FORMATS / "ipmi-dcmi-loop.txt"])
 
 
 def test_hybrid_processors_have_instructions_per_cycle_of_one_kind_of_core(tmp_path):
@@ -139,8 +140,8 @@ def test_hybrid_processors_have_instructions_per_cycle_of_one_kind_of_core(tmp_p
     }
     lines = "\n".join(f"{count:>18,}      {event}" for event, count in names.items())
     path.write_text(re.sub(r"\n +1 +a\n", f"\n{lines}\n", path.read_text()))
-    (subject,) = counters.gather([path]).subjects
-    assert counters.per_cycle(subject) == 2.5
+    (subject,) = gather.gather([path]).subjects
+    assert gather.per_cycle(subject) == 2.5
 
 
 def rates(**means):
@@ -179,8 +180,8 @@ def test_charts_without_anything_to_draw_are_none():
 
 
 def test_only_colours_that_follow_dark_mode_are_drawn(modes):
-    found = counters.gather(modes)
-    charts = [counter_tables.comparison_chart(found), events.per_instruction(counters.tlb(found))]
+    found = gather.gather(modes)
+    charts = [tables.comparison_chart(found), events.per_instruction(gather.tlb(found))]
     theme.use()
     drawn = {word for chart in charts for word in re.findall(r"#[0-9a-f]{6}", str(chart.to_dict()))}
     assert drawn <= set(theme.css_variables())

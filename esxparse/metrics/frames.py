@@ -1,0 +1,79 @@
+"""What metrics share: columns that may be missing, weighted means, and samples told apart where several have one time.
+
+Several samples have one time where a spreadsheet dropped the seconds, or a file was appended to itself. A sample has
+each instance once: the first row of each instance at a time is of one sample, the second of the next. Sums over the
+instances of a sample must not go by its time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+
+SAMPLE: Final = ("time", "_place")
+"""What tells samples apart: their time, and which one of that time it is."""
+
+
+def names(frame: pl.LazyFrame) -> frozenset[str]:
+    """Give the names of a frame's columns.
+
+    On a lazy frame this resolves the plan: ask once in a function and hand the answer on.
+    """
+    return frozenset(frame.collect_schema().names())
+
+
+def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) -> None:
+    """Refuse a table that lacks a column, or has one with the name of a result."""
+    for name in wanted:
+        if name not in there:
+            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")
+        if name in results:
+            raise EsxparseError(f"the column {name!r} has the name of a result: rename it")
+
+
+def column(there: Collection[str], name: str) -> pl.Expr:
+    """Give the column `name` as Float64, or nulls of that type if the capture lacks the counter.
+
+    >>> frame = pl.LazyFrame({"pct_used": [1.0]})
+    >>> frame.select(column(names(frame), "pct_used"), column(names(frame), "pct_ready")).collect().row(0)
+    (1.0, None)
+    """
+    if name in there:
+        return pl.col(name).cast(pl.Float64)
+    return pl.lit(None, dtype=pl.Float64).alias(name)
+
+
+def renamed(there: Collection[str], columns: Mapping[str, str]) -> list[pl.Expr]:
+    """Give one expression for each `metric name -> counter column`; see `column`."""
+    return [column(there, counter).alias(metric) for metric, counter in columns.items()]
+
+
+def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
+    """Aggregate `value` by its mean weighted by `weight`; null where no weight falls on a value.
+
+    sum(value x weight) / sum(weight), over the rows that have both: a null value takes its weight with it.
+
+    >>> frame = pl.LazyFrame({"ms": [1.0, 10.0, None], "commands": [90.0, 10.0, 1000.0]})
+    >>> frame.select(weighted_mean(pl.col("ms"), pl.col("commands"))).collect().item()
+    1.9
+    """
+    counted = weight.filter(value.is_not_null()).sum()
+    return pl.when(counted > 0).then((value * weight).sum() / counted)
+
+
+def placed(rows: pl.LazyFrame, *instance: str) -> pl.LazyFrame:
+    """Add to each row which sample of its time it is of, from 0, by the columns that name an instance; sorts by time.
+
+    >>> rows = pl.LazyFrame({"time": [0, 0, 0, 0], "device": ["a", "b", "a", "b"], "iops": [1.0, 2.0, 3.0, 4.0]})
+    >>> placed(rows, "device").group_by(SAMPLE).agg(pl.col("iops").sum()).sort(SAMPLE).collect()["iops"].to_list()
+    [3.0, 7.0]
+    """
+    # By instance alone, in order of time: groups by time and instance would be as many as there are rows.
+    number, time = pl.int_range(pl.len()), pl.col("time")
+    first = pl.when(time.ne_missing(time.shift(1))).then(number).forward_fill()
+    place = (number - first).over(instance) if instance else number - first
+    return rows.sort("time", maintain_order=True).with_columns(place.alias("_place"))

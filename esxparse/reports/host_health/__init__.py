@@ -1,0 +1,1 @@
+"""The report on one host from an esxtop capture: thresholds judged (`verdict`), and lists (`listing`)."""

@@ -1,0 +1,115 @@
+"""The tables, tiles and charts of the report on storage benchmarks: what its cells show of `gather`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.charts import latency, workload
+from esxparse.reports import page
+from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, table, tiles
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from esxparse.reports.storage_benchmark.gather import Gathered
+
+_MOST_ROWS: Final = 60
+
+
+def header(gathered: Gathered, title: str) -> Header:
+    """The title, and which programs reported."""
+    releases = sorted({str(rec.meta.get("release") or rec.format) for rec in gathered.recordings})
+    return page.header(title, gathered.recordings, f"{', '.join(releases)}: {page.files(gathered.recordings)}")
+
+
+def summary(gathered: Gathered) -> Block:
+    """Tiles: how much was tested, and the best of it."""
+    if gathered.results is None:
+        return note("These recordings hold no results of tests: logs or histograms only.", "info")
+    results = gathered.results.collect()
+    if results.is_empty():
+        return note("No test of these recordings did any I/O.", "warning")
+    most = results.group_by("test").agg(pl.col("iops").sum(), pl.col("bandwidth_bytes_per_s").sum())
+    by_iops = most.sort("iops", descending=True).row(0, named=True)
+    by_rate = most.sort("bandwidth_bytes_per_s", descending=True).row(0, named=True)
+    errors = int(results["errors"].sum() or 0)
+    items = [
+        (
+            "Tests",
+            str(most.height),
+            "in one recording" if len(gathered.recordings) == 1 else f"in {len(gathered.recordings)} recordings",
+        ),
+        ("Most IOPS", number(by_iops["iops"], 0), by_iops["test"]),
+        ("Highest bandwidth", f"{number(by_rate['bandwidth_bytes_per_s'] / 1e6, 1)} MB/s", by_rate["test"]),
+        ("I/O errors", number(errors, 0), "of all tests"),
+    ]
+    timed = results.filter(pl.col("latency_mean_ms").is_not_null()).sort("latency_mean_ms")
+    if timed.height:
+        best = timed.row(0, named=True)
+        items.insert(3, ("Lowest mean latency", f"{number(best['latency_mean_ms'], 3)} ms", best["test"]))
+    return tiles(items)
+
+
+def tests(gathered: Gathered) -> Block:
+    """Every test and direction with its numbers."""
+    if gathered.results is None:
+        return NOTHING
+    column = pl.col
+    frame = gathered.results.with_columns(
+        size=column("block_size_bytes") / 1024, rate=column("bandwidth_bytes_per_s") / 1e6
+    ).collect()
+    columns = [
+        Column("test", "Test", fit="name"),
+        Column("direction", "Direction", fit="short"),
+        Column("pattern", "Pattern"),
+        Column("size", "Block", "KiB", digits=1),
+        Column("outstanding", "Outstanding I/Os", digits=None),
+        Column("iops", "IOPS", digits=0),
+        Column("rate", "Bandwidth", "MB/s", digits=1),
+        Column("latency_mean_ms", "Mean", "ms", digits=3),
+        Column("p50_ms", "p50", "ms", digits=3),
+        Column("p95_ms", "p95", "ms", digits=3),
+        Column("p99_ms", "p99", "ms", digits=3),
+        Column("p99_9_ms", "p99.9", "ms", digits=3),
+        Column("latency_max_ms", "Highest", "ms", digits=1),
+        Column("errors", "Errors", digits=None),
+    ]
+    return table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes", most=_MOST_ROWS)
+
+
+_HISTOGRAMS: Final = {
+    "io_length": ("Sizes of commands", "bytes"),
+    "outstanding": ("Commands outstanding when one arrives", "commands"),
+    "latency": ("Latency of commands", "microseconds"),
+    "seek_distance": ("Distance from the command before", "blocks of 512 bytes"),
+    "interarrival": ("Time between commands", "microseconds"),
+}
+"""Histogram of vscsiStats -> title of its chart, unit."""
+
+
+def series_charts(gathered: Gathered) -> list[alt.LayerChart | None]:
+    """What fio logged over time; completion latency where the whole was not logged."""
+    if gathered.series is None:
+        return []
+    logged = (
+        gathered.series.select(pl.col("metric").cast(pl.String).unique(maintain_order=True))
+        .collect()["metric"]
+        .to_list()
+    )
+    return [
+        workload.over_time(gathered.series, metric)
+        for metric in workload.LOGGED
+        if metric in logged and not (metric == "clat" and "lat" in logged)
+    ]
+
+
+def histogram_charts(gathered: Gathered) -> list[alt.LayerChart | None]:
+    """The histograms of vscsiStats, all disks together."""
+    if gathered.histograms is None:
+        return []
+    return [
+        latency.histogram(gathered.histograms.filter(pl.col("histogram") == name), title, unit)
+        for name, (title, unit) in _HISTOGRAMS.items()
+    ]

@@ -1,0 +1,72 @@
+"""CONTRIBUTING.md's additions, made in a copy of the package: each works as soon as it is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CODE = """
+import doctest, sys
+import esxparse as ex
+from esxparse.diagnosis import thresholds, views
+from esxparse.reports import find
+from esxparse.reports.host_health import verdict
+
+assert ex.__file__.startswith(sys.argv[1]), ex.__file__
+assert not doctest.run_docstring_examples(ex.metrics.memory.free_share, vars(ex.metrics.memory))
+capture = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+rec = ex.open(capture)
+limits = {"memory.free": thresholds.load("standard")["memory.free"]}
+found = verdict.judge(limits, views.measures(["memory.free_share"], rec.tables))
+assert found.select("id", "verdict").row(0) == ("memory.free", "ok"), found
+row = ex.study(sys.argv[1], outside=True).runs.collect()
+share = 100 * row["memory_free_mib"].item() / row["memory_mib"].item()
+assert abs(row["memory_free_pct"].item() - share) < 1e-9, row
+ex.report(capture, find("free_memory").name, sys.argv[1] + "/report.html")
+"""
+
+
+def added(text: str) -> dict[str, list[tuple[str, str]]]:
+    """By file, what is to be added after which line; after the last where none is named."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for block in re.findall(r"```diff\n(.*?)```", text, re.DOTALL):
+        for name, body in re.findall(r"^\+\+\+ b/(\S+)\n(.*?)(?=^\+\+\+ |\Z)", block, re.DOTALL | re.MULTILINE):
+            lines = body.splitlines()[1:]
+            after = "".join(line[1:] + "\n" for line in lines if line.startswith(" "))
+            found.setdefault(name, []).append((after, "".join(line[1:] + "\n" for line in lines if line[:1] == "+")))
+    return found
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in ("esxparse", "templates"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "datasets").symlink_to(ROOT / "datasets")
+    return tmp_path
+
+
+def test_a_metric_a_threshold_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
+    capture = ROOT / "datasets" / "busy-host" / "busy-host.csv"
+    (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")
+    changes = added((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(changes) == 5
+    for name, hunks in changes.items():
+        path = copy / name
+        for after, lines in hunks:
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            assert after in text
+            path.write_text(text.replace(after, after + lines) if after else text + lines, encoding="utf-8")
+    # A doctest that fails prints what it got.
+    env = os.environ | {"PYTHONPATH": str(copy)}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(copy)], cwd=copy, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+    assert "Free memory" in (copy / "report.html").read_text()
