@@ -51,8 +51,8 @@ def test_numactl_gives_nodes_and_distances_back(tmp_path, machine):
     rec = opened(tmp_path, numactl_text(machine), "numactl")
     nodes = rec["nodes"].collect().to_dicts()
     assert [row["cpus"] for row in nodes] == [cpus_of(machine, node) for node in range(machine.nodes)]
-    assert [row["size_mb"] for row in nodes] == list(machine.memory_mb)
-    assert [row["free_mb"] for row in nodes] == list(machine.free_mb or [0] * machine.nodes)
+    assert [row["size_mib"] for row in nodes] == list(machine.memory_mb)
+    assert [row["free_mib"] for row in nodes] == list(machine.free_mb or [0] * machine.nodes)
     assert [tuple(row.values()) for row in rec["distances"].collect().to_dicts()] == [
         (node, to, 10 if node == to else 20) for node in range(machine.nodes) for to in range(machine.nodes)
     ]
@@ -98,7 +98,7 @@ def test_a_vmx_gives_the_vm_back(tmp_path, name, sockets, cores, hardware, limit
     )
     rec = opened(tmp_path, vmx_text(vm), "vmx")
     meta = rec.meta
-    assert (meta["name"], meta["numvcpus"], meta["memsize_mb"]) == (name, vm.vcpus, 8192)
+    assert (meta["name"], meta["numvcpus"], meta["memsize_mib"]) == (name, vm.vcpus, 8192)
     assert (meta["cores_per_socket"], meta["sockets"], meta["hardware"]) == (cores, sockets, str(hardware))
     assert meta["cpu_affinity"] == "22,23"
     keys = {row["key"]: row["value"] for row in rec["settings"].collect().to_dicts()}
