@@ -96,7 +96,7 @@ def test_a_log_is_read_as_polars_reads_it(tmp_path, content, damage, cut, hexade
         entries, frames = read(path, columns, hexadecimal, same)
     assert rows(frames) == rows(plain.frames)
     assert entries.bad == plain.bad
-    assert (entries.lines, entries.unfinished, entries.problem) == (plain.lines, plain.unfinished, plain.problem)
+    assert (entries.lines, entries.unfinished, entries.ended) == (plain.lines, plain.unfinished, plain.ended)
 
 
 @pytest.mark.usefixtures("reader")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from search import examples
 
 import esxparse as ex
-from esxparse.formats.power.stamps import stamp
+from esxparse.formats.power.readings import stamp
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

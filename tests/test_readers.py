@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import zipfile
 
 import polars as pl
 import pytest
 
 import esxparse as ex
 from esxparse import cli
+from esxparse.formats import registry, source
 from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import readers
 
@@ -117,3 +119,24 @@ def test_the_public_names_are_all_there():
 
 def test_a_note_shows_no_control_characters():
     assert "\x1b" not in str(ex.Note("\x1b]0;title\x07", line=1))
+
+
+@pytest.mark.parametrize("name", ["stream-runs.txt", "numactl-hardware.txt", "vmkperf-llc-misses.txt"])
+def test_a_file_is_opened_once_to_be_recognised_and_once_to_be_read(monkeypatch, name):
+    path = next(path for path in RECORDINGS if path.name.startswith(name.partition("-")[0]))
+    opened = []
+    local = source._local
+    monkeypatch.setattr(source, "_local", lambda path: opened.append(path) or local(path))
+    ex.open(path)
+    assert opened == [path, path]
+
+
+def test_each_member_of_a_bundle_is_asked_for_once(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(registry, "_known", lambda head: asked.append(head.content) or head.content == b"two")
+    with zipfile.ZipFile(tmp_path / "night.zip", "w") as bundle:
+        for name in ("one", "two", "three"):
+            bundle.writestr(name, name)
+    with pytest.raises(ex.UnknownFormatError, match=r"night\.zip:two"):
+        ex.open(tmp_path / "night.zip")
+    assert asked == [b"one", b"two", b"three"]

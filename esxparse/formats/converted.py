@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TITLE = "converted recording"
-OPTIONS: frozenset[str] = frozenset()
 
 
 def inside(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
-from esxparse.formats import converted, memory
+from esxparse.formats import converted
 from esxparse.formats.opening import AS_FOUND
 from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
@@ -197,8 +197,7 @@ def open_recording(
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (opening.member or ""), opening, left_out)
-    source = resolve(where, opening.member, _known, timeout=opening.timeout)
-    source = replace(source, memory_limit=opening.memory_limit or memory.DEFAULT)
+    source = resolve(where, opening.member, _known, timeout=opening.timeout, memory_limit=opening.memory_limit)
     return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 

@@ -24,12 +24,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -100,8 +98,7 @@ def read(source: Source) -> Recording:
     }
     if len(intervals) == 1 and None not in intervals:
         meta["interval"] = intervals.pop()
-    table = pl.DataFrame(rows, schema=_EVENTS, orient="row")
-    return Recording(FORMAT, source.name, {"events": table.lazy()}, meta, whole.notes + tuple(notes))
+    return Recording(FORMAT, source.name, frames({"events": (rows, _EVENTS)}), meta, whole.notes + tuple(notes))
 
 
 def _rows(run: int, block: Block, polls: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Any, ...]]:

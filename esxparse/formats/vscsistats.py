@@ -39,11 +39,9 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -125,16 +123,8 @@ def read(source: Source) -> Recording:
         msg = "holds no histogram with a bin in it: nothing was collected (vscsiStats -s), or the copy failed"
         raise DamagedError(msg)
     disks = {(row["world_group_id"], row["handle_id"]) for row in summaries}
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables={
-            "histograms": pl.DataFrame(bins, schema=_BINS).lazy(),
-            "summaries": pl.DataFrame(summaries, schema=_SUMMARIES).lazy(),
-        },
-        meta={"samples": max(seen.values()), "disks": len(disks)},
-        notes=tuple(notes),
-    )
+    tables = frames({"histograms": (bins, _BINS), "summaries": (summaries, _SUMMARIES)})
+    return Recording(FORMAT, source.name, tables, {"samples": max(seen.values()), "disks": len(disks)}, tuple(notes))
 
 
 def _blocks(lines: list[str]) -> tuple[list[tuple[int, str]], list[tuple[tuple[int, str], list[tuple[int, str]]]]]:

@@ -21,7 +21,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import NOT_A_NUMBER, mapping
@@ -52,26 +52,7 @@ _ERROR = re.compile(
     r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )
 
-_METRICS: Mapping[str, tuple[str, str, bool | None]] = {
-    "ops/sec": ("throughput", "requests/s", True),
-    "hits/sec": ("hits", "1/s", True),
-    "misses/sec": ("misses", "1/s", False),
-    "moved/sec": ("moved", "1/s", False),
-    "ask/sec": ("ask", "1/s", False),
-    "connection errors/sec": ("connection_errors", "1/s", False),
-    "kb/sec": ("bandwidth", "KiB/s", True),
-    "kb/sec rx": ("bandwidth_received", "KiB/s", True),
-    "kb/sec tx": ("bandwidth_sent", "KiB/s", True),
-    "kb/sec rx/tx": ("bandwidth", "KiB/s", True),
-    "latency": ("latency_mean", "ms", False),
-    "avg. latency": ("latency_mean", "ms", False),
-    "average latency": ("latency_mean", "ms", False),
-    "min latency": ("latency_min", "ms", False),
-    "max latency": ("latency_max", "ms", False),
-    "min. latency": ("latency_min", "ms", False),
-    "max. latency": ("latency_max", "ms", False),
-    "count": ("requests", "1", None),
-}
+_METRICS: Mapping[str, tuple[str, str, str]] = data(__file__)
 _PERCENTILE = re.compile(r"^p(?P<percentile>\d+(?:\.\d+)?)(?: latency)?$", re.IGNORECASE)
 _NOT_TESTS = frozenset({"Runtime", "configuration", "run information", "CPU"})
 
@@ -87,7 +68,7 @@ def figure(name: str, value: Any) -> Figure | None:
     if name.strip().lower() not in _METRICS:
         return None
     metric, unit, better = _METRICS[name.strip().lower()]
-    return Figure(metric, number(value), unit, better)
+    return Figure(metric, number(value), unit, BETTER[better])
 
 
 def configured(settings: Mapping[str, Any], section: str) -> str:

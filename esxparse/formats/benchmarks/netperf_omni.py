@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from esxparse.formats.benchmarks.table import Figure
+from esxparse.formats.benchmarks.table import BETTER, Figure, data
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
 
@@ -17,41 +17,7 @@ if TYPE_CHECKING:
 
 _UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")
 _DEMAND_FIELDS = ("SD_UNITS", "Service Demand Units")
-_FIGURES: tuple[tuple[str, tuple[str, ...], str, bool | None], ...] = (
-    ("transaction_rate", ("TRANSACTION_RATE", "Transaction Rate Tran/s"), "transactions/s", True),
-    ("latency_round_trip", ("RT_LATENCY", "Round Trip Latency usec/tran"), "us", False),
-    ("latency_mean", ("MEAN_LATENCY", "Mean Latency Microseconds"), "us", False),
-    ("latency_stddev", ("STDDEV_LATENCY", "Stddev Latency Microseconds"), "us", False),
-    ("latency_min", ("MIN_LATENCY", "Minimum Latency Microseconds"), "us", False),
-    ("latency_max", ("MAX_LATENCY", "Maximum Latency Microseconds"), "us", False),
-    ("latency_p50", ("P50_LATENCY", "50th Percentile Latency Microseconds"), "us", False),
-    ("latency_p90", ("P90_LATENCY", "90th Percentile Latency Microseconds"), "us", False),
-    ("latency_p99", ("P99_LATENCY", "99th Percentile Latency Microseconds"), "us", False),
-    ("cpu_local", ("LOCAL_CPU_UTIL", "Local CPU Util %"), "%", False),
-    ("cpu_remote", ("REMOTE_CPU_UTIL", "Remote CPU Util %"), "%", False),
-    ("service_demand_local", ("LOCAL_SD", "Local Service Demand"), "us", False),
-    ("service_demand_remote", ("REMOTE_SD", "Remote Service Demand"), "us", False),
-    (
-        "retransmissions",
-        ("LOCAL_TRANSPORT_RETRANS", "Local Transport Retransmissions"),
-        "1",
-        False,
-    ),
-    ("elapsed", ("ELAPSED_TIME", "Elapsed Time (sec)"), "s", None),
-)
-_OTHER_THROUGHPUTS = (
-    ("throughput_sent_local", ("LOCAL_SEND_THROUGHPUT", "Local Send Throughput")),
-    ("throughput_received_local", ("LOCAL_RECV_THROUGHPUT", "Local Recv Throughput")),
-    ("throughput_sent_remote", ("REMOTE_SEND_THROUGHPUT", "Remote Send Throughput")),
-    ("throughput_received_remote", ("REMOTE_RECV_THROUGHPUT", "Remote Recv Throughput")),
-)
-_CONFIGURATION = (
-    ("protocol", ("PROTOCOL", "Protocol")),
-    ("direction", ("DIRECTION", "Direction")),
-    ("request", ("REQUEST_SIZE", "Request Size Bytes")),
-    ("response", ("RESPONSE_SIZE", "Response Size Bytes")),
-    ("message", ("LOCAL_SEND_SIZE", "Local Send Size")),
-)
+_FIELDS = data(__file__)
 _KEY = re.compile(r"^(?P<key>[A-Z][A-Z0-9_]{1,40})=(?P<value>.*)$")
 _OWN_KEYS = re.compile(r"^(?:THROUGHPUT_UNITS|(?:P\d\d|MEAN|MIN|MAX|STDDEV|RT)_LATENCY|LOCAL_CPU_UTIL|ELAPSED_TIME)=")
 _INTERIM = re.compile(r"^NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=")
@@ -160,18 +126,20 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
     """What the common table has of a result; `unit` holds where the result does not say it."""
     factor, name = unit_of(_first(fields, _UNITS_FIELDS) or "") or unit
     found = []
-    for metric, titles in (("throughput", ("THROUGHPUT", "Throughput")), *_OTHER_THROUGHPUTS):
+    for metric, titles in {"throughput": ("THROUGHPUT", "Throughput"), **_FIELDS["throughputs"]}.items():
         if (value := number(_first(fields, titles))) is not None:
             found.append(Figure(metric, value * factor, name, higher_is_better=True))
-    for metric, names, printed, better in _FIGURES:
+    for metric, (*names, printed, better) in _FIELDS["figures"].items():
         value = number(_first(fields, names))
         # -1 stands for what was not measured.
         if value is not None and value >= 0:
             demand = _first(fields, _DEMAND_FIELDS) if metric.startswith("service_demand") else None
-            found.append(Figure(metric, value, demand or printed, better))
+            found.append(Figure(metric, value, demand or printed, BETTER[better]))
     return found
 
 
 def configuration(fields: Mapping[str, str]) -> str:
     """The settings of a result, as text."""
-    return ", ".join(f"{name} {value}" for name, names in _CONFIGURATION if (value := _first(fields, names)))
+    return ", ".join(
+        f"{name} {value}" for name, names in _FIELDS["configuration"].items() if (value := _first(fields, names))
+    )

@@ -48,19 +48,14 @@ MARK = "# esxparse benchmark results"
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATORS = "\t;,|"
 _NAMES = {
-    "benchmark": "benchmark",
-    "test": "test",
+    **{
+        name: name
+        for name in ("benchmark", "test", "configuration", "repetition", "metric", "unit", "higher_is_better")
+    },
     "name": "test",
-    "configuration": "configuration",
     "config": "configuration",
-    "repetition": "repetition",
-    "run": "repetition",
-    "iteration": "repetition",
-    "rep": "repetition",
-    "metric": "metric",
-    "unit": "unit",
     "units": "unit",
-    "higher_is_better": "higher_is_better",
+    **dict.fromkeys(("run", "iteration", "rep"), "repetition"),
 }
 _COMMENT = re.compile(
     r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
@@ -76,11 +71,7 @@ _RATES = re.compile(
     re.IGNORECASE,
 )
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "higher"}), frozenset({"false", "no", "0", "lower"})
-_THOUSANDS = {
-    ",": re.compile(r"^[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$"),
-    ".": re.compile(r"^[-+]?\d{1,3}(?:\.\d{3})+,\d+$"),
-}
-_DECIMAL_COMMA = re.compile(r"^[-+]?\d+,\d+(?:[eE][-+]?\d+)?$")
+_DECIMAL_COMMA = re.compile(r"^[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?$")
 _SECONDS = 1 << 33
 
 
@@ -91,9 +82,7 @@ def read_cell(text: str, separator: str) -> float | None:
     (1.5, 1234.5, 1234.5, None)
     """
     cell = text.strip().replace("\N{NO-BREAK SPACE}", "").replace("'", "")
-    if separator != "," and (_DECIMAL_COMMA.match(cell) or _THOUSANDS["."].match(cell)):
-        return number(cell.replace(".", "").replace(",", "."))
-    return number(cell.replace(",", "") if _THOUSANDS[","].match(cell) else cell)
+    return number(cell, "," if separator != "," and _DECIMAL_COMMA.match(cell) else ".")
 
 
 def separator_of(lines: Sequence[str]) -> str:

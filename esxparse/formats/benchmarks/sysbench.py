@@ -17,11 +17,9 @@ Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `
 from __future__ import annotations
 
 import re
-import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -44,8 +42,7 @@ _INTERVAL = re.compile(r"^\s*\[\s*(?P<at>\d+(?:\.\d+)?)s\s*\] (?P<rest>.*\S)\s*$
 _BIN = re.compile(r"^\s*(?P<to>\d+\.\d+)\s+\|[* ]*\s(?P<count>\d+)\s*$")
 _SIZES = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20}
 _N = r"(-?\d+(?:\.\d+)?)"
-_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_BETTER = {"up": True, "down": False, "": None}
+_DATA = data(__file__)
 
 
 def _patterns(table: str) -> list[tuple[re.Pattern[str], Any]]:
@@ -79,7 +76,7 @@ def read_figures(line: str) -> list[Figure]:
     for pattern, figures in _LINES:
         if match := pattern.match(line):
             values = zip(figures, match.groups(), strict=True)
-            return [Figure(metric, number(text), unit, _BETTER[better]) for (metric, unit, better), text in values]
+            return [Figure(metric, number(text), unit, BETTER[better]) for (metric, unit, better), text in values]
     if match := _PERCENTILE.match(line):
         return [Figure(f"latency_p{float(match['which']):g}", number(match[2]), "ms", higher_is_better=False)]
     if match := _OLD_BANDWIDTH.search(line):

@@ -17,8 +17,10 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
@@ -42,6 +44,15 @@ SCHEMA = schema(
 )
 
 _LINES_SHOWN = 5
+
+
+BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
+"""Which way is better, as data files write it."""
+
+
+def data(module: str) -> dict[str, Any]:
+    """What stands in the TOML file beside a module."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

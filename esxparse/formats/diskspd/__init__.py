@@ -55,7 +55,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.diskspd.rows import TABLES, empty, frames
+from esxparse.formats.diskspd.rows import TABLES, empty, lazy
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
 from esxparse.formats.kit.notes import Notes
@@ -81,7 +81,7 @@ def read(source: Source) -> Recording:
         raise DamagedError(msg)
     if not rows["jobs"]:
         notes.warn("no results: only what was asked for")
-    return Recording(FORMAT, source.name, frames(rows), _meta(facts), (*text.notes, *notes))
+    return Recording(FORMAT, source.name, lazy(rows), _meta(facts), (*text.notes, *notes))
 
 
 def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:

@@ -6,13 +6,13 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
 
 Row = dict[str, Any]
 
@@ -74,9 +74,9 @@ def empty() -> dict[str, list[Row]]:
     return {name: [] for name in TABLES}
 
 
-def frames(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
+def lazy(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
-    return {name: pl.DataFrame(rows[name], schema=SCHEMAS[name]).lazy() for name in TABLES if rows[name]}
+    return frames({name: (rows[name], SCHEMAS[name]) for name in TABLES})
 
 
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:

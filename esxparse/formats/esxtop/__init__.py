@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -94,14 +94,11 @@ class _Judged:
 
     def recording(self, source: Source, built: Mapping[str, pl.LazyFrame]) -> Recording:
         """The recording with these tables."""
-        return Recording(format=FORMAT, source=source.name, tables=built, meta=self._meta(), notes=self.notes)
-
-    def _meta(self) -> dict[str, Any]:
         parsed, clock = self.segment.header, self.samples.times
         shapes = {table.shape.name: table.shape for table in self.tables}
         guessed, evidence = release.guess(parsed, shapes)
         pcpus = shapes["physical_cpu"].instances if "physical_cpu" in shapes else ()
-        return {
+        meta = {
             "host": parsed.hosts[0] if parsed.hosts else None,
             "start": clock.min(),
             "end": clock.max(),
@@ -114,14 +111,13 @@ class _Judged:
             "release": guessed,
             "release_evidence": evidence,
         }
+        return Recording(format=FORMAT, source=source.name, tables=built, meta=meta, notes=self.notes)
 
     def _vms(self) -> tuple[str, ...]:
         """Names of the VMs: of the groups that have a vCPU world, in the order of the header."""
-        for table in self.tables:
-            if table.shape.name == "vcpu":
-                vms = table.parts.filter(pl.col("world").str.contains(VCPU_WORLD))
-                return tuple(vms.unique("group_id", maintain_order=True)["group"].to_list())
-        return ()
+        worlds = [table.parts for table in self.tables if table.shape.name == "vcpu"]
+        vms = [frame.filter(pl.col("world").str.contains(VCPU_WORLD)) for frame in worlds]
+        return tuple(vm for frame in vms for vm in frame.unique("group_id", maintain_order=True)["group"])
 
 
 def read(
@@ -165,20 +161,15 @@ def read(
             copy.write_bytes(mended.content)
             rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates)
         return replace(rec, notes=(*mended.notes, *rec.notes))
-    local = unpacked(source) if lazy is not False and _unpack(source) else source
-    large = local.path is not None and local.path.stat().st_size > LAZY_FROM
-    if local.path is not None and (large if lazy is None else lazy):
-        return _in_place(local, local.path, window, segment, dates)[0]
-    return _at_once(local, window, segment, keep, dates)
-
-
-def _unpack(source: Source) -> bool:
-    """Whether a source may be too large for memory and can be read only from its beginning."""
-    if source.path is not None:
-        return False
     packed = Path(source.where)
     size = packed.stat().st_size if packed.is_file() else source.size
-    return size is not None and size > UNPACK_FROM
+    if lazy is not False and source.path is None and size is not None and size > UNPACK_FROM:
+        # It may be too large for memory, and can be read only from its beginning.
+        source = unpacked(source)
+    path = source.path
+    if path is not None and (path.stat().st_size > LAZY_FROM if lazy is None else lazy):
+        return _in_place(source, path, window, segment, dates)[0]
+    return _at_once(source, window, segment, keep, dates)
 
 
 def _resaved_content(source: Source) -> bytes | None:
@@ -236,11 +227,10 @@ def strange_numbers(source: Source, segment: int, dates: times.Dates) -> dict[in
         return {}
     try:
         found = segments.find(source, segment, False)
-        strangers = _samples(found, dates)[1]
+        strangers = reversed(_samples(found, dates)[1])
     except EsxparseError:
         return {}
-    lines = found.body.line + found.first_line
-    return {int(lines[row]): cell for row, cell in reversed(strangers)}
+    return {int(found.body.line[row]) + found.first_line: cell for row, cell in strangers}
 
 
 def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples, list[tuple[int, int]], list[Note]]:

@@ -150,12 +150,14 @@ class _Reader:
                     break
                 length += read
             self.ended = length < len(buffer)
+            end = buffer.rfind(b"\n", 0, length) + 1
+            if not end:
+                refuse_long_line(length, self.memory_limit)
             if self.ended:
                 return length
-            if end := buffer.rfind(b"\n", 0, length) + 1:
+            if end:
                 self.rest = bytes(buffer[end:length])
                 return end
-            refuse_long_line(length, self.memory_limit)
             buffer.extend(bytes(len(buffer)))
 
     def _room_for(self, rows: int, length: int) -> tuple[int, int]:

@@ -89,11 +89,7 @@ def begin(head: bytes, first_line: int = 1) -> Beginning | None:
 
 
 def refuse_long_line(length: int, memory_limit: int) -> None:
-    """Refuses a line that is longer than the limit allows.
-
-    Raises:
-        TooLargeError: It is.
-    """
+    """Refuses a line that is longer than the limit allows."""
     if length > memory_limit // memory.PER_BYTE:
         what = f"a line of it is longer than {memory.shown(length)}"
         raise memory.refusal(what, memory_limit)
@@ -131,6 +127,11 @@ def decoded(text: bytes) -> tuple[str, int | None]:
         return text.decode("cp1252", errors="replace"), error.start
 
 
+def text_of(cell: bytes) -> str:
+    """A cell's text for people."""
+    return cell.decode("utf-8", errors="replace").strip()
+
+
 def is_whole(cells: Any, commas: Any, expected: int, trailing: int) -> Any:
     """Whether rows (numbers or arrays of them) have all their cells.
 
@@ -152,7 +153,7 @@ def kind_of(raw: bytes) -> Kind:
     >>> [kind_of(cell) for cell in (b'"73', b"22.2.25", b'1.00"2', b"007", b"vmnic4", b"0,1", b"1e999")]
     ['cut', 'torn', 'torn', 'torn', 'text', 'text', 'torn']
     """
-    text = raw.decode("utf-8", errors="replace").strip()
+    text = text_of(raw)
     if text.startswith('"'):
         return "cut"
     if '"' in text or (_OF_NUMBERS.fullmatch(text) and not _LIST.fullmatch(text)):

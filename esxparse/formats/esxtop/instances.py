@@ -106,6 +106,6 @@ def parts(table: str, instances: Instances, known: Known) -> pl.DataFrame:
     """`instance` and its parsed parts, one row per instance in the order given."""
     parser = PARSERS.get(table)
     columns = {"instance": instances, **(parser(instances, known) if parser else {})}
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    texts = [pl.Series(name, values, dtype=pl.String) for name, values in columns.items()]
     # An id too long for 64 bits is no id of esxtop's: null rather than an error.
-    return frame.with_columns(pl.col(list(_INTEGERS & set(frame.columns))).cast(pl.Int64, strict=False))
+    return pl.DataFrame([text.cast(pl.Int64, strict=False) if text.name in _INTEGERS else text for text in texts])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.scan import Integers
 
+_Value = TypeVar("_Value", str, int)
 _NO_PARTS = ("time", "instance")
 _column_name = cache(column_name)
 _table_name = cache(table_name)
@@ -108,11 +109,11 @@ def split_owner(owner: str) -> tuple[str, str | None]:
     return owner, None
 
 
-def _numbered(texts: Sequence[str]) -> tuple[list[str], Integers]:
-    """The distinct texts in the order met, and for each text its place among them."""
-    distinct = list(dict.fromkeys(texts))
-    place_of = {text: place for place, text in enumerate(distinct)}
-    return distinct, np.fromiter(map(place_of.__getitem__, texts), dtype=np.int64, count=len(texts))
+def _numbered(values: Sequence[_Value]) -> tuple[list[_Value], Integers]:
+    """The distinct values in the order met, and for each value its place among them."""
+    distinct = list(dict.fromkeys(values))
+    place_of = {value: place for place, value in enumerate(distinct)}
+    return distinct, np.fromiter(map(place_of.__getitem__, values), dtype=np.int64, count=len(values))
 
 
 def _unique_columns(table: str, counters: Sequence[str]) -> tuple[str, ...]:
@@ -145,16 +146,21 @@ def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
         _, lanes = tables.setdefault(key_name, (name, {}))
         lane_of_owner.append(lanes.setdefault(instance, len(lanes)))
         table_of_owner.append(place_of_table.setdefault(key_name, len(place_of_table)))
-    nth = pl.int_range(pl.len())
-    cells = pl.DataFrame(
-        {"table": np.array(table_of_owner)[owner], "lane": np.array(lane_of_owner)[owner], "counter": counter}
-    ).with_columns(repeat=nth.over("table", "lane", "counter"))
-    key = ["table", "counter", "repeat"]
-    columns = cells.select(key).unique(maintain_order=True).with_columns(column=nth.over("table"))
-    cells = cells.join(columns, on=key, how="left", maintain_order="left")
+    table, lane = np.array(table_of_owner)[owner], np.array(lane_of_owner)[owner]
+    kinds = len(distinct_counters)
+    keys = (table * (int(lane.max()) + 1) + lane) * kinds + counter
+    repeats = np.zeros(len(owners), dtype=np.int64)
+    if len(np.unique(keys)) < len(keys):
+        nth = pl.int_range(pl.len()).over("key")
+        repeats = pl.DataFrame({"key": keys}).select(nth).to_series().to_numpy()
+    most = int(repeats.max()) + 1
+    distinct, key = _numbered(((table * kinds + counter) * most + repeats).tolist())
     counters_of: list[list[str]] = [[] for _ in tables]
-    for place, number in columns.select("table", "counter").rows():
-        counters_of[place].append(distinct_counters[number])
+    columns = np.zeros(len(distinct), dtype=np.int64)
+    for place, one in enumerate(distinct):
+        there = counters_of[one // most // kinds]
+        columns[place] = len(there)
+        there.append(distinct_counters[one // most % kinds])
 
     shapes: list[TableShape] = []
     offset = 0
@@ -163,9 +169,9 @@ def build(owners: Sequence[str], counters: Sequence[str]) -> Layout:
         offset += len(names) * len(lanes)
     return Layout(
         tables=tuple(shapes),
-        table=cells["table"].to_numpy(),
-        column=cells["column"].to_numpy(),
-        lane=cells["lane"].to_numpy(),
+        table=table,
+        column=columns[key],
+        lane=lane,
         width=offset,
-        repeated=tuple(np.flatnonzero(cells["repeat"]).tolist()),
+        repeated=tuple(np.flatnonzero(repeats).tolist()),
     )

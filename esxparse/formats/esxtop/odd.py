@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esxparse.counters.catalogue import lookup
-from esxparse.formats.esxtop.grammar import kind_of
+from esxparse.formats.esxtop.grammar import kind_of, text_of
 from esxparse.formats.esxtop.notes import Met, counted
 from esxparse.formats.esxtop.scan_twin import ABSENT, FLAG
 from esxparse.recording import Note
@@ -102,7 +102,7 @@ class _Said:
     def cells(self, severity: Severity, count: int, message: str, first: tuple[int, int, bytes]) -> Note:
         """The note on so many cells, of which the first is in this sample and cell, with that text."""
         sample, cell, text = first
-        shown = f"(first {_shown(text)!r} in {self.header.path(cell)})"
+        shown = f"(first {text_of(text[:_LONGEST])!r} in {self.header.path(cell)})"
         return self._note(severity, f"{counted(count, 'cell')} {message} {shown}", sample, cell)
 
     def _note(self, severity: Severity, message: str, sample: int, cell: int) -> Note:
@@ -136,14 +136,10 @@ class _Said:
     def torn(self, torn: Mapping[int, tuple[int, bytes]]) -> Iterator[Note]:
         """The note on rows in which bytes were lost."""
         for sample, (cell, word) in list(torn.items())[:1]:
-            how = f"reads {_shown(word)!r}" if word else "is not written as the others of its column"
+            how = f"reads {text_of(word[:_LONGEST])!r}" if word else "is not written as the others of its column"
             met = Met.of(self.lines[list(torn)])
             message = (
                 f"{counted(len(torn), 'row')} with a cell that no tool prints, as where bytes were lost between two "
                 f"samples: null from there to the row's end ({met}; first {self.header.path(cell)}, which {how})"
             )
             yield self._note("warning", message, sample, cell)
-
-
-def _shown(text: bytes) -> str:
-    return text[:_LONGEST].decode("utf-8", errors="replace").strip()

@@ -90,11 +90,7 @@ def _otherwise(head: bytes, row: int) -> bool:
 
 
 def whole(stream: BinaryIO, head: bytes, memory_limit: int) -> bytes:
-    """`head` and the rest of the stream.
-
-    Raises:
-        TooLargeError: It is longer than the limit allows.
-    """
+    """`head` and the rest of the stream, which is refused where it is longer than the limit allows."""
     rest = iter(lambda: stream.read(HEADER_WITHIN), b"")
     return b"".join(memory.bounded(chain([head], rest), memory_limit))
 

@@ -48,11 +48,7 @@ class Samples:
         return np.flatnonzero(np.isin(self.keep, sorted(self.first_rows)))
 
     def within(self, window: Window) -> Samples:
-        """Those in the window.
-
-        Raises:
-            EsxparseError: There are none.
-        """
+        """Those in the window, of which there has to be one."""
         kept = inside(self.times, window)
         if not len(kept):
             whole = Window(self.times.min(), self.times.max())  # type: ignore[arg-type]

@@ -29,11 +29,7 @@ _PIECE = 1 << 20
 
 
 def _begin(stream: BinaryIO, origin: int, first_line: int) -> tuple[grammar.Beginning, bytes]:
-    """Where the capture begins from byte `origin` of the content on, and what was read of its rows.
-
-    Raises:
-        DamagedError: There is no header.
-    """
+    """Where the capture begins from byte `origin` of the content on, and what was read of its rows."""
     skipped = 0
     while skipped < origin and (piece := stream.read(min(_PIECE, origin - skipped))):
         skipped += len(piece)
@@ -105,11 +101,7 @@ def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
-    """The capture of that number in the file, from 1.
-
-    Raises:
-        EsxparseError: There is none.
-    """
+    """The capture of that number in the file, from 1, which has to be there."""
     if number < 1:
         msg = f"segment {number} is none: they are counted from 1"
         raise EsxparseError(msg)

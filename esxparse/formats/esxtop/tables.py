@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.formats.esxtop.first_sample import not_measured, unmeasured_columns
+from esxparse.formats.esxtop.grammar import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,32 +38,28 @@ class Gaps:
 
 def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     """Where each table has no numbers: counters that an instance lacks, odd cells, and disks that were not measured."""
-    lanes: list[dict[int, Integers]] = [{} for _ in layout.tables]
-    counts = np.bincount(layout.table, minlength=len(layout.tables))
-    for place, shape in enumerate(layout.tables):
-        if int(counts[place]) == len(shape.columns) * len(shape.instances):
-            continue
-        there = layout.cells(place) >= 0
-        lanes[place] = {
-            column: np.flatnonzero(~there[column]) for column in np.flatnonzero(~there.all(axis=1)).tolist()
-        }
-    texts: list[dict[int, Texts]] = [{} for _ in layout.tables]
-    of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
-    for place, column in sorted(set(zip(of_table.tolist(), of_column.tolist(), strict=True))):
-        mine = odd.texts.where((of_table == place) & (of_column == column))
-        texts[place][column] = replace(mine, cell=layout.lane[mine.cell])
     unmeasured = samples.unmeasured
-    return [
-        Gaps(
-            lanes[place],
-            frozenset(layout.column[odd.blank & (layout.table == place)].tolist()),
-            texts[place],
-            odd.voids,
-            unmeasured,
-            unmeasured_columns(shape) if len(unmeasured) else frozenset(),
+    of_table, of_column = layout.table[odd.texts.cell], layout.column[odd.texts.cell]
+    found = []
+    for place, shape in enumerate(layout.tables):
+        there = layout.cells(place) >= 0
+        texts = {}
+        for column in np.unique(of_column[of_table == place]).tolist():
+            mine = odd.texts.where((of_table == place) & (of_column == column))
+            texts[column] = replace(mine, cell=layout.lane[mine.cell])
+        found.append(
+            Gaps(
+                lanes={
+                    column: np.flatnonzero(~there[column]) for column in np.flatnonzero(~there.all(axis=1)).tolist()
+                },
+                blank=frozenset(layout.column[odd.blank & (layout.table == place)].tolist()),
+                texts=texts,
+                voids=odd.voids,
+                unmeasured=unmeasured,
+                rates=unmeasured_columns(shape) if len(unmeasured) else frozenset(),
+            )
         )
-        for place, shape in enumerate(layout.tables)
-    ]
+    return found
 
 
 @dataclass(frozen=True)
@@ -131,11 +128,10 @@ class Table:
         that memory; what is not to be used is taken out of it.
         """
         order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
-        keys = (
-            self.times.to_frame("time")[samples]
-            .join(self.parts[wanted.lanes], how="cross", maintain_order=order)
-            .select(wanted.keys or ["time"])
-        )
+        keys = _rows(self.times.to_frame("time"), samples)
+        keys = keys.join(_rows(self.parts, wanted.lanes), how="cross", maintain_order=order)
+        # No `select`: a query of its own for each table is what small captures take their time with.
+        keys = pl.DataFrame([keys[name] for name in wanted.keys or ["time"]])
         if len(wanted.counters):
             self._void(wanted, samples, numbers)
         unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
@@ -147,15 +143,10 @@ class Table:
             columns.append(pl.Series(name, numbers[number].ravel(order="K")))
             if column in self.holes.lanes or column in self.holes.blank or column in self.holes.rates:
                 with_holes.append(name)
-            if column in wanted.texts:
-                columns.append(self._texts(column, wanted, samples, by_instance=by_instance))
-        columns += [
-            self._texts(column, wanted, samples, by_instance=by_instance)
-            for column in wanted.texts
-            if column not in wanted.counters
-        ]
+        columns += [self._texts(column, wanted, samples, by_instance=by_instance) for column in wanted.texts]
         table = keys.hstack(columns)
-        return table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
+        table = table.with_columns(pl.col(with_holes).fill_nan(None)) if with_holes else table
+        return table.select(name for name in self.schema() if name in table.columns) if wanted.texts else table
 
     def _void(self, wanted: Wanted, samples: Integers, numbers: Numbers) -> None:
         """Takes the numbers of cells that are not to be used out."""
@@ -176,10 +167,14 @@ class Table:
         lane_of[wanted.lanes] = np.arange(len(wanted.lanes))
         mine = texts.where((row_of[texts.sample] >= 0) & (lane_of[texts.cell] >= 0))
         row, lane = row_of[mine.sample], lane_of[mine.cell]
-        words = [word.decode("utf-8", errors="replace").strip() for word in texts.words]
+        words = [text_of(word) for word in texts.words]
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
         word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
         return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])
+
+
+def _rows(frame: pl.DataFrame, places: Integers) -> pl.DataFrame:
+    return frame if np.array_equal(places, np.arange(frame.height)) else frame[places]
 
 
 def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Numbers:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
-__all__ = ["FORMAT", "OPTIONS", "TITLE", "read", "read_directory", "recognise", "recognise_directory"]
+__all__ = ["FORMAT", "read", "read_directory", "recognise", "recognise_directory"]
 
 FORMAT = "fio"
 

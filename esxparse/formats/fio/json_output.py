@@ -28,12 +28,7 @@ _DIRECTIONS = {"read": "read", "write": "write", "trim": "trim", "mixed": "all",
 _SHARES = (("latency_ns", 1e-6, 0.0), ("latency_us", 1e-3, 1e-3), ("latency_ms", 1.0, 1.0))
 _DEPTHS = {"iodepth_level": "in_flight", "iodepth_submit": "submit", "iodepth_complete": "complete"}
 _DISK = {
-    "read_ios": "read_ios",
-    "write_ios": "write_ios",
-    "read_sectors": "read_sectors",
-    "write_sectors": "write_sectors",
-    "read_merges": "read_merges",
-    "write_merges": "write_merges",
+    **{f"{how}_{what}": f"{how}_{what}" for what in ("ios", "sectors", "merges") for how in ("read", "write")},
     "read_ticks": "read_ticks_ms",
     "write_ticks": "write_ticks_ms",
     "in_queue": "in_queue_ms",

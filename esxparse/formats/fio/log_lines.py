@@ -6,17 +6,17 @@ those are. Extra memory is a few pieces, however long the log.
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.text import decode, may_be_cut
+from esxparse.formats.kit.pieces import in_utf8, whole_lines
+from esxparse.formats.kit.text import may_be_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -59,30 +59,6 @@ class Entries:
     """The last line has no line end."""
     ended: list[Note]
     """What is to be said of content that ended before its time."""
-
-
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    """The content of a stream in pieces of whole lines."""
-    tail = b""
-    while data := stream.read(PIECE):
-        end = data.rfind(b"\n") + 1
-        if end:
-            yield b"".join((tail, memoryview(data)[:end])) if tail or end < len(data) else data
-            tail = data[end:]
-        else:
-            tail += data
-    if tail:
-        yield tail
-
-
-def _in_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The pieces without a byte order mark; text in UTF-16, which no log is that fio wrote itself, at once."""
-    first = next(pieces, b"")
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        yield decode(b"".join([first, *pieces])).text.encode()
-        return
-    yield first.removeprefix(codecs.BOM_UTF8)
-    yield from pieces
 
 
 def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.DataFrame:
@@ -173,7 +149,8 @@ def read_entries(
         return kept(rows), number, odd
 
     with source.open() as stream:
-        for rows, number, odd in _in_order(seen(_in_utf8(_pieces(stream))), work):
+        content, begin = in_utf8(stream, PIECE)
+        for rows, number, odd in _in_order(seen(whole_lines(content, PIECE, begin)), work):
             frames.append(rows)
             bad += [Bad(lines + one.line, one.text) for one in odd]
             lines += number

@@ -10,11 +10,9 @@ refuses is taken out in the end.
 
 from __future__ import annotations
 
-import codecs
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,7 +22,7 @@ import polars as pl
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
 from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
-from esxparse.formats.kit.text import decode
+from esxparse.formats.kit.pieces import in_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,22 +101,11 @@ class _Piece:
     row: int
 
 
-def _in_utf8(stream: BinaryIO) -> tuple[BinaryIO, bytes]:
-    """A stream of UTF-8 and its beginning, without a byte order mark; text in UTF-16, which no fio writes, at once."""
-    head = b""
-    while len(head) < len(codecs.BOM_UTF8) and (more := stream.read(len(codecs.BOM_UTF8) - len(head))):
-        head += more
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        rest = iter(lambda: stream.read(log_lines.PIECE), b"")
-        return BytesIO(decode(b"".join([head, *rest])).text.encode()), b""
-    return stream, head.removeprefix(codecs.BOM_UTF8)
-
-
 class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
     def __init__(self, stream: BinaryIO, wanted: Sequence[Wanted], size: int | None) -> None:
-        self.stream, self.rest = _in_utf8(stream)
+        self.stream, self.rest = in_utf8(stream, log_lines.PIECE)
         self.wanted = wanted
         self.size = size
         self.lock = threading.Lock()

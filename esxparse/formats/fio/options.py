@@ -11,17 +11,9 @@ if TYPE_CHECKING:
 DIRECTIONS = ("read", "write", "trim")
 
 _ASKED = {
-    "read": ("read",),
-    "randread": ("read",),
-    "write": ("write",),
-    "randwrite": ("write",),
-    "trim": ("trim",),
-    "randtrim": ("trim",),
-    "rw": ("read", "write"),
-    "readwrite": ("read", "write"),
-    "randrw": ("read", "write"),
-    "trimwrite": ("write", "trim"),
-    "randtrimwrite": ("write", "trim"),
+    **{f"{how}{one}": (one,) for how in ("", "rand") for one in DIRECTIONS},
+    **dict.fromkeys(("rw", "readwrite", "randrw"), ("read", "write")),
+    **dict.fromkeys(("trimwrite", "randtrimwrite"), ("write", "trim")),
 }
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(

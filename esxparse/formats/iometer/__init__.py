@@ -65,23 +65,21 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
-from esxparse.formats.iometer.results import read_access_spec, read_results
-from esxparse.formats.iometer.sections import ignored, sections, time_of
+from esxparse.formats.iometer.results import ignored, read_access_spec, read_results, sections, time_of
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    import polars as pl
+
     from esxparse.formats.iometer.columns import Odd
-    from esxparse.formats.iometer.results import Row
-    from esxparse.formats.iometer.sections import Section
+    from esxparse.formats.iometer.results import Row, Section
     from esxparse.formats.source import Source
 
 FORMAT = "iometer"
@@ -194,14 +192,8 @@ def _tests(
 
 
 def _tables(results: list[Row], bins: list[Row], specs: list[Row]) -> dict[str, pl.LazyFrame]:
-    tables = {}
-    if results:
-        there = dict.fromkeys(name for row in results for name in row)
-        first = _WHICH | _WHOSE
-        rest = {name: _RESULT_TYPES.get(name, _TYPES["number"]) for name in there if name not in {*first, "line"}}
-        tables["results"] = pl.DataFrame(results, schema=first | rest).lazy()
-    if specs:
-        tables["access_specs"] = pl.DataFrame(specs, schema=_SPEC_SCHEMA).lazy()
-    if bins:
-        tables["latency_bins"] = pl.DataFrame(bins, schema=_BIN_SCHEMA).lazy()
-    return tables
+    first = _WHICH | _WHOSE
+    there = dict.fromkeys(name for row in results for name in row)
+    rest = {name: _RESULT_TYPES.get(name, _TYPES["number"]) for name in there if name not in {*first, "line"}}
+    columns = {"results": (results, first | rest), "access_specs": (specs, _SPEC_SCHEMA)}
+    return frames({**columns, "latency_bins": (bins, _BIN_SCHEMA)})

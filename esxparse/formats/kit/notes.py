@@ -36,6 +36,9 @@ class Counted:
     def __iter__(self) -> Iterator[str]:
         return iter(self.lines)
 
+    def __bool__(self) -> bool:
+        return bool(self.lines)
+
     def say(self, message: str, line: int) -> None:
         """Notes a message about a line."""
         self.lines.setdefault(message, []).append(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -47,12 +47,17 @@ def distinct(values: Iterable[Any]) -> int | None:
     return None if None in found or not found else len(found)
 
 
-def frame(rows: Iterable[Mapping[str, Any]], columns: Schema) -> pl.DataFrame:
-    """The rows as a frame of these columns; what they do not have is null."""
+def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) -> pl.DataFrame:
+    """The rows, by name or in the order of the columns, as a frame; what is not named is null."""
     kept = list(rows)
-    return pl.DataFrame({name: [row.get(name) for row in kept] for name in columns}, schema=columns)
+    if kept and isinstance(kept[0], tuple):
+        return pl.DataFrame(kept, schema=columns, orient="row")
+    named = cast("list[Mapping[str, Any]]", kept)
+    return pl.DataFrame({name: [row.get(name) for row in named] for name in columns}, schema=columns)
 
 
-def frames(tables: Mapping[str, tuple[Sequence[Mapping[str, Any]], Schema]]) -> dict[str, pl.LazyFrame]:
+def frames(
+    tables: Mapping[str, tuple[Sequence[Mapping[str, Any] | tuple[Any, ...]], Schema]],
+) -> dict[str, pl.LazyFrame]:
     """Tables by name from rows and columns; those without a row are left out."""
     return {name: frame(rows, columns).lazy() for name, (rows, columns) in tables.items() if rows}

@@ -11,11 +11,12 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.kit.pieces import whole_lines
 from esxparse.formats.kit.text import cut_note, may_be_cut
 from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.recording import Note
@@ -268,19 +269,6 @@ def _unknown_fields(said: str) -> list[str]:
     return [line.strip() for line in lines[begin + 1 :] if line.strip() in FIELDS]
 
 
-def _whole_lines(pipe: IO[bytes]) -> Iterator[bytes]:
-    rest = b""
-    while block := pipe.read(_BLOCK):
-        head, newline, tail = block.rpartition(b"\n")
-        if newline:
-            yield rest + head + newline
-            rest = tail
-        else:
-            rest += tail
-    if rest:
-        yield rest + b"\n"
-
-
 def _said(stderr: str, path: Path, source: Source) -> list[str]:
     lines = [line.strip().removeprefix("tshark: ") for line in stderr.splitlines() if not _SAYS_NOTHING.search(line)]
     return [line.replace(str(path), source.name) for line in lines]
@@ -294,7 +282,7 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
         )
         try:
             assert run.stdout is not None  # noqa: S101  it was asked for
-            yield from _whole_lines(run.stdout)
+            yield from whole_lines(run.stdout, _BLOCK)
         except BaseException:
             run.kill()
             raise

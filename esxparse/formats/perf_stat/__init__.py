@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
 from esxparse.formats.perf_stat import delimited, jsonlines, text
-from esxparse.formats.perf_stat.rows import frames
+from esxparse.formats.perf_stat.rows import lazy
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def read(source: Source) -> Recording:
     meta = dict(parsed.meta)
     if version := _VERSION.search(whole.text):
         meta["release"] = version[1]
-    return Recording(FORMAT, source.name, frames(parsed), meta, whole.notes + parsed.notes)
+    return Recording(FORMAT, source.name, lazy(parsed), meta, whole.notes + parsed.notes)
 
 
 def _reason(parsed: Parsed) -> str:

@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
-from esxparse.formats.perf_stat.numbers import Token, number, style
-from esxparse.formats.perf_stat.rows import Line, Parsed, Row, assemble, command, interval_meta, is_nan, left_out, state
+from esxparse.formats.perf_stat.rows import (
+    Line,
+    Parsed,
+    Row,
+    Token,
+    assemble,
+    command,
+    interval_meta,
+    is_nan,
+    left_out,
+    number,
+    state,
+    style,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

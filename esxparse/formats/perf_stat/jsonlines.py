@@ -8,8 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.perf_stat import line as text_line
-from esxparse.formats.perf_stat.numbers import number
-from esxparse.formats.perf_stat.rows import Line, Parsed, Row, assemble, command, interval_meta, is_nan, left_out, state
+from esxparse.formats.perf_stat.rows import (
+    Line,
+    Parsed,
+    Row,
+    assemble,
+    command,
+    interval_meta,
+    is_nan,
+    left_out,
+    number,
+    state,
+)
 from esxparse.recording import Note
 
 if TYPE_CHECKING:

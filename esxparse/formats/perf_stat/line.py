@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from esxparse.formats.perf_stat.numbers import NUMBER
+from esxparse.formats.perf_stat.rows import NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

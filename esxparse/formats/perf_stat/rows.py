@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,11 +11,110 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
+"""A number as printed; blanks group it where three digits follow each."""
+
+_GROUPERS = re.compile(r"['\u2019\u00a0\u202f\u2009 ]")
+_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_GROUPED = {
+    # Groups of two are Indian: 1,23,45,678.
+    ",": re.compile(r"[+-]?\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d*)?"),
+    ".": re.compile(r"[+-]?\d{1,3}(?:\.\d{2,3})*\.\d{3}(?:,\d*)?"),
+}
+_OTHER = {".": ",", ",": "."}
+_GROUP = 3
+
+
+class Token(NamedTuple):
+    """A number of a document, before it is known how to read it."""
+
+    text: str
+    line: int
+    grouped: bool
+    """Whether perf may group its digits: counts yes; percentages, metrics and seconds never."""
+
+
+class Style(NamedTuple):
+    """How the numbers of a document are written."""
+
+    decimal: str | None
+    """`.` or `,`; None where no number tells."""
+    told_by: Token | None
+    against: Token | None
+    """A number that says otherwise."""
+
+
+def decimal_sign(text: str, *, grouped: bool) -> str | None:
+    """The sign before decimals, as far as one number tells.
+
+    >>> decimal_sign("31,268.42", grouped=True), decimal_sign("11.117.524", grouped=True)
+    ('.', ',')
+    >>> decimal_sign("1.234", grouped=True), decimal_sign("1.234", grouped=False)
+    (None, '.')
+    """
+    signs = [character for character in text if character in _OTHER]
+    if not signs:
+        return None
+    last = signs[-1]
+    if len(set(signs)) > 1:
+        return last
+    if len(signs) > 1:
+        return _OTHER[last]
+    whole, _, decimals = text.lstrip("+-").partition(last)
+    if not grouped or len(decimals) != _GROUP or whole in {"", "0"} or len(whole) > _GROUP:
+        return last
+    return None
+
+
+def style(tokens: Iterable[Token]) -> Style:
+    """How the numbers of a document are written, by the majority of those that tell."""
+    told: dict[str, list[Token]] = {".": [], ",": []}
+    for token in tokens:
+        sign = decimal_sign(token.text, grouped=token.grouped)
+        if sign:
+            told[sign].append(token)
+    if not told["."] and not told[","]:
+        return Style(None, None, None)
+    decimal = "." if len(told["."]) >= len(told[","]) else ","
+    other = told[_OTHER[decimal]]
+    return Style(decimal, told[decimal][0], other[0] if other else None)
+
+
+def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
+    """The numbers that mean one thing or another by the decimal sign, such as 1.234."""
+    return [
+        token
+        for token in tokens
+        if set(token.text) & set(_OTHER) and not decimal_sign(token.text, grouped=token.grouped)
+    ]
+
+
+def number(text: str, decimal: str | None) -> float | None:
+    """The value of a number; None where it is none in that style.
+
+    Without a known decimal sign a lone sign before three digits groups them: perf prints no count with three decimals.
+
+    >>> number("11.117.524.161", ","), number("31,268.42", "."), number("1.234", None), number("0,37", ".")
+    (11117524161.0, 31268.42, 1234.0, None)
+    """
+    plain = _GROUPERS.sub("", text.strip())
+    if decimal is None:
+        decimal = decimal_sign(plain, grouped=True) or ("," if "." in plain else ".")
+    group = _OTHER[decimal]
+    if group in plain:
+        if not _GROUPED[group].fullmatch(plain):
+            return None
+        plain = plain.replace(group, "")
+    plain = plain.replace(decimal, ".")
+    value = float(plain) if _PLAIN.fullmatch(plain) else math.inf
+    return value if math.isfinite(value) else None
+
 
 _Key = tuple[str | None, str | None, str | None]
 
@@ -60,8 +160,8 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
         if line.event is not None:
             first_key = first_key or _key(line)
             last, group = line, None
-            events.append(_event(line, run))
-            if events[-1]["state"] == _NOT_READABLE:
+            events.append(event_row(line, run))
+            if events[-1]["state"] == NOT_READABLE:
                 notes.warn(f"{line.counter!r} is no count", place)
         elif line.group:
             group, group_pct = line.group, line.counted_pct
@@ -76,7 +176,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
     return Parsed(events, metrics, _runs(firsts, heads, events), (), tuple(notes))
 
 
-_NOT_READABLE = "not readable"
+NOT_READABLE = "not readable"
 
 
 def _key(line: Line) -> _Key:
@@ -95,23 +195,11 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
     return _key(line) == first and _key(line) != _key(last)
 
 
-def _event(line: Line, run: int) -> Row:
+def event_row(line: Line, run: int) -> Row:
+    """The row of an event."""
     not_counted = state(line.counter or "")
-    return {
-        "run": run,
-        "elapsed_s": line.elapsed_s,
-        "aggregate": line.aggregate,
-        "cpus": line.cpus,
-        "event": line.event,
-        "pmu": pmu(line.event or ""),
-        "cgroup": line.cgroup,
-        "value": line.value,
-        "state": not_counted or (_NOT_READABLE if line.value is None else COUNTED),
-        "unit": line.unit,
-        "runtime_ms": line.runtime_ms,
-        "counted_pct": line.counted_pct,
-        "stddev_pct": line.stddev_pct,
-    }
+    told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
+    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told}
 
 
 def _metric(
@@ -259,12 +347,7 @@ def interval_meta(events: Sequence[Row]) -> Row:
     return {"samples": len(ends), "interval": round(interval, 1 if interval > 1 else 3)}
 
 
-def frames(parsed: Parsed) -> dict[str, pl.LazyFrame]:
+def lazy(parsed: Parsed) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
-    tables = (
-        ("events", parsed.events, EVENTS),
-        ("metrics", parsed.metrics, METRICS),
-        ("runs", parsed.runs, RUNS),
-        ("repetitions", parsed.repetitions, REPETITIONS),
-    )
-    return {name: pl.DataFrame(list(rows), schema=schema).lazy() for name, rows, schema in tables if rows}
+    tables = {"events": (parsed.events, EVENTS), "metrics": (parsed.metrics, METRICS), "runs": (parsed.runs, RUNS)}
+    return frames({**tables, "repetitions": (parsed.repetitions, REPETITIONS)})

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat.line import Counted, Metric, Seconds, Title
-from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, number, style
 from esxparse.formats.perf_stat.rows import (
-    COUNTED,
     METRICS,
+    NOT_READABLE,
     RUNS,
+    Line,
     Parsed,
     Row,
+    Style,
+    Token,
+    ambiguous,
     command,
+    event_row,
     interval_meta,
     is_nan,
     left_out,
-    pmu,
+    number,
     state,
+    style,
     unit_and_name,
 )
 from esxparse.recording import Note
@@ -165,7 +170,7 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
         if isinstance(part, Counted):
             group = None
             events.append(_event(part, decimal, run))
-            if events[-1]["state"] == _NOT_READABLE:
+            if events[-1]["state"] == NOT_READABLE:
                 notes.warn(f"{part.counter!r} is no count", line)
             if part.metric:
                 metrics.append(_metric(part.metric, events[-1], None, decimal))
@@ -187,26 +192,20 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
     return Parsed(events, metrics, [about], repetitions, tuple(notes))
 
 
-_NOT_READABLE = "not readable"
-
-
 def _event(part: Counted, decimal: str | None, run: int) -> Row:
-    not_counted = state(part.counter)
-    value = None if not_counted else number(part.counter, decimal)
-    return {
-        "run": run,
-        "elapsed_s": number(part.elapsed.replace(",", "."), ".") if part.elapsed else None,
-        "aggregate": part.aggregate,
-        "cpus": int(part.cpus) if part.cpus else None,
-        "event": part.event,
-        "pmu": pmu(part.event),
-        "cgroup": part.cgroup,
-        "value": value,
-        "state": not_counted or (_NOT_READABLE if value is None else COUNTED),
-        "unit": part.unit,
-        "counted_pct": number(part.share, decimal) if part.share else None,
-        "stddev_pct": number(part.stddev, decimal) if part.stddev else None,
-    }
+    line = Line(
+        elapsed_s=number(part.elapsed.replace(",", "."), ".") if part.elapsed else None,
+        aggregate=part.aggregate,
+        cpus=int(part.cpus) if part.cpus else None,
+        event=part.event,
+        counter=part.counter,
+        value=None if state(part.counter) else number(part.counter, decimal),
+        unit=part.unit,
+        cgroup=part.cgroup,
+        counted_pct=number(part.share, decimal) if part.share else None,
+        stddev_pct=number(part.stddev, decimal) if part.stddev else None,
+    )
+    return event_row(line, run)
 
 
 def _share(event: Row, metrics: list[Row], part: Metric, decimal: str | None) -> None:

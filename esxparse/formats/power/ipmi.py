@@ -35,12 +35,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
-from esxparse.formats.power.readings import by_time, facts, kind_of, number, tables, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.power.readings import Stamp, by_time, facts, kind_of, number, stamp, tables, watts
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -318,8 +316,7 @@ def read(source: Source) -> Recording:
         raise DamagedError(msg)
     if _follows(found):
         notes.say("each time in it is taken for that of the readings before it")
-    columns = {"sensor": pl.String, "value": pl.Float64, "unit": pl.String, "status": pl.String}
-    sensors, more_notes = by_time("sensors", listing, columns)
+    sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status str"))
     power |= sensors
     notes += more_notes
     every = (*text.notes, *strange.notes("warning"), *odd.notes(), *notes)

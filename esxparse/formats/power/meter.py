@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
-from esxparse.formats.power.readings import facts, tables
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, facts, stamp, tables
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
@@ -131,16 +131,12 @@ def recognise(head: Head) -> bool:
 
 
 def _number(text: str, delimiter: str) -> float | None:
-    text = _UNIT.sub("", text.strip()).rstrip()
-    if delimiter == ";" and "," in text:
-        text = text.replace(".", "").replace(",", ".")
-    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
-        text = text.replace(",", "")
-    return float(text) if re.fullmatch(r"-?\d{1,15}(?:\.\d*)?(?:[eE][-+]?\d{1,2})?", text) else None
+    plain = _UNIT.sub("", text.strip()).rstrip()
+    return number(plain, "," if delimiter == ";" and "," in plain else ".")
 
 
 def _listed(header: Sequence[str]) -> str:
-    return ", ".join(f"{number} {name!r}" for number, name in enumerate(header, 1))
+    return ", ".join(f"{place} {name!r}" for place, name in enumerate(header, 1))
 
 
 def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -> int:
@@ -244,18 +240,18 @@ def _readings(table: _Table, columns: Sequence[int], value: int, order: str | No
             continue
         text = " ".join(cells[at] for at in columns)
         moment = _moment(text, order)
-        number = _number(cells[value], table.delimiter)
+        reading = _number(cells[value], table.delimiter)
         if moment is None:
             odd.say(f"no time that can be read, left out; the first: {text[:40]!r}".strip(), line)
             continue
-        if number is None:
+        if reading is None:
             odd.say("no number of watts, left out", line)
             continue
         row: Reading = {
             "source": name,
             "sensor": " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name,
             "kind": "system",
-            "watts": number * factor,
+            "watts": reading * factor,
         }
         if isinstance(moment, Stamp):
             row["time"] = moment.time.astimezone(UTC)

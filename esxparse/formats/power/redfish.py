@@ -44,21 +44,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
-from esxparse.formats.kit.tables import schema
-from esxparse.formats.power.readings import facts, number, tables
+from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.power.readings import Stamp, facts, number, stamp, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
-from esxparse.formats.power.stamps import Stamp, stamp
-from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    import polars as pl
+
+    from esxparse.formats.kit.tables import Row
     from esxparse.formats.source import Source
 
 FORMAT = "redfish"
@@ -221,29 +220,25 @@ def _host(found: list[Document]) -> str | None:
     return None
 
 
-def _distinct(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.LazyFrame:
-    last = {(row["source"], row["sensor"]): row for row in rows}
-    return pl.LazyFrame(list(last.values()), schema=schema)
+def _distinct(rows: list[Row]) -> list[Row]:
+    """The last row of each sensor."""
+    return list({(row["source"], row["sensor"]): row for row in rows}.values())
 
 
-def _others(found: Found, gaps: list[dict[str, Any]]) -> dict[str, pl.LazyFrame]:
-    others: dict[str, pl.LazyFrame] = {}
-    if any(value is not None for row in found.summary for name, value in row.items() if name.startswith("watts")):
-        others["power_summary"] = _distinct(found.summary, _SUMMARY)
-    if found.capacity:
-        others["capacity"] = _distinct(found.capacity, _CAPACITY)
-    if found.metrics:
-        dated = all(row["time"] is not None for row in found.metrics)
-        schema = ({"time": TIME} if dated else {}) | _METRICS
-        rows = [{name: row[name] for name in schema} for row in found.metrics]
-        others["metrics"] = pl.LazyFrame(rows, schema=schema)
-    if gaps:
-        others["gaps"] = pl.LazyFrame(gaps, schema={"time": TIME, "uri": pl.String, "error": pl.String})
-    return others
+def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
+    told = any(value is not None for row in found.summary for name, value in row.items() if name.startswith("watts"))
+    dated = all(row["time"] is not None for row in found.metrics)
+    tables = {
+        "power_summary": (_distinct(found.summary) if told else [], _SUMMARY),
+        "capacity": (_distinct(found.capacity), _CAPACITY),
+        "metrics": (found.metrics, schema("time time") | _METRICS if dated else _METRICS),
+        "gaps": (gaps, schema("time time, uri error str")),
+    }
+    return frames(tables)
 
 
 def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
-    if problems and not [*found.odd, *found.bad]:
+    if problems and not found.odd and not found.bad:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
     return DamagedError(f"no power reading in it: {said}")

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.objects import mapping, mappings
-from esxparse.formats.power.readings import cap, kind_of, number, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.power.readings import Stamp, cap, kind_of, number, stamp, step, watts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from esxparse.formats.power.readings import Reading
 
@@ -175,18 +173,12 @@ def power(resource: dict[str, Any], source: str, found: Found) -> None:
         found.readings += _supply(supply, source, place)
 
 
-def _step(times: Sequence[Any]) -> float | None:
-    known = sorted({time for time in times if time is not None})
-    steps = sorted((after - before).total_seconds() for before, after in pairwise(known))
-    return steps[len(steps) // 2] if steps else None
-
-
 def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> None:
     """`PowerMeter`, `FastPowerMeter`, `SlowPowerMeter` of HPE: a history, each sample with its own time."""
     name = _text(resource.get("Id"), resource.get("Name"), source.rpartition("/")[2], "PowerMeter")
     samples = mappings(resource.get("PowerDetail"))
     times = [_when(sample.get("Time"), found, line, what=f"samples of {name}") for sample in samples]
-    step = _step(times) or _HISTORY_STEP_S.get(name)
+    apart = step(times) or _HISTORY_STEP_S.get(name)
     for sample, time in zip(samples, times, strict=True):
         average = watts(sample.get("Average"))
         found.readings.append(
@@ -201,7 +193,7 @@ def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> Non
                 "watts_minimum": watts(sample.get("Minimum")),
                 "watts_maximum": watts(sample.get("Peak")),
                 "watts_cap": cap(sample.get("Cap")),
-                "interval_s": step,
+                "interval_s": apart,
                 "inlet_celsius": number(sample.get("AmbTemp")),
                 "cpu_util_pct": number(sample.get("CpuUtil")),
                 "cpu_mhz": number(sample.get("CpuAvgFreq")),

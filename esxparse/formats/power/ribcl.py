@@ -32,14 +32,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, ParseError
 
-import polars as pl
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted
-from esxparse.formats.power.readings import by_time, cap, facts, number, tables, watts
-from esxparse.formats.power.stamps import Stamp, stamp
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.power.readings import Stamp, by_time, cap, facts, number, stamp, tables, watts
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -271,9 +270,7 @@ def read(source: Source) -> Recording:
         rows += more
         settings += said
     power, notes = tables(rows)
-    said_of_settings, more_notes = by_time(
-        "settings", settings, dict.fromkeys(("source", "setting", "value"), pl.String)
-    )
+    said_of_settings, more_notes = by_time("settings", settings, schema("source setting value str"))
     power |= said_of_settings
     notes += more_notes
     if not power:

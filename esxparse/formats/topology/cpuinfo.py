@@ -25,13 +25,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
-from esxparse.formats.kit.tables import distinct, known, schema
-from esxparse.formats.topology.facts import facts, nominal_mhz
+from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -60,7 +58,6 @@ def read(source: Source) -> Recording:
         notes.warn("processors are described more than once: the first of each is kept")
         blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
     rows = [_processor(block) for block in blocks]
-    tables = {"processors": pl.DataFrame(rows, schema=_SCHEMA).lazy()}
     # `cpu` and `processor` differ by nature, frequencies by the moment.
     common = [
         ("processor", key, value)
@@ -68,8 +65,7 @@ def read(source: Source) -> Recording:
         if key != "processor" and all(block.get(key) == value for block in blocks)
     ]
     everything = [*common, *(("machine", key, value) for key, value in machine)]
-    if everything:
-        tables["facts"] = facts(everything)
+    tables = frames({"processors": (rows, _SCHEMA), "facts": (everything, FACTS)})
     return Recording(FORMAT, source.name, tables, known(_meta(rows, blocks)), text.notes + tuple(notes))
 
 

@@ -31,14 +31,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import distinct, known, schema
+from esxparse.formats.kit.tables import distinct, frames, known, schema
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
-from esxparse.formats.topology.facts import facts
+from esxparse.formats.topology.facts import FACTS
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -93,11 +91,7 @@ def read(source: Source) -> Recording:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: nothing of a processor or of memory is whole in it{why}: run the command again"
         raise DamagedError(msg)
-    tables = {}
-    if rows:
-        tables["processors"] = pl.DataFrame(rows, schema=_SCHEMA).lazy()
-    if said:
-        tables["facts"] = facts(said)
+    tables = frames({"processors": (rows, _SCHEMA), "facts": (said, FACTS)})
     return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))
 
 

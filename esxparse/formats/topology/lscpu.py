@@ -33,14 +33,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import distinct, known, schema
-from esxparse.formats.topology.facts import facts, nominal_mhz
+from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -204,13 +202,8 @@ def read(source: Source) -> Recording:
     else:
         found, notes = read_labelled(text.lines())
     caches += [one for fact in found if (one := _cache(fact))]
-    tables = {}
-    if found:
-        tables["facts"] = facts([(section, labels().get(label, label), value) for section, label, value in found])
-    if caches:
-        tables["caches"] = pl.DataFrame(caches, schema=_CACHES).lazy()
-    if rows:
-        tables["processors"] = pl.DataFrame(rows, schema=_PROCESSORS).lazy()
+    said = [(section, labels().get(label, label), value) for section, label, value in found]
+    tables = frames({"facts": (said, FACTS), "caches": (caches, _CACHES), "processors": (rows, _PROCESSORS)})
     if not tables:
         msg = f"{source.name}: lscpu says nothing of any processor in it: record lscpu again"
         raise DamagedError(msg)

@@ -20,19 +20,20 @@ mails and numactl itself wrap.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import known
+from esxparse.formats.kit.tables import frames, known, schema
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from esxparse.formats.kit.tables import Schema
     from esxparse.formats.source import Source
 
 FORMAT = "numactl"
@@ -46,13 +47,8 @@ _ROW = re.compile(r"\s*(\d{1,6}):((?:\s+\d{1,6})*)\s*")
 _NUMBERS = re.compile(r"\s*\d{1,6}(?:\s+\d{1,6})*\s*")
 _NO_DISTANCES = re.compile(r"\s*No distance information available.*")
 _NONE = re.compile(r"(?m)^[ \t]*(?:libnuma: Warning: .*|No NUMA (?:support )?available on this system)")
+_NODES: Schema = schema("node i64") | {"cpus": pl.List(pl.Int64)} | schema("size_mib free_mib i64")
 _SIZE = re.compile(r"(\d+) ([MKG])B")
-_NODES: dict[str, type[pl.DataType] | pl.DataType] = {
-    "node": pl.Int64,
-    "cpus": pl.List(pl.Int64),
-    "size_mib": pl.Int64,
-    "free_mib": pl.Int64,
-}
 _PER_MIB = {"K": 1 / 1024, "M": 1, "G": 1024}
 
 
@@ -77,10 +73,12 @@ def read(source: Source) -> Recording:
         raise DamagedError(msg)
     if found.available is not None and found.available != len(nodes):
         notes.warn(f"{found.available} nodes available, {len(nodes)} described")
-    tables = {"nodes": _nodes(nodes, found).lazy()}
-    distances = _distances(found, notes)
-    if distances.height:
-        tables["distances"] = distances.lazy()
+    rows = [
+        (node, found.cpus.get(node, []), *(found.sizes.get((node, what)) for what in ("size", "free")))
+        for node in nodes
+    ]
+    distances = _distances(found, notes), schema("node to_node distance i64")
+    tables = frames({"nodes": (rows, _NODES), "distances": distances})
     sizes = [found.sizes.get((node, "size")) for node in nodes]
     meta = {
         "numa_nodes": found.available or len(nodes),
@@ -140,26 +138,12 @@ def _megabytes(text: str) -> int | None:
     return round(size * _PER_MIB[found[2]]) if found and size is not None and size < 1 << 40 else None
 
 
-def _nodes(nodes: Sequence[int], found: Found) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = [
-        {
-            "node": node,
-            "cpus": found.cpus.get(node, []),
-            "size_mib": found.sizes.get((node, "size")),
-            "free_mib": found.sizes.get((node, "free")),
-        }
-        for node in nodes
-    ]
-    return pl.DataFrame(rows, schema=_NODES)
-
-
-def _distances(found: Found, notes: Notes) -> pl.DataFrame:
+def _distances(found: Found, notes: Notes) -> list[tuple[int, int, int]]:
     header = found.header or list(found.rows)
-    rows = []
+    rows: list[tuple[int, int, int]] = []
     for node, distances in found.rows.items():
         if len(distances) != len(header):
             notes.warn(f"{len(distances)} distances of node {node} to {len(header)} nodes: left out")
             continue
         rows += [(node, to_node, distance) for to_node, distance in zip(header, distances, strict=True)]
-    schema = {"node": pl.Int64, "to_node": pl.Int64, "distance": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return rows

@@ -22,12 +22,10 @@ import codecs
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import known
+from esxparse.formats.kit.tables import frames, known, schema
 from esxparse.formats.kit.text import Text, decode
 from esxparse.recording import Note, Recording
 
@@ -57,9 +55,8 @@ def read(source: Source) -> Recording:
         seen: set[str] = set()
         again = [(key, line) for key, _, line in settings if key.lower() in seen or seen.add(key.lower())]  # type: ignore[func-returns-value]
         notes.warn(f"{len(again)} settings are written twice, {again[0][0]!r} first: the last counts", again[0][1])
-    schema = {"key": pl.String, "value": pl.String, "line": pl.Int64}
-    table = pl.DataFrame(settings, schema=schema, orient="row").lazy()
-    return Recording(FORMAT, source.name, {"settings": table}, known(_meta(values, notes)), text.notes + tuple(notes))
+    tables = frames({"settings": (settings, schema("key value str, line i64"))})
+    return Recording(FORMAT, source.name, tables, known(_meta(values, notes)), text.notes + tuple(notes))
 
 
 def _decoded(source: Source) -> Text:

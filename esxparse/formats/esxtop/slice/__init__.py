@@ -15,10 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
+import numpy as np
+
 from esxparse.errors import DamagedError
 from esxparse.formats import esxtop, memory
 from esxparse.formats.esxtop import layout
+from esxparse.formats.esxtop.grammar import stands_in
 from esxparse.formats.esxtop.header import parse
+from esxparse.formats.esxtop.notes import another_capture
 from esxparse.formats.esxtop.slice.header import Headers, header_line, misread
 from esxparse.formats.esxtop.slice.lines import Lines, cut_short, opened
 from esxparse.formats.esxtop.slice.rows import Rows
@@ -81,17 +85,17 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: 
     first = not headers.parsed.continued
     while line := source.line():
         text = line.rstrip(b"\r\n")
-        if rows.is_header(text):
+        rows.line += not source.on_one_line
+        if stands_in(text, rows.expected - 1):
             if text == source.header:
-                rows.pass_over_header(glued=source.on_one_line)
+                rows.again.add(rows.line)
                 first = True
                 continue
-            left, glued = 1, source.on_one_line
-            while source.line():
-                left += 1
-            rows.end(left, glued=glued)
+            # The cells of what follows stand otherwise.
+            left = 1 + sum(1 for _ in iter(source.line, b""))
+            rows.notes.append(another_capture(rows.line, left, "slice it"))
             return
-        taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued), glued=source.on_one_line)
+        taken = rows.take(text, at_the_end=not (line.endswith(b"\n") or source.glued))
         if taken is not None:
             out.write(headers.before(text, rows.line, first=first))
             out.write(taken)
@@ -122,7 +126,7 @@ def _slice(
     line = header_line(source.header, parsed, kept)
     notes = [*source.notes, *parsed.notes, *notes, *misread(line, laid_out, parts, kept)]
     headers = Headers(source.header, parsed, laid_out, kept)
-    rows = Rows(parsed, kept, wanted.window, source.number, source.order, wanted.strangers)
+    rows = Rows(parsed, np.append(0, kept + 1), wanted.window, source.number, source.order, wanted.strangers)
     with _destination(output, source.file, where, replace=replace) as out:
         _copy(source, headers, rows, out, progress)
         rows.doubt.raise_if_sure()

@@ -92,11 +92,7 @@ class Lines:
         return line
 
     def skip(self, segments: int) -> None:
-        """Goes on to the header of a later one of several captures that were glued together.
-
-        Raises:
-            EsxparseError: There is no such capture.
-        """
+        """Goes on to the header of a later one of several captures that were glued together."""
         for passed in range(segments):
             cells = len(header.parse(self.header, self.number).owners)
             while line := self.line():
@@ -120,11 +116,7 @@ class Lines:
 def opened(
     capture: str | os.PathLike[str] | BinaryIO, opening: Opening
 ) -> Iterator[tuple[BinaryIO, str, Source | None]]:
-    """The capture as a stream, its name, and where it comes from where it was no stream.
-
-    Raises:
-        EsxparseError: It cannot be opened.
-    """
+    """The capture as a stream, its name, and its source where it was given by name."""
     if not isinstance(capture, (str, os.PathLike)):
         yield capture, str(getattr(capture, "name", "the stream")), None
         return

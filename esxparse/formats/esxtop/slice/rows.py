@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar, times
-from esxparse.formats.esxtop.notes import Met, another_capture, counted, end_of_file, no_rows
+from esxparse.formats.esxtop.notes import Met, counted, end_of_file, no_rows
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.scan_twin import decimal
 from esxparse.formats.window import EVERYTHING, Window
@@ -30,64 +31,38 @@ def _commas(line: bytes) -> int:
     return len(line) - len(line.rstrip(b","))
 
 
+@dataclass
 class Rows:
     """Tells, line after line, which are samples to be kept, and remembers what was odd."""
 
-    def __init__(
-        self,
-        parsed: Header,
-        kept: Integers,
-        window: Window,
-        line: int,
-        order: DateOrder | None,
-        strangers: Mapping[int, int],
-    ) -> None:
-        self.expected = len(parsed.owners) + 1
-        self.commas = parsed.commas
-        self.bias = parsed.bias
-        self.kept = np.concatenate([[0], kept + 1])
-        self.contiguous = np.diff(self.kept) == 1
-        self.window = window
-        self.line = line
-        self.order = order
-        self.doubt = times.Doubt()
-        self.strangers = strangers
-        """Line to its first number that is not written as its counter is, as far as is known."""
-        self.samples = 0
-        self.first: datetime | None = None
-        self.last: datetime | None = None
-        self.origin: datetime | None = None
-        self.period: int | None = None
+    header: Header
+    kept: Integers  # cells, the time stamp included
+    window: Window
+    line: int  # the last one taken
+    order: DateOrder | None
+    strangers: Mapping[int, int]  # line to its first number that is not written as its counter is, as far as is known
+    doubt: times.Doubt = field(default_factory=times.Doubt)
+    samples: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    origin: datetime | None = None
+    period: int | None = None
+    notes: list[Note] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.expected = len(self.header.owners) + 1
         self.again, self.blank, self.wrong, self.torn, self.timeless, self.cut, self.seams = (Met() for _ in range(7))
         cells = np.arange(-1, self.expected - 1)
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
-        self.notes: list[Note] = []
 
-    def is_header(self, line: bytes) -> bool:
-        """Whether a header stands in this line, by itself or glued to a row that was cut."""
-        return grammar.stands_in(line, self.expected - 1)
-
-    def pass_over_header(self, *, glued: bool) -> None:
-        """Notes that the same header stands again."""
-        self.line += not glued
-        self.again.add(self.line)
-
-    def end(self, left: int, *, glued: bool) -> None:
-        """Notes that this many lines from the next on are another capture's, whose cells stand otherwise."""
-        self.notes.append(another_capture(self.line + (not glued), left, "slice it"))
-
-    def take(self, line: bytes, *, at_the_end: bool, glued: bool = False) -> bytes | None:
-        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept.
-
-        `glued` says that it is on the line of the one before it.
-        """
-        self.line += not glued
+    def take(self, line: bytes, *, at_the_end: bool) -> bytes | None:
+        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept."""
         if len(line) < self.expected - 1:
             self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
         doubtful = line
         line = times.month_first(line, self.order)
-        time = times.time_of(times.stamp_text(line), self.bias)
+        time = times.time_of(times.stamp_text(line), self.header.bias)
         if time is not None:
             self._doubt(doubtful)
             if self._outside(time) or (self.period is not None and self._period(time) == self.period):
@@ -117,7 +92,7 @@ class Rows:
 
     def _is_sample(self, line: bytes, cells: int, time: datetime | None, *, at_the_end: bool) -> bool:
         """Whether a line can be used; remembers why not."""
-        if not grammar.is_whole(cells, _commas(line), self.expected, self.commas):
+        if not grammar.is_whole(cells, _commas(line), self.expected, self.header.commas):
             self._damaged(line, cells, at_the_end=at_the_end)
         elif time is None:
             self._doubt(line)
@@ -134,7 +109,7 @@ class Rows:
             nuls = 0 if line.strip(b"\0") else len(line)
             self.notes.append(end_of_file(self.line, cells, self.expected, nuls))
         elif line:
-            self.wrong.add(self.line, cells=cells - min(_commas(line), self.commas))
+            self.wrong.add(self.line, cells=cells - min(_commas(line), self.header.commas))
         else:
             self.blank.add(self.line)
 
@@ -163,7 +138,7 @@ class Rows:
         data = np.frombuffer(line, dtype=np.uint8)
         first, last = starts[self.kept], ends[self.kept]
         closed = data[np.minimum(last[:-1], len(data) - 1)] == _QUOTE
-        joined = self.contiguous & (first[1:] - last[:-1] == 3) & closed  # noqa: PLR2004  `","`
+        joined = (np.diff(self.kept) == 1) & (first[1:] - last[:-1] == 3) & closed  # noqa: PLR2004  `","`
         begins = first[np.concatenate([[True], ~joined])]
         stops = last[np.concatenate([~joined, [True]])]
         texts = [line[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]

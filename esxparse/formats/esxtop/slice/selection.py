@@ -29,7 +29,7 @@ _SPEAKS_OF = r"^(?:NetWorld-VM-|vmast\.|PVSCSI-|LSI-)(\d+)"
 HOST_TABLES = ("memory", "physical_cpu_load", "physical_cpu", "numa_node", "power", "vsan")
 """The tables about the host as a whole, which `keep_host` keeps."""
 
-_SHOWN, _LENGTH = 5, 80  # names or lines in a message, and characters of a text
+_SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,14 @@ def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseErr
     return EsxparseError(f"{what}; there are {', '.join(nearest)}{more}" if names else f"{what}; there are none at all")
 
 
-def _of_lanes(laid_out: Layout, flags: Sequence[Flags]) -> Flags:
-    """Cells from flags of the instances of each table."""
-    first = np.cumsum([0, *map(len, flags[:-1])])
-    return np.asarray(np.concatenate(flags)[first[laid_out.table] + laid_out.lane])
-
-
-def _of_columns(laid_out: Layout, flags: Sequence[Flags]) -> Flags:
-    """Cells from flags of the columns of each table."""
-    first = np.cumsum([0, *map(len, flags[:-1])])
-    return np.asarray(np.concatenate(flags)[first[laid_out.table] + laid_out.column])
+def _where(laid_out: Layout, masks: Sequence[Flags]) -> Flags:
+    """Cells by what is kept of each table: flags of its columns and instances, as far as it has them."""
+    kept = np.zeros(len(laid_out.table), dtype=np.bool_)
+    for place, mask in enumerate(masks):
+        cells = laid_out.cells(place)
+        chosen = cells[np.broadcast_to(mask, cells.shape)]
+        kept[chosen[chosen >= 0]] = True
+    return kept
 
 
 def _of_table(laid_out: Layout, asked: str) -> Flags:
@@ -85,7 +83,7 @@ def _of_instance(laid_out: Layout, asked: str) -> Flags:
         there = (text for shape in laid_out.tables for text in shape.instances)
         what = f'no instance of the capture matches "{asked}"'
         raise none_such(what, there, asked)
-    return _of_lanes(laid_out, lanes)
+    return _where(laid_out, lanes)
 
 
 def _groups_of_vms(parts: Mapping[str, pl.DataFrame]) -> dict[str, set[int]]:
@@ -134,18 +132,16 @@ def _of_vm(laid_out: Layout, parts: Mapping[str, pl.DataFrame], asked: str) -> F
         raise none_such(what, groups, asked)
     worlds = _worlds(parts, asked, groups[asked])
     lanes = []
-    for shape in laid_out.tables:
-        frame = parts[shape.name]
+    for frame in parts.values():
+        mine = pl.lit(value=False)
         if "group_id" in frame:
-            mine = frame["group_id"].is_in(list(groups[asked]))
+            mine = pl.col("group_id").is_in(list(groups[asked]))
         elif "vm" in frame:
-            mine = frame["vm"] == asked
+            mine = pl.col("vm") == asked
         elif "world_id" in frame:
-            mine = frame["world_id"].is_in(list(worlds))
-        else:
-            mine = pl.repeat(value=False, n=frame.height, eager=True)
-        lanes.append(mine.fill_null(value=False).to_numpy().astype(np.bool_))
-    return _of_lanes(laid_out, lanes)
+            mine = pl.col("world_id").is_in(list(worlds))
+        lanes.append(frame.select(mine.fill_null(value=False)).to_series().to_numpy())
+    return _where(laid_out, lanes)
 
 
 def _key(name: str) -> str:
@@ -158,8 +154,8 @@ def _by_catalogue(shape: TableShape, asked: str, *, on_screen: bool) -> Flags:
     try:
         found = counter(asked, shape.name)
     except UnknownCounterError:
-        return np.zeros(len(shape.columns), dtype=np.bool_)
-    if on_screen and _key(found.screen) != _key(asked):
+        found = None
+    if found is None or (on_screen and _key(found.screen) != _key(asked)):
         return np.zeros(len(shape.columns), dtype=np.bool_)
     pattern = re.escape(found.column).replace(re.escape(FAMILY_MARK), "[0-9]+")
     return np.array([re.fullmatch(pattern, name) is not None for name in shape.columns])
@@ -174,7 +170,7 @@ def _with_those_before(shape: TableShape, flags: Flags) -> Flags:
     """The second of two columns of one name is told from the first by its place: where it is kept, so is the first."""
     plain = [column_name(name) for name in shape.counters]
     last = {name: place for place, name in enumerate(plain) if flags[place]}
-    return np.array([place <= last.get(name, -1) for place, name in enumerate(plain)])
+    return np.array([[place <= last.get(name, -1)] for place, name in enumerate(plain)])
 
 
 def _of_counter(laid_out: Layout, asked: str) -> Flags:
@@ -190,8 +186,7 @@ def _of_counter(laid_out: Layout, asked: str) -> Flags:
         on_screen = _key(meant.screen) == _key(asked)
         flags = [_by_catalogue(shape, asked, on_screen=on_screen) for shape in shapes]
     if any(each.any() for each in flags):
-        kept = [_with_those_before(shape, each) for shape, each in zip(shapes, flags, strict=True)]
-        return _of_columns(laid_out, kept)
+        return _where(laid_out, [_with_those_before(shape, each) for shape, each in zip(shapes, flags, strict=True)])
     if meant is None:
         raise unknown
     what = f'no column of the capture holds "{asked}" ("{meant.batch}" of {meant.table}): its field was not captured'
@@ -222,7 +217,5 @@ def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selectio
         if not (flags & kept).any()
     ]
     if chosen.keep_host:
-        kept |= np.isin(
-            laid_out.table, [place for place, shape in enumerate(laid_out.tables) if shape.name in HOST_TABLES]
-        )
+        kept |= np.array([shape.name in HOST_TABLES for shape in laid_out.tables])[laid_out.table]
     return np.flatnonzero(kept), notes
