@@ -98,12 +98,14 @@ __all__ = [
     "metrics",
     "open",
     "report",
-    "simulate",
     "slice",
     "study",
     "templates",
     "templates_dir",
 ]
+if TYPE_CHECKING:
+    # Not for `from esxparse import *`, which has to work where the simulator is not installed.
+    __all__ += ["simulate"]
 
 
 def open(  # noqa: A001  what people type is ex.open

@@ -136,7 +136,7 @@ def test_a_value_is_placed_by_the_name_of_a_table():
 
 @pytest.mark.parametrize("path", ["vm[2].load.cpu", "vm[web].load.cpu", "vm.load.", "vm[0]", "vm load", "name.more"])
 def test_a_place_that_is_not_there_is_named(path):
-    with pytest.raises(ScenarioError, match=r"is no place in a scenario|there is no .* in the scenario"):
+    with pytest.raises(ScenarioError, match=r"is not a place in a scenario|there is no .* in the scenario"):
         placed({"name": "x", "vm": [{"name": "db", "load": {}}]}, path, 1.0)
 
 
@@ -147,7 +147,7 @@ def test_a_place_that_is_not_there_is_named(path):
         ('[[file]]\nname = "{vms}.txt"\ntool = "linpack"', "every label known"),
         ('[[file]]\nname = "a.txt"', r"file a\.txt: tool is missing"),
         ("[host]\nsockets = 2", "host: name is missing|Every field of Host"),
-        ('[[vm]]\nname = "a"\ncount = -1', r"vm a: count -1 is no number of VMs"),
+        ('[[vm]]\nname = "a"\ncount = -1', r"vm a: count -1 is not a number of VMs"),
     ],
 )
 def test_what_makes_no_sense_is_said(text, message):
@@ -177,10 +177,10 @@ def test_a_scenario_that_is_its_own_base_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("was", "becomes", "message"),
     [
-        ("vcpus = 4\n", 'vcpus = "four"\n', r"vm ledger-db: vcpus = 'four' is no number"),
-        ("sockets = 2\n", "sockets = true\n", r"host: sockets = True is no number"),
-        ('name = "vmhba0"', "name = 0", r"adapter: name = 0 is no text"),
-        ("cpu = 96.0\n", 'cpu = "much"\n', r"vm orders-app phase cpu: 'much' is no number"),
+        ("vcpus = 4\n", 'vcpus = "four"\n', r"vm ledger-db: vcpus = 'four' is not a number"),
+        ("sockets = 2\n", "sockets = true\n", r"host: sockets = True is not a number"),
+        ('name = "vmhba0"', "name = 0", r"adapter: name = 0 is not a text"),
+        ("cpu = 96.0\n", 'cpu = "much"\n', r"vm orders-app phase cpu: 'much' is not a number"),
         ("end = 215\n", "", r"vm orders-app: end is missing"),
         ('paths = ["vmhba0:C0:T0:L0"]', "paths = []", r"device t10\.ATA_+LABDISK.*: it has no paths"),
     ],

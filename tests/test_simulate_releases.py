@@ -296,6 +296,6 @@ def test_a_member_of_a_vsan_cluster_has_its_roles(busy_host_scenario: simulate.S
     assert sheet.column("VSAN", None, "Enabled?") == [1.0, 1.0]
     assert sheet.instances("VSAN") == ["Client", "Owner", "CompMgr"]
     assert all(value > 0.0 for value in sheet.column("VSAN", "Client", "Avg Read Latency in ms"))
-    # its own components: the VMkernel's world on the host's disk, which is no idle world
+    # its own components: the VMkernel's world on the host's disk, which is not an idle world
     assert f"{local}-2097168" in sheet.instances("Physical Disk Per-Device-Per-World")
     assert "VSAN(" not in written(scenario, 1, release="5.5")

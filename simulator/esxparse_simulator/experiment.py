@@ -152,7 +152,7 @@ def _run(tree: Mapping[str, Any], labels: Mapping[str, Any], start: datetime, nu
             for path, value in change.get("set", {}).items():
                 placed(mine, path, value)
     need(all("name" in spec for spec in mine.get("file", ())), "scenario: a [[file]] has no name. Give it one.")
-    # a file without a name in this run is none: what else it says need not fit the run's labels
+    # a file without a name in this run is left out: the rest of it need not fit the run's labels
     mine["file"] = [spec for spec in mine.get("file", ()) if filled(spec.get("name"), labels)]
     mine = filled(mine, labels, severity=severity)
     # runs of one experiment must not wobble alike; the first keeps the seed that a single capture has
@@ -199,7 +199,7 @@ def _fits(value: Any, wanted: Any) -> bool:
 def _counted(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     count = row.get("count", 1)
     whole = isinstance(count, int) and count >= 0
-    need(whole, f"vm {row.get('name')}: count {count!r} is no number of VMs. Give a whole number.")
+    need(whole, f"vm {row.get('name')}: count {count!r} is not a number of VMs. Give a whole number.")
     for n in range(1, count + 1):
         yield filled({key: value for key, value in row.items() if key != "count"}, {"n": n})
 
@@ -290,7 +290,7 @@ def placed(tree: dict[str, Any], path: str, value: Any) -> None:
     """
     steps = [found.groups() for part in path.split(".") if (found := _STEP.fullmatch(part))]
     known = len(steps) == path.count(".") + 1 and steps[-1][1] is None
-    need(known, f"{path!r} is no place in a scenario. Write it as vm.load.cpu or vm[0].load.cpu.")
+    need(known, f"{path!r} is not a place in a scenario. Write it as vm.load.cpu or vm[0].load.cpu.")
     spots: list[dict[str, Any]] = [tree]
     for key, index in steps[:-1]:
         spots = [inner for spot in spots for inner in _inside(spot, key, index, path)]
@@ -329,7 +329,7 @@ def _text(text: str, labels: Mapping[str, Any]) -> Any:
 def _looked_up(table: Mapping[str, Any], labels: Mapping[str, Any], place: str) -> Any:
     by = [table["by"]] if isinstance(table["by"], str) else list(table["by"])
     for name in by:
-        unknown = f"{place} is looked up by {name!r}, which is no label of the run. It has: {', '.join(labels)}."
+        unknown = f"{place} is looked up by {name!r}, which is not a label of the run. It has: {', '.join(labels)}."
         need(name in labels, unknown)
     key = "/".join(str(labels[name]) for name in by)
     found = key in table["at"] or "other" in table

@@ -39,7 +39,7 @@ def positive(name: str, value: float) -> float:
 def check_number(name: str, value: Any, place: str) -> None:
     """Raises `ScenarioError` for a value that is not a finite number in its range."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    need(number, f"{place}: {name} = {value!r} is no number. Give one.")
+    need(number, f"{place}: {name} = {value!r} is not a number. Give one.")
     above_zero, any_sign = name in _SAID["above_zero"], name in _SAID["any_sign"]
     most = _MOST.get(name, inf)
     least = -most if any_sign else 0.0
@@ -50,7 +50,7 @@ def check_number(name: str, value: Any, place: str) -> None:
         f"{place}: {name} = {value!r} cannot be. Give a number {allowed}{upto}.",
     )
     if name in _SAID["whole"]:
-        need(value == int(value), f"{place}: {name} = {value!r} is no whole number. Give one.")
+        need(value == int(value), f"{place}: {name} = {value!r} is not a whole number. Give one.")
 
 
 def check_row(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
@@ -68,7 +68,7 @@ def check_row(row: Mapping[str, Any], kind: type[Any], place: str) -> None:
         elif said in {"tuple[str, ...]", "tuple[int, ...]"}:
             texts = said.startswith("tuple[str")
             listed = isinstance(value, list | tuple) and not (texts and not all(isinstance(one, str) for one in value))
-            need(listed, f"{where} is no list of {'texts' if texts else 'numbers'}. Write it in brackets.")
+            need(listed, f"{where} is not a list of {'texts' if texts else 'numbers'}. Write it in brackets.")
             for number in () if texts else value:
                 check_number(field.name, number, place)
             empty = field.name == "p_states_mhz" and not value

@@ -106,7 +106,7 @@ def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
 
 
 def _number(value: Any, place: str) -> float:
-    need(isinstance(value, int | float), f"{place}: {value!r} is no number. Give one.")
+    need(isinstance(value, int | float), f"{place}: {value!r} is not a number. Give one.")
     return float(value)
 
 
@@ -161,7 +161,7 @@ def _build(kind: type[T], row: Mapping[str, Any], place: str) -> T:
         if types[key] in _TYPES:
             allowed, words = _TYPES[types[key]]
             fits = isinstance(value, allowed) and (not isinstance(value, bool) or types[key] == "bool")
-            need(fits, f"{place}: {key} = {value!r} is no {words}. Give one.")
+            need(fits, f"{place}: {key} = {value!r} is not {words}. Give one.")
     check_row(row, kind, place)
     try:
         return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
@@ -170,13 +170,13 @@ def _build(kind: type[T], row: Mapping[str, Any], place: str) -> T:
         raise ScenarioError(message) from error
 
 
-_NUMBER = ((int, float), "number")
+_NUMBER = ((int, float), "a number")
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "int": _NUMBER,
     "float": _NUMBER,
     "int | None": _NUMBER,
     "bool": ((bool,), "true or false"),
-    "str": ((str,), "text"),
+    "str": ((str,), "a text"),
 }
 
 
@@ -198,6 +198,6 @@ def _names(kind: type[Any]) -> set[str]:
 def utc(moment: Any) -> datetime:
     """A moment of TOML in UTC; one without a zone is taken as UTC."""
     if not isinstance(moment, datetime):
-        msg = f"scenario: start {moment!r} is no time. Write it as 2026-03-11T09:00:00Z."
+        msg = f"scenario: start {moment!r} is not a time. Write it as 2026-03-11T09:00:00Z."
         raise ScenarioError(msg)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

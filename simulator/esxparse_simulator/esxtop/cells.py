@@ -1,7 +1,7 @@
 """Numbers to the text of a line, fast: only what changed since the line before is written anew.
 
 What `%.2f` and `%.0f` print of common numbers lies ready in a table. Rounding is theirs exactly: a number whose
-hundredths are too near a half to be sure of goes through `%.2f` itself, and so does what the table has not. The one
+hundredths are too near a half to be sure of goes through `%.2f` itself, and so do numbers outside the table. The one
 difference: what rounds to zero has no sign.
 """
 

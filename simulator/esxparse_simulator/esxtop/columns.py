@@ -88,7 +88,7 @@ def blocks(
     """Every block of a capture.
 
     Raises:
-        EsxparseError: `only` names something the capture has not.
+        EsxparseError: `only` names something that is not in the capture.
     """
     made = _Maker(layout, release, groups).everything()
     default = (block if all_counters else _kept(block, lambda counter: counter.default) for block in made)

@@ -278,7 +278,7 @@ def _memory_groups(now: Snapshot, layout: Layout) -> Rows:
 
 
 def _of_groups(layout: Layout, vms: Rows, others: Rows) -> Rows:
-    """Rows along the VMs laid along the groups; those that are no VM have what `others` says, or 0."""
+    """Rows along the VMs laid along the groups; those that are not VMs have what `others` says, or 0."""
     columns = np.zeros((len(vms), len(layout.groups)))
     for column, (counter, values) in zip(columns, vms.items(), strict=True):
         column[:] = others.get(counter, 0.0)

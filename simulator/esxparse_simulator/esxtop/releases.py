@@ -14,7 +14,7 @@ twins         name of a world that stands beside each vCPU's and only waits
 and what 6.5.toml says of itself: first_world, first_port, aperf, end_comma, idle_group.
 
 A line of counters is `kind default name`. Kind: `i` whole numbers, `f` two decimals, `t` a text. Default: `*` for
-counters that a capture with default fields has too, `-` for those it has not. What may follow the name: `= OTHER` shows
+counters that a capture with default fields has too, `-` for the others. What may follow the name: `= OTHER` shows
 what the model calls OTHER, `= OTHER - 300` that much less, `= 300` (or, for a text, `= N`) always the same. `@part`
 stands for the lines of that part.
 """

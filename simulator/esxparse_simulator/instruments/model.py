@@ -1,6 +1,6 @@
 """What an instrument is, and what it gets to write from.
 
-An instrument watches the host while it goes by, or needs no host; at the end it writes. esxtop is none of them: it
+An instrument watches the host while it goes by, or needs no host; at the end it writes. esxtop is not one of them: it
 writes as the host goes by (`recorder.py`).
 """
 
@@ -52,7 +52,7 @@ class Entry:
         try:
             mean, spread = float(value["mean"]), float(value.get("spread", 0.0))
         except (TypeError, KeyError, ValueError) as error:
-            msg = f"file {self.name}: {what} = {value!r} is no number. Give one, or {{ mean = 1.0, spread = 0.01 }}."
+            msg = f"file {self.name}: {what} = {value!r} is not a number. Give one, or {{ mean = 1.0, spread = 0.01 }}."
             raise ScenarioError(msg) from error
         return Noise(self.run.seed).around(f"{self.name}/{what}", mean, spread)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
 _IDLE_DEMAND = 4.0
 _BLOCKED = 0.2  # of a vCPU's idle time, at most, it is blocked in the VMkernel for another reason
-_MOST_RUN = 97.0  # percent, of a world that is no vCPU
+_MOST_RUN = 97.0  # percent, of a world that is not a vCPU
 _MOST_BOUND = 90.0  # percent, of interrupts in each of the VMkernel's own worlds
 _SYSTEM_PART = 0.9  # of used time, at most, that is system time
 _MOST_REMOTE = 0.9  # of run time, at most, is waiting for memory of another node
@@ -175,7 +175,7 @@ def _scheduled(
     asked = asked * slow[node]
     asked = np.minimum(_MOST_RUN, asked)
     run = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
-    # a world that is no vCPU runs as its work asks, is hardly ever ready, waits for the rest
+    # a world that is not a vCPU runs as its work asks, is hardly ever ready, waits for the rest
     ready = np.minimum(100.0 - run, run * 0.03 + (asked - run))
     bound_run = zero.copy()
     bound_run[worlds.own] = 100.0 * fsum(pinned.tolist()) / max(1, len(worlds.own))

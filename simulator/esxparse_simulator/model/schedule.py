@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from esxparse_simulator.model.sums import Index, Numbers
 
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
-_LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are no vCPUs take
+_LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are not vCPUs take
 _NOTHING = 1e-9  # run time too short to be told from none
 _BASE_DELAY = 0.15  # delay per unit of run at full load, before anything has to be shared out
 _GANG = 1.2  # how much more a VM as wide as eight vCPUs meets of it
@@ -95,7 +95,7 @@ def share_out(capacity: Numbers, wants: Numbers, shares: Numbers, node: Index) -
 
 
 def fit_helpers(run: Numbers, node: Index, pcpus: int, pinned: Numbers) -> Numbers:
-    """Run time (percent) of worlds that are no vCPUs, cut to what a node of `pcpus` has beside what is `pinned`."""
+    """Run time (percent) of worlds that are not vCPUs, cut to what a node of `pcpus` has beside what is `pinned`."""
     asked = added(run, node, len(pinned)) / 100.0
     room = np.maximum(0.0, pcpus * (_USABLE - _LEFT_AT_LEAST) - pinned)
     part = np.where(asked > room, room / np.maximum(_NOTHING, asked), 1.0)

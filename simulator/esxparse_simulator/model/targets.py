@@ -102,7 +102,7 @@ class Asks:
 
 @dataclass(slots=True)
 class Columns:
-    """Along the targets: their fields in this second; what a kind of target has not is without effect."""
+    """Along the targets: their fields in this second; fields that a kind of target lacks have no effect."""
 
     read_ms: Numbers
     write_ms: Numbers

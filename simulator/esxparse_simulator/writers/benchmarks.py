@@ -50,9 +50,9 @@ _TICK_MS: Final = 251
 
 def netperf_text(test: str, rates: Sequence[float], seconds: float, to: str = "192.0.2.20") -> str:
     """What runs of netperf print against the host `to`; rates are Mbit/s, of `_RR` tests transactions per second."""
-    need(test in _NETPERF, f"{test!r} is no test that is written here: choose one of {', '.join(_NETPERF)}")
+    need(test in _NETPERF, f"{test!r} is not a test that can be written: choose one of {', '.join(_NETPERF)}")
     address = to and not any(character.isspace() for character in to)
-    need(address, f"{to!r} is no address of a host: give one without blanks")
+    need(address, f"{to!r} is not the address of a host: give one without blanks")
     answered = test.endswith("_RR")
     banner = (
         f"MIGRATED {_NETPERF[test]} TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to {to} () port 0 AF_INET : demo"

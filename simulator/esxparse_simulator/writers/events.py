@@ -182,7 +182,7 @@ def poll_lines(poll: Poll, polls: Iterable[Sequence[float]]) -> Iterator[bytes]:
     numbers = f"vmkperf poll of {poll.pcpus} PCPUs every {poll.interval_s} s: give 1 or more of both"
     need(poll.pcpus > 0 and poll.interval_s > 0, numbers)
     one_word = poll.event and not any(sign.isspace() for sign in poll.event)
-    need(one_word, f"{poll.event!r} is no name of an event for vmkperf: give one word")
+    need(one_word, f"{poll.event!r} is not the name of an event for vmkperf: give one word")
     yield f"~ # vmkperf poll {poll.event} -i {poll.interval_s} -n {poll.count}\n".encode()
     yield f"{poll.event} per second per cpu\n{'-' * 22}\n".encode()
     yield "".join(f"pcpu{number} " for number in range(poll.pcpus)).encode() + b"\n"

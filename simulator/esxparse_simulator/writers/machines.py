@@ -183,7 +183,7 @@ def _check(vm: VmFile) -> None:
     need(sized, f"{what} of {vm.vcpus} vCPUs and {vm.memory_mb} MB: give a name, 1 vCPU or more, some memory")
     whole = vm.cores_per_socket > 0 and vm.vcpus % vm.cores_per_socket == 0
     sockets = (
-        f"{what}: {vm.vcpus} vCPUs make no whole sockets of {vm.cores_per_socket}: take a number that divides them"
+        f"{what}: {vm.vcpus} vCPUs do not fill whole sockets of {vm.cores_per_socket}: take a number that divides them"
     )
     need(whole, sockets)
     there = 3 <= vm.hardware_version <= 21

@@ -39,7 +39,7 @@ class Results:
 
 
 def _number(value: float, decimals: int | None) -> str:
-    need(isfinite(value), f"{value!r} is no result: leave it out")
+    need(isfinite(value), f"{value!r} is not a result: leave it out")
     return repr(value).removesuffix(".0") if decimals is None else f"{value:.{decimals}f}"
 
 
@@ -93,7 +93,7 @@ def activities(
     for place, (name, seconds, volume) in enumerate(stretches):
         samples = round(positive(f"the seconds of {name}", seconds) / interval_s)
         whole = samples > 0 and abs(samples * interval_s - seconds) <= 1e-6 * interval_s
-        need(whole, f"{name}: {seconds:g} s are no whole number of intervals of {interval_s:g} s: round it")
+        need(whole, f"{name}: {seconds:g} s are not a whole number of intervals of {interval_s:g} s: round it")
         positive(f"the bytes of {name}", volume)
         moved, reached = 0, 0.0
         for part in repeated(noise, f"activity {place} {name}", 1.0, spread, samples):
