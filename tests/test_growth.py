@@ -34,18 +34,30 @@ ONCE_HUNG = {
     "jobs in jobs": b'{"jobname" : ',
     "titles of omni": b"Throughput,Throughput Units,Elapsed Time (sec)\n",
     "intervals of iperf3": b'{"intervals":[\n',
+    "lines before a broken document of iperf3": b"{\n",
+    "lines before a broken document of Redfish": b"{\n",
+    "lines before a broken document of fio": b'{"fio version" : "fio-3.1", "jobs" : [\n{"jobname" : ]\n',
+    "blanks in a name of fio": b" ",
+    "a value of HPL": b"=",
+    "blanks in a value of a VM": b" ",
 }
 _BEFORE = {
     "a long number": b'{"fio version" : "fio-3.1", "jobs" : []}\n',
     "parentheses": b"(vim.host.HardwareInfo) {\n",
     "intervals of iperf3": b'{"start":{"version":"iperf 3.9"}\n',
+    "lines before a broken document of iperf3": b'{"start":{"version":"iperf 3.9"}}\n',
+    "lines before a broken document of Redfish": b'{"@odata.id": "/a", "PowerControl": [{"PowerConsumedWatts": 1}]}\n',
+    "blanks in a name of fio": b"a: (groupid=0, jobs=1): err= 0: pid=1: Mon Mar  2\n  lat",
+    "a value of HPL": b"HPLinpack 2.3  --  High-Performance Linpack benchmark\n||Ax-b",
+    "blanks in a value of a VM": b"config.version = 8\nguestos =",
 }
+_AFTER = {"blanks in a name of fio": b"x\n", "a value of HPL": b" x\n", "blanks in a value of a VM": b'x"\n'}
 
 
 @pytest.mark.parametrize("name", ONCE_HUNG)
 def test_what_once_hung_is_read_in_linear_time(tmp_path, name):
-    begin, part = _BEFORE.get(name, b""), ONCE_HUNG[name]
-    assert pumps.exponent(tmp_path / "x", lambda times: begin + part * times, 4_000, 16_000) <= pumps.STEEPEST
+    begin, part, end = _BEFORE.get(name, b""), ONCE_HUNG[name], _AFTER.get(name, b"")
+    assert pumps.exponent(tmp_path / "x", lambda times: begin + part * times + end, 4_000, 16_000) <= pumps.STEEPEST
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

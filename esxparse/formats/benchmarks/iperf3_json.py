@@ -39,9 +39,9 @@ class Test:
     release: str | None = None
 
 
-def _decoded(text: str, at: int, effort: Effort) -> tuple[Any, int] | None:
+def _decoded(at: int, effort: Effort) -> tuple[Any, int] | None:
     try:
-        return _DECODER.raw_decode(text, at)
+        return _DECODER.raw_decode(effort.text, at)
     except (ValueError, RecursionError) as error:
         effort.failed(error, at)
         return None
@@ -57,12 +57,12 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
             place += 1
             found = document.setdefault("intervals", [])
             while opened := _ELEMENT.match(text, place, end):
-                whole = _decoded(text, opened.end() - 1, effort)
+                whole = _decoded(opened.end() - 1, effort)
                 if not whole:
                     break
                 found.append(whole[0])
                 place = whole[1]
-        elif (whole := _decoded(text, place, effort)) and name not in document and isinstance(whole[0], dict | str):
+        elif (whole := _decoded(place, effort)) and name not in document and isinstance(whole[0], dict | str):
             document[name], place = whole
     return document
 
@@ -84,7 +84,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
             notes.warn(GIVEN_UP, line)
             place = len(mended)
             break
-        if (whole := _decoded(mended, begin, effort)) and isinstance(whole[0], dict):
+        if (whole := _decoded(begin, effort)) and isinstance(whole[0], dict):
             found.append((line, whole[0]))
             place = whole[1]
             continue

@@ -54,7 +54,7 @@ _HPL_SOLVE = re.compile(
     rf"^\s*+([WHP][RC]\w*+)\s++(\d++)\s++(\d++)\s++(\d++)\s++(\d++)\s++({_NUMBER})\s++({_NUMBER})(?:\s*+\(.*\))?\s*+$"
 )
 _HPL_BANNER = re.compile(r"^\s*(?:HPLinpack|HPL-\S+|HPL)\s+(\d[\d.]*\w*)\s+--\s")
-_HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*(?P<value>\S+)\s+\.{3,}\s*(?P<verdict>PASSED|FAILED)")
+_HPL_CHECK = re.compile(r"^\s*\|\|.*=\s*+(?P<value>[^\s=]++)\s++\.{3,}\s*(?P<verdict>PASSED|FAILED)")
 _HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<time>\S(?:.*\S)?)\s*+$")
 _HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}

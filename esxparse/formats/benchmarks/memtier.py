@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.objects import NOT_A_NUMBER, mapping
+from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note, Recording
 
@@ -183,11 +183,16 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
         line = getattr(error, "lineno", None)
         notes.warn("the document is cut or damaged: what is whole of it is read", line)
     document: dict[str, Any] = {}
+    effort = Effort(mended)
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
         # Sections first, each kind of command by itself where a section is not whole.
         try:
-            value = json.JSONDecoder().raw_decode(mended, match.end())[0]
-        except (ValueError, RecursionError):
+            value = json.JSONDecoder().raw_decode(effort.text, match.end())[0]
+        except (ValueError, RecursionError) as error:
+            effort.failed(error, match.end())
+            if effort.spent:
+                notes.warn(GIVEN_UP)
+                break
             continue
         if _SECTION.match(match["name"]) or match["name"] in _NOT_TESTS:
             document.setdefault(match["name"], value)

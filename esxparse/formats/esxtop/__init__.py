@@ -175,7 +175,7 @@ def read(
 def _resaved_content(source: Source) -> bytes | None:
     """The content of a capture that another program saved; None for one as esxtop writes it."""
     with source.open() as stream:
-        head = grammar.read_head(stream)
+        head = grammar.read_head(stream, source.memory_limit)
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
 
 

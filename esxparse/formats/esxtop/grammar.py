@@ -51,15 +51,23 @@ class Beginning:
     notes: list[Note]
 
 
-def read_head(stream: BinaryIO) -> bytes:
-    """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them."""
+def read_head(stream: BinaryIO, memory_limit: int) -> bytes:
+    """A mebibyte of a stream, or more: up to the end of the header, and of two rows if 64 MiB hold them.
+
+    Raises:
+        TooLargeError: The header is longer than the limit allows.
+    """
     head = read_up_to(stream, HEADER_WITHIN)
     while (mark := head.find(MARK)) >= 0 and head.count(b"\n", mark) <= 2:  # noqa: PLR2004  header and two rows
         size, one_line = len(head), head.find(b"\n", mark) < 0
         # Old Macs ended lines with a carriage return.
         if (one_line and head.find(b"\r", mark, -1) >= 0) or (not one_line and size >= _LONGEST_HEAD):
             break
-        head = read_up_to(stream, 2 * size, head)
+        if one_line:
+            refuse_long_line(size - mark, memory_limit)
+            head = read_up_to(stream, min(2 * size, mark + memory_limit // memory.PER_BYTE + 1), head)
+        else:
+            head = read_up_to(stream, 2 * size, head)
         if len(head) == size:
             break
     return head

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Keep = bool | Collection[str]  # whether numbers are kept, or of which tables they are
 
 
-def _begin(stream: BinaryIO, origin: int, first_line: int) -> tuple[grammar.Beginning, bytes]:
+def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) -> tuple[grammar.Beginning, bytes]:
     """Where the capture begins from byte `origin` of the content on, and what was read of its rows."""
     skipped = 0
     while skipped < origin and (piece := stream.read(min(grammar.HEADER_WITHIN, origin - skipped))):
         skipped += len(piece)
-    head = grammar.read_head(stream)
+    head = grammar.read_head(stream, memory_limit)
     found = grammar.begin(head, first_line)
     if found is None:
         msg = f"no header: {grammar.MARK.decode()} is not in the first {grammar.HEADER_WITHIN:,} bytes"
@@ -80,7 +80,7 @@ def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...],
 def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
     with source.open() as stream:
         status = os.fstat(stream.fileno()) if source.path else None
-        begun, rest = _begin(stream, origin, first_line)
+        begun, rest = _begin(stream, origin, first_line, source.memory_limit)
         parsed = header.parse(begun.header, begun.line)
         laid_out = layout.build(parsed.owners, parsed.counters)
         laid_out = laid_out if isinstance(keep, bool) else laid_out.only(keep)

@@ -137,8 +137,9 @@ def _members(text: str, at: int, kind: str | None) -> Iterator[Piece]:
             at = _skip(text, at + 1)
 
 
-def walk(text: str, start: int, effort: Effort) -> Iterator[Piece]:
+def walk(start: int, effort: Effort) -> Iterator[Piece]:
     """The pieces of the document that begins at `start`, in their order; after damage, from where it is whole again."""
+    text = effort.text
     at, kind, jobs = _skip(text, start + 1), None, "jobs"
     while True:
         last = at

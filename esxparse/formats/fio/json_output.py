@@ -303,7 +303,7 @@ def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
     # Of a document in which decoding is given up a note says so.
     while not (documents and effort.spent) and (match := DOCUMENT.search(text, at)):
         start = match.start()
-        document, at = _document(lines, start, lines.line(start), walk(text, start, effort))
+        document, at = _document(lines, start, lines.line(start), walk(start, effort))
         documents.append(document)
         spans.append((start, at))
     return documents, spans

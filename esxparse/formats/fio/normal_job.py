@@ -27,10 +27,10 @@ _NEW = re.compile(
     r"\([^)]*\)\s*\((?P<total>[^/)]+)/(?P<runtime>\d+)\s*msec\)"
 )
 _LATENCY = re.compile(
-    r"^\s*(?P<name>[A-Za-z][^:]*?)\s*\((?P<unit>nsec|usec|msec|sec)\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
-    + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
+    r"^\s*(?P<name>[A-Za-z][^:]*?)(?<!\s)\s*+\((?P<unit>nsec|usec|msec|sec)\)\s*: min=" + _NUMBER
+    + r",\s*max=" + _NUMBER + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
 )  # fmt: skip
-_PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)\s+percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
+_PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)(?<!\s)\s++percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
 _PERCENTILE = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)th=\[?\s*+(?:>=?\s*+)?(\d++(?:\.\d++)?)\]?")
 _BANDWIDTH = re.compile(
     r"^\s*bw\s*\(\s*(?P<prefix>[KkMG]?)i?(?P<unit>bit|B|b)\s*/s\s*\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER

@@ -89,15 +89,20 @@ def _milliseconds(row: Mapping[str, Any]) -> int | None:
 def _without_repeats(documents: list[Document]) -> tuple[list[Document], list[Note]]:
     """The documents that say more than another of the same run: `--output-format=json,normal,terse` prints three."""
     kept: list[Document] = []
+    # By each of its rows, what a kept document told, and in which format: each once.
+    by_row: dict[tuple[Any, ...], dict[tuple[str, frozenset[tuple[Any, ...]]], None]] = {}
     notes = Notes()
     for document in sorted(documents, key=lambda one: _BEST_FIRST.index(one.output)):
-        told = _told(document)
-        same = [other.output for other in kept if other.output != document.output and told and told <= _told(other)]
+        told = frozenset(_told(document))
+        others = by_row.get(next(iter(told)), ()) if told else ()
+        same = [output for output, rows in others if output != document.output and told <= rows]
         if same:
             notes.say(f"{document.output} output left out: it repeats the {same[0]} output", document.line)
             notes += [note for note in document.notes if note.severity == "warning"]
         else:
             kept.append(document)
+            for row in told:
+                by_row.setdefault(row, {})[document.output, told] = None
     return sorted(kept, key=lambda one: one.line), notes
 
 

@@ -33,10 +33,24 @@ def mappings(value: Any) -> list[dict[str, Any]]:
     return [one for one in listed(value) if isinstance(one, dict)]
 
 
+class _Uncounted(str):
+    """A text whose lines nobody counts: `JSONDecodeError` counts those before each error, from the first one."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        return 0
+
+    def rfind(self, *_: object) -> int:
+        return 0
+
+
 class Effort:
     """Characters that may still be decoded in vain: reading stays linear in the file, however it is broken."""
 
     def __init__(self, text: str) -> None:
+        self.text = _Uncounted(text)
+        """The text for `raw_decode`; its errors have a place (`pos`), and no line."""
         self._left = _PER_CHARACTER * len(text) + _AT_LEAST
 
     def failed(self, error: Exception, begin: int) -> None:

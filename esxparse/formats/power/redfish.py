@@ -142,7 +142,7 @@ def documents(text: str) -> Stream:
         moment = _between(text[at : begin.start()], places.line(at), noise)
         line = places.line(begin.start())
         try:
-            value, at = decoder.raw_decode(text, begin.start())
+            value, at = decoder.raw_decode(effort.text, begin.start())
         except RecursionError as error:
             effort.failed(error, begin.start())
             problems.warn(f"no valid JSON: {_TOO_DEEP}", line)

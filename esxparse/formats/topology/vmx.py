@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT = "vmx"
 
 _SETTING = re.compile(r'\s*([^\s="#][^="]{0,200}?)\s*=\s*"(.*)"\s*')
-_BARE = re.compile(r"\s*([^\s=\"#][^=\"]{0,200}?)\s*=\s*([^\"]*?)\s*")
+_BARE = re.compile(r"\s*([^\s=\"#][^=\"]{0,200}?)\s*=\s*+((?:[^\"]*[^\"\s])?)\s*+")
 _ESCAPE = re.compile(r"\|([0-9A-Fa-f]{2})")
 _ENCODING = re.compile(rb'(?m)^[ \t]*\.encoding\s*=\s*"([\w.:-]{1,40})"')
 _MOST_MB = 1 << 40

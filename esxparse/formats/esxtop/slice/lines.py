@@ -41,7 +41,7 @@ class Lines:
         self.name = name
         self.memory_limit = memory_limit
         with _reading(name):
-            head = grammar.read_head(file)
+            head = grammar.read_head(file, memory_limit)
         if not head:
             msg = "it is empty: nothing was captured, or the copy failed"
             raise DamagedError(msg)
