@@ -39,6 +39,7 @@ ONCE_HUNG = {
     "lines before a broken document of fio": b'{"fio version" : "fio-3.1", "jobs" : [\n{"jobname" : ]\n',
     "blanks in a name of fio": b" ",
     "a value of HPL": b"=",
+    "names of vmkperf": b"pcpu0 pcpu1 pcpu2 pcpu3\n",
     "blanks in a value of a VM": b" ",
 }
 _BEFORE = {
@@ -48,6 +49,7 @@ _BEFORE = {
     "lines before a broken document of iperf3": b'{"start":{"version":"iperf 3.9"}}\n',
     "lines before a broken document of Redfish": b'{"@odata.id": "/a", "PowerControl": [{"PowerConsumedWatts": 1}]}\n',
     "blanks in a name of fio": b"a: (groupid=0, jobs=1): err= 0: pid=1: Mon Mar  2\n  lat",
+    "names of vmkperf": b"tlb_misses per second per cpu\n-----\n",
     "a value of HPL": b"HPLinpack 2.3  --  High-Performance Linpack benchmark\n||Ax-b",
     "blanks in a value of a VM": b"config.version = 8\nguestos =",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -10,6 +11,7 @@ import sys
 import tarfile
 import zipfile
 
+import bmc
 import pytest
 
 import esxparse as ex
@@ -129,6 +131,46 @@ def test_numbers_read_at_once_and_endless_lines_are_bounded(tmp_path):
     begin = CAPTURE[: CAPTURE.index(b"\n") + 1]
     with pytest.raises(ex.TooLargeError, match="a line of it"):
         ex.open(put(tmp_path, "y.csv", begin + b"1" * 5_000_000), lazy=False, memory_limit="64MiB")
+
+
+_OPEN = """
+import resource, sys, esxparse as ex
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    ex.open(sys.argv[1], memory_limit="256MiB")
+except ex.TooLargeError as error:
+    print(str(error).replace(chr(10), " "))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+@pytest.mark.parametrize("packed", ["plain", "gzip", "http"])
+@pytest.mark.parametrize("part", [b',"\\\\h\\Vcpu(1:a:1:b)\\x"', b"1" * 32], ids=["cells", "digits"])
+def test_a_header_that_never_ends_is_refused_in_bounded_memory(tmp_path, packed, part):
+    piece = part * ((1 << 20) // len(part))
+    begin = b'"(PDH-CSV 4.0) (UTC)(0)"'
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(begin)
+        with contextlib.suppress(OSError):
+            while True:
+                handler.wfile.write(piece)
+
+    where = tmp_path / "x.csv"
+    with gzip.open(where, "wb", 1) if packed == "gzip" else where.open("wb") as file:
+        file.write(begin + piece * 300)
+    with bmc.server(endless) as address:
+        name = f"{address}/x.csv" if packed == "http" else str(where)
+        run = subprocess.run(
+            [sys.executable, "-c", _OPEN, name], capture_output=True, text=True, timeout=60, check=True
+        )
+    said, peak = run.stdout.splitlines()
+    assert said.startswith(name)
+    assert "a line of it is longer than 8 MiB" in said
+    assert "set memory_limit higher" in said
+    assert int(peak) < 256
 
 
 @pytest.mark.parametrize("asked", ["lots", "0", -1, "8 apples"])

@@ -67,8 +67,8 @@ class Block(NamedTuple):
     event: str
     rates: bool
     interval: float | None
-    pcpus: tuple[int, ...]
-    widths: tuple[int, ...]
+    pcpus: list[int]
+    widths: list[int]
     """How many names each line of names holds: more than one line where a terminal wrapped them."""
     room: int
     """Characters of the longest line above the numbers: lines were not wrapped before that."""
@@ -146,12 +146,10 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
 
 def _wider(block: Block, names: str) -> Block:
     """The block with the PCPUs of one more line of names."""
-    numbers = tuple(int(name) for name in _NAME.findall(names))
-    return block._replace(
-        pcpus=block.pcpus + numbers,
-        widths=(*block.widths, len(numbers)),
-        room=max(block.room, len(names.rstrip())),
-    )
+    numbers = [int(name) for name in _NAME.findall(names)]
+    block.pcpus.extend(numbers)
+    block.widths.append(len(numbers))
+    return block._replace(room=max(block.room, len(names.rstrip())))
 
 
 def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
@@ -230,4 +228,4 @@ def _block(title: tuple[int, str] | None, command: tuple[str, str | None, float 
     rates = _RATES.fullmatch(text)
     named = rates or _COUNTS.fullmatch(text)
     name = (named[1] if named else "") or event or "unknown"
-    return Block(name, rates is not None or kind == "poll", interval, (), (), len(text.rstrip()), [])
+    return Block(name, rates is not None or kind == "poll", interval, [], [], len(text.rstrip()), [])
