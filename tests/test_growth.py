@@ -62,6 +62,13 @@ def test_what_once_hung_is_read_in_linear_time(tmp_path, name):
     assert pumps.exponent(tmp_path / "x", lambda times: begin + part * times + end, 4_000, 16_000) <= pumps.STEEPEST
 
 
+def test_a_wrapped_poll_of_vmkperf_that_is_cut_is_read_in_linear_time(tmp_path):
+    def build(times):
+        return b"tlb_misses per second per cpu\n-----\n" + b"pcpu0\n" * times + b"1.5\n" * (times - 1)
+
+    assert pumps.exponent(tmp_path / "x", build, 1_000, 4_000) <= pumps.STEEPEST
+
+
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_a_part_of_a_sample_many_times_over_is_read_in_linear_time(tmp_path, path):
     draw = random.Random(path.name)  # noqa: S311  the same parts in every run

@@ -22,6 +22,7 @@ in the file the interval is not known, and elapsed_s is null.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esxparse.errors import DamagedError
@@ -183,14 +184,16 @@ def _by_length(block: Block) -> list[list[Line]]:
     """The lines of each poll: one goes on with the next where that did not fit on it, and both make a whole poll."""
     room = max([block.room, *(len(line.text) for line in block.lines)])
     groups: list[list[Line]] = []
-    at = 0
+    # Each line holds a number at least, so that every sum is there once.
+    sums = list(accumulate((len(line.cells) for line in block.lines), initial=0))
+    place_of = {numbers: place for place, numbers in enumerate(sums)}
+    at = end = 0
     while at < len(block.lines):
-        end = at + 1
-        # A line holds a number at least: a poll has no more lines than PCPUs.
-        last = min(len(block.lines), at + len(block.pcpus))
-        while end < last and len(f"{block.lines[end - 1].text} {block.lines[end].cells[0]}") > room:
+        end = max(end, at + 1)
+        while end < len(block.lines) and len(f"{block.lines[end - 1].text} {block.lines[end].cells[0]}") > room:
             end += 1
-        wrapped = next((to for to in range(at + 1, end + 1) if _count(block.lines[at:to]) == len(block.pcpus)), at + 1)
+        whole = place_of.get(sums[at] + len(block.pcpus))
+        wrapped = at + 1 if whole is None or whole > end else whole
         groups.append(block.lines[at:wrapped])
         at = wrapped
     return groups
@@ -201,9 +204,7 @@ def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
     lines, counts = block.lines, [len(line.cells) for line in block.lines]
     shape = list(block.widths)
     if not any(counts[at : at + len(shape)] == shape for at in range(len(counts))):
-        whole = next(
-            (to for to in range(1, min(len(counts), len(block.pcpus)) + 1) if sum(counts[:to]) == len(block.pcpus)), 0
-        )
+        whole = next((to for to, numbers in enumerate(accumulate(counts), 1) if numbers == len(block.pcpus)), 0)
         shape = counts[:whole] or shape
     if shape[-1] == shape[0] and len(shape) > 1 and len(lines) % len(shape):
         why = f"{len(lines)} lines for polls of {len(shape)}: a line is lost, and which one cannot be told: left out"
