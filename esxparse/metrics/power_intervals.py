@@ -90,7 +90,7 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
     meter = _spans(seconds(readings["time"]), readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
     watts = readings["watts"].cast(pl.Float64).to_numpy()
     told = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
-    shift = _shift(samples, told, meter, watts) if told.size else 0.0
+    shift = _shift(samples, told, meter, watts)
     ends, means = _means(samples, loads, meter.later(shift), watts)
     return Shared(_table(load, names, ends, means), shift)
 
