@@ -122,7 +122,7 @@ def _cells(spans: _Spans, middles: Numbers) -> Numbers:
     """Which of the spans each moment is in; -1 in none."""
     place = np.searchsorted(spans.ends, middles)
     inside = np.minimum(place, len(spans.ends) - 1)
-    return np.where((place < len(spans.ends)) & (spans.begins[inside] <= middles), inside, -1)
+    return np.where((place < len(spans.ends)) & (spans.begins[inside] < middles), inside, -1)
 
 
 def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tuple[Numbers, Numbers]:
