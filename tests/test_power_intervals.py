@@ -261,6 +261,15 @@ def test_the_load_is_averaged_over_a_coarse_reading_by_its_seconds():
     assert found == [[60, 60, 100, pytest.approx(280 / 60)], [120, 60, 200, 6]]
 
 
+def test_a_part_of_the_first_sample_counts_and_half_a_second_is_an_interval():
+    # 4 s of load 2 and 20 s of load 4.
+    assert means([(0, 20), (20, 40)], [[2], [4]], [(0, 16), (16, 40)], [9, 100]) == [
+        [40, 24, 100, pytest.approx(88 / 24)]
+    ]
+    halves = [(0, 0.5), (0.5, 1)]
+    assert means(halves, [[2], [4]], halves, [9, 100]) == [[1, 0.5, 100, 4]]
+
+
 def test_ends_that_all_lie_nearest_to_one_reading_make_no_interval():
     meter = spans((0, 0), (0, 60), (60, 120))
     samples = spans((50, 55), (55, 60), (60, 65))

@@ -142,10 +142,9 @@ def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tu
     reading, sample = _cells(meter, middles), _cells(samples, middles)
     covered = reading >= 0
     window = np.searchsorted(bounds, middles) - 1
-    count = len(bounds) - 1
 
     def total(weights: Numbers) -> Numbers:
-        return np.asarray(np.bincount(window, weights, minlength=count), dtype=np.float64)
+        return np.asarray(np.bincount(window, weights), dtype=np.float64)
 
     known = total(np.where(covered, lengths, 0.0))
     # Rounded time stamps leave slivers of a microsecond.
