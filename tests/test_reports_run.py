@@ -125,7 +125,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
             {"parameters": {"colour": "red"}},
             r"no parameter 'colour': it takes end, profile, start and options of esxparse",
         ),
-        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is no time"),
+        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is not a time"),
         ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
         ({"captures": []}, "no capture given"),

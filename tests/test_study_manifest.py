@@ -99,7 +99,7 @@ host = { mhz = 2600 }
         ("[window]\nwarmup = true\n", r"line 2: warmup True is no length of time"),
         ("[window]\nmeasure = 0\n", r"line 2: measure is 0: leave it out"),
         ('[window]\nspan = "esxtop"\n', r"line 2: span 'esxtop' is no load generator: choose from diskspd, fio"),
-        ("[window]\nstart = 12\n", r"line 2: start 12 is no time"),
+        ("[window]\nstart = 12\n", r"line 2: start 12 is not a time"),
         ('[window]\nstart = "2026-03-02T09:00"\nend = "2026-03-02T08:00"\n', r"line 3: the window ends before"),
         ('window = "2m"\n', r"line 1: window is a table: write \[window\] above its keys"),
         ("[host]\ncpus = 2.5\n", r"line 2: cpus is 2\.5: give a whole number"),
