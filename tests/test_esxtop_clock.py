@@ -34,7 +34,7 @@ def test_the_end_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
     (said,) = [note.message for note in rec.notes if "clock" in note.message]
     assert "as at the end of daylight saving" in said
     assert "kept in file order" in said
-    assert "one bias is stated for the whole file, times from there on may be off by an hour" in said
+    assert "as the file states a single bias, times from there on may be off by an hour" in said
     times = rec["memory"].collect()["time"]
     assert [f"{time:%H:%M:%S}" for time in times] == ["08:59:30", "08:59:45", "08:00:00", "08:00:15", "08:00:30"]
 

@@ -347,7 +347,7 @@ def test_a_cut_terse_line_is_named_and_the_others_are_kept(tmp_path):
         (fio.document(fio.job(read=fio.direction(3)))[:300], "line"),
         (fio.document(), "no fio results"),
         ('{"jobname" : 3', "no complete fio job"),
-        ('{"fio version" : "fio-3.1", "jobs" : 7}', "no results"),
+        ('{"fio version" : "fio-3.1", "jobs" : 7}', "no fio results"),
         ("j: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=sync, iodepth=1\nfio-2.0.7\n", "started and has no result"),
     ],
 )

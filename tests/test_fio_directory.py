@@ -97,7 +97,7 @@ def test_three_outputs_of_one_run_and_logs_of_one_name(named):
     assert set(rec["jobs"].collect()["output"]) == {"json"}
     said = " ".join(note.message for note in rec.notes)
     assert "b.txt: normal output of the run in a.json" in said
-    assert "c.terse: terse output of what a.json has" in said
+    assert "c.terse: terse output of the run in a.json" in said
     assert not [note for note in rec.notes if note.severity == "warning"]
     series = rec["series"].collect()
     assert dict(series.select("job", "job_number").unique().iter_rows()) == {"alpha": 1, "beta": 2}

@@ -56,7 +56,7 @@ def test_no_command_writes_over_what_it_reads_by_any_name(here, capsys):
         assert main(["study", "run", "study.toml", "-o", out, "--force", "-q"]) == 1
         refused(capsys, "is an input, and would be overwritten")
     assert main(["simulate", "s.toml", "-o", ".", "--force", "-q"]) == 1
-    refused(capsys, "s.toml is what is read")
+    refused(capsys, "s.toml is an input")
     assert (here / "c.csv").read_text() == TEXT
     assert sorted(path.name for path in here.iterdir()) == [
         *("c.csv", "hard.csv", "link.csv", "s.toml", "study.toml", "sub")

@@ -126,7 +126,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
             r"no parameter 'colour': it takes end, profile, start and options of esxparse",
         ),
         ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is not a time"),
-        ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
+        ({"parameters": {"start": "2031-01-01"}}, "no sample in the requested window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
         ({"captures": []}, "no capture given"),
     ],

@@ -116,7 +116,7 @@ def test_a_compressed_capture_and_one_that_is_cut(tmp_path):
     with pytest.raises(ex.EsxparseError, match="is an input, and would be overwritten"):
         slice_capture(file, file)
     done = slice_capture(compose.write(tmp_path, whole[:-4], "cut.csv.gz"), tmp_path / "part.csv")
-    assert any("what came before is read" in note.message for note in done.notes)
+    assert any("what comes before is read" in note.message for note in done.notes)
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
