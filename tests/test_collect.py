@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,9 +42,9 @@ def test_readings_that_change_are_polled_into_a_recording(tmp_path):
     with static_server(tmp_path / "mock") as port:
 
         def change():
-            for watts in (230, 260):
-                seen = output.stat().st_size if output.exists() else 0
-                while not stop.wait(0.05) and (not output.exists() or output.stat().st_size < seen + 500):
+            for before, watts in ((200, 230), (230, 260)):
+                polled = re.compile(rf'"PowerConsumedWatts": ?{before}\b')
+                while not stop.wait(0.05) and not (output.exists() and polled.search(output.read_text())):
                     pass
                 write_mockup(tmp_path / "mock", {POWER: documents(watts)[POWER]})
 
