@@ -263,7 +263,7 @@ def test_answers_that_fail_are_gaps_and_the_rest_is_there(tmp_path, how):
     rec = ex.open(output)
     assert rec["gaps"].collect().height == collected.gaps
     assert rec["power"].collect().filter(sensor="PowerControl 0").height >= 2
-    assert not any(note.message.startswith("no valid JSON") for note in rec.notes)
+    assert not any(note.message.startswith("not valid JSON") for note in rec.notes)
 
 
 def test_redirects_are_followed_to_the_same_bmc_only(tmp_path):
