@@ -58,9 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # `esxparse info ... | head`: whoever read has read enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_the_rest()
         return 0
     except OSError as error:
+        _discard_the_rest()
         print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
         return 1
     return code
+
+
+def _discard_the_rest() -> None:
+    """Sends what is still buffered for standard output nowhere: Python would try to write it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
