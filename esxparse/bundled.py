@@ -86,7 +86,7 @@ def load(name: str) -> Study | Recording:
         from esxparse.studies import study  # noqa: PLC0415  half of a study's libraries are for studies alone
 
         return study(place / _STUDY)
-    from esxparse import open as open_recording  # noqa: PLC0415
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
     (capture,) = (path for path in place.iterdir() if path.suffix not in _NOT_RECORDED)
     return open_recording(capture)

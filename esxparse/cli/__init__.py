@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-import esxparse
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
+from esxparse.version import __version__
 
 _COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "simulate", "templates")
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
@@ -29,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Reads esxtop batch captures and writes reports on them.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"esxparse {esxparse.__version__}")
+    parser.add_argument("--version", action="version", version=f"esxparse {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         import_module(f"esxparse.cli.{command}").add(subparsers)

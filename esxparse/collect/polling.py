@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-import esxparse
 from esxparse.collect.bmc import (
     Auth,
     Bmc,
@@ -41,6 +40,7 @@ from esxparse.collect.credentials import account as find_account
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
 from esxparse.target import target
+from esxparse.version import __version__
 
 if TYPE_CHECKING:
     from esxparse.collect.bmc import Answer
@@ -309,7 +309,7 @@ def power(
                     {
                         "time": _iso(datetime.now(UTC)),
                         "collector": COLLECTOR,
-                        "version": esxparse.__version__,
+                        "version": __version__,
                         "url": url,
                         "interval_s": step,
                     }

@@ -15,7 +15,6 @@ import nanoarrow
 import polars as pl
 from polars.io.plugins import register_io_source
 
-import esxparse
 from esxparse.counters.catalogue import lookup
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
@@ -25,6 +24,7 @@ from esxparse.formats.registry import open_source, refuse_foreign
 from esxparse.formats.remote import shown
 from esxparse.formats.source import STANDARD_INPUT, resolve
 from esxparse.formats.unpack import unpacked
+from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, short_name
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
             f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace that "
             "one with --force"
         )
-    same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__
+    same = theirs.get("options") == origin["options"] and content.get("esxparse") == __version__
     same = same and manifest.is_of_now(content)
     whole = all(
         (file := target / table["file"]).is_file() and file.stat().st_size == table["bytes"]
@@ -301,7 +301,7 @@ def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
         for name, file in files.items()
     }
     content = {
-        "esxparse": esxparse.__version__,
+        "esxparse": __version__,
         "layout": manifest.LAYOUT,
         "format": rec.format,
         "source": rec.source,

@@ -74,14 +74,16 @@ _UNCLEAR: Final = {
 }
 
 
+class UnclearUnitError(EsxparseError):
+    """The name of a unit has several meanings, such as `mbps`."""
+
+
 def _unit(name: str) -> Unit:
     if name in UNITS:
         return UNITS[name]
     if name in _UNCLEAR:
-        msg = f"unit {name!r} can be read in several ways: write {_UNCLEAR[name]}"
-    else:
-        msg = f"unknown unit {name!r}: choose from {', '.join(UNITS)}"
-    raise EsxparseError(msg)
+        raise UnclearUnitError(f"unit {name!r} can be read in several ways: write {_UNCLEAR[name]}")
+    raise EsxparseError(f"unknown unit {name!r}: choose from {', '.join(UNITS)}")
 
 
 def factor(unit: str, to: str) -> float:

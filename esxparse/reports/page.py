@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
-import esxparse
 from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, table
+from esxparse.version import __version__
 
 if TYPE_CHECKING:
     import altair as alt
@@ -130,7 +130,7 @@ def provenance(
         [
             *items,
             *more,
-            ("Program", f"esxparse {esxparse.__version__}"),
+            ("Program", f"esxparse {__version__}"),
             ("Template", template),
             *([("Parameters", asked)] if asked else []),
             ("Made", moment(datetime.now(UTC))),

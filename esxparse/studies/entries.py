@@ -17,7 +17,7 @@ from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 
 if TYPE_CHECKING:
-    from esxparse.studies.study_file import Complaints
+    from esxparse.studies.lines import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
@@ -168,12 +168,7 @@ def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str |
     """Figures given by hand; a name whose unit can be read in several ways is refused."""
     figures = {}
     for key, value in entry.items():
-        unclear = ""
-        try:
-            units.unit_of(key)
-        except EsxparseError as error:
-            unclear = str(error) if "several ways" in str(error) else ""
-        if unclear:
+        if unclear := _unclear_unit(key):
             wrong.add(unclear, *path, key)
         elif key in {**FIRST, **SPAN, **LAST}:
             wrong.add(
@@ -186,6 +181,17 @@ def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str |
         else:
             figures[key] = float(value)
     return figures
+
+
+def _unclear_unit(name: str) -> str:
+    """Why the unit that a name ends in is unclear; empty if it is not, or if the name ends in none."""
+    try:
+        units.unit_of(name)
+    except units.UnclearUnitError as error:
+        return str(error)
+    except EsxparseError:
+        pass
+    return ""
 
 
 def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequence[str | int]) -> FileSpec | None:

@@ -199,7 +199,14 @@ class Study:
             replace: Whether a file that is there may be replaced.
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
-        made = export.great_table(self, self.runs if table is None else table, columns)
+        frame = (self.runs if table is None else table).collect()
+        made = export.great_table(
+            frame.select(export.chosen(frame, self.labels, columns)),
+            self.labels,
+            self.title,
+            export.subtitle(frame, self.baseline, self.description),
+            export.source_notes(frame, self.baseline, self.notes),
+        )
         if out is not None:
             export.html(made, out, self.title)
         return made

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from esxparse import toml
 from esxparse.errors import EsxparseError
-from esxparse.recording import Note
-from esxparse.studies import lines as toml_lines
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
+from esxparse.studies.lines import Complaints, index, line_of
 from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 if TYPE_CHECKING:
-    from esxparse.studies.lines import Path as Place
+    from esxparse.recording import Note
+    from esxparse.studies.lines import Place
 
 FILE_NAME: Final = "study.toml"
 _TOP: Final = ("title", "description", "axis", "baseline", "labels", "window", "host", "files", "run")
@@ -61,22 +61,6 @@ class Manifest:
     runs: tuple[RunSpec, ...] = ()
 
 
-class Complaints(list[Note]):
-    """What was found wrong so far, each with its line."""
-
-    def __init__(self, lines: Mapping[Place, int]) -> None:
-        super().__init__()
-        self.lines = lines
-
-    def line(self, *path: str | int) -> int | None:
-        """The line of the key at `path`."""
-        return toml_lines.line_of(self.lines, *path)
-
-    def add(self, message: str, *path: str | int) -> None:
-        """Keeps what is wrong with the key at `path`."""
-        self.append(Note(message, self.line(*path), severity="warning"))
-
-
 def manifest_path(where: Path) -> Path:
     """The manifest itself, where its directory was named."""
     return where / FILE_NAME if where.is_dir() else where
@@ -88,7 +72,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         data = toml.parse(text)
     except tomllib.TOMLDecodeError as error:
         raise EsxparseError(f"{path} is no TOML: {error}: mend that line") from None
-    wrong = Complaints(toml_lines.index(text))
+    wrong = Complaints(index(text))
     for key in data:
         if key not in _TOP:
             wrong.add(f"unknown key {key!r}{nearest(key, _TOP)}", key)
@@ -125,7 +109,7 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         description=_text(data, "description", "", wrong),
         axis=axis,
         baseline=baseline,
-        baseline_line=toml_lines.line_of(wrong.lines, "baseline"),
+        baseline_line=line_of(wrong.lines, "baseline"),
         runs=runs,
     )
     return manifest, wrong
@@ -222,7 +206,7 @@ def _run(
     if not files and not values and not wrong:
         wrong.add("this run has no files and no [run.values]: there is nothing to compute", *top)
     return RunSpec(
-        line=toml_lines.line_of(lines, *top),
+        line=line_of(lines, *top),
         labels=labels,
         files=files,
         window=window_of(_table(row, "window", wrong, *top), shared["window"], wrong, *top, "window"),
