@@ -101,9 +101,9 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
         Column("severity", "Severity", level=True),
         Column("line", "Line", digits=None),
         Column("column", "Column", digits=None),
-        Column("message", "What was met, and what was done"),
+        Column("message", "Notes on the input"),
     ]
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd.")
+    return table(frame, columns, "Reader notes", "The readers found no anomalies.")
 
 
 def provenance(

@@ -157,7 +157,7 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
     if columns is not None:
         for name in columns:
             if name not in frame.columns:
-                raise EsxparseError(f"there is no column {name!r} to show; there is: {', '.join(frame.columns)}")
+                raise EsxparseError(f"no column {name!r} to show; available: {', '.join(frame.columns)}")
         return list(columns)
     there = [name for name in frame.columns if frame[name].null_count() < frame.height]
     if "quantity" in frame.columns:
@@ -210,10 +210,11 @@ def source_notes(frame: pl.DataFrame, base: Mapping[str, Any], found: Iterable[N
         count = frame["is_baseline"].sum()
         notes.append(f"Baseline: {baseline.text(base)} ({count} of {frame.height} rows).")
     if "ratio_low" in frame.columns:
-        notes.append("Ratio: mean / mean of the baseline; interval by Fieller's theorem unless said otherwise, 95 %.")
+        notes.append("Ratio: mean / mean of the baseline; 95 % interval by Fieller's theorem unless noted otherwise.")
     if any(name.startswith("used_") for name in frame.columns):
         notes.append(
-            "Used: work at nominal frequency, in cores: two busy hyper-threads count half each. Util: time not halted."
+            "Used: work at nominal frequency, in cores (two busy hyper-threads count as half a core each). "
+            "Util: time not halted."
         )
     warnings = [str(note) for note in found if note.severity == "warning"]
     notes += [f"{_DASH}: no value. {warning}" for warning in warnings[:_NOTES_SHOWN]]

@@ -23,7 +23,7 @@ def _parts(key: str) -> list[str]:
 
 
 def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
-    """What is open at the end of a line: the quote of a string of several lines, and how many brackets."""
+    """What is still open at the end of a line: the quote of a multi-line string, and the number of brackets."""
     place = 0
     while place < len(text):
         if quote:
