@@ -108,7 +108,7 @@ def test_a_window_of_what_was_converted(busy_host_file, tmp_path):
     window = {"start": "2026-03-11T09:02", "end": "2026-03-11T09:03"}
     cut = ex.open(made.folder, **window)["memory"].collect()
     assert_frame_equal(cut, ex.open(busy_host_file, **window)["memory"].collect())
-    with pytest.raises(ex.EsxparseError, match="nothing in the window"):
+    with pytest.raises(ex.EsxparseError, match="nothing in the requested window"):
         ex.open(made.folder, start="2027-01-01")
 
 
@@ -189,7 +189,7 @@ def test_another_capture_of_the_same_name_is_refused(busy_host_file, tmp_path):
     with pytest.raises(ex.EsxparseError, match=r"holds another recording, of .*: use another name"):
         ex.convert(other, tmp_path / "lake")
     assert ex.convert(other, tmp_path / "lake", name="other").tables == 1
-    with pytest.raises(ex.UnreadableError, match="holds 2 recordings: name one as"):
+    with pytest.raises(ex.UnreadableError, match="holds 2 recordings: name one, such as"):
         ex.open(tmp_path / "lake")
     assert ex.open(tmp_path / "lake", "other").meta["samples"] == 1
 
@@ -227,7 +227,7 @@ def test_an_interrupted_run_leaves_no_recording_and_the_next_one_makes_it(busy_h
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"hello\n", "is of no format esxparse reads"),
+        (b"hello\n", "is not in a format esxparse reads"),
         (compose.text([("Memory", "Free MBytes")], []).encode(), "no row"),
     ],
 )

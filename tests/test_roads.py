@@ -114,7 +114,7 @@ def test_an_option_that_a_recording_has_no_use_for_is_refused_everywhere(tmp_pat
             assert error.count("\n") == 1
             assert name in error or "fio" in error
     made = ex.convert(capture(tmp_path, DAY_FIRST), tmp_path / "dmy", date_order="dmy")
-    with pytest.raises(ex.EsxparseError, match="converted recording, which has no date_order: leave it out"):
+    with pytest.raises(ex.EsxparseError, match="converted recording, which has no option date_order: leave it out"):
         ex.open(made.folder, date_order="dmy")
 
 
@@ -130,22 +130,22 @@ def test_every_road_knows_the_same_options():
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("start", "yesterday", "start 'yesterday' is no time"),
-        ("start", 5, "start 5 is no time"),
+        ("start", "yesterday", "start 'yesterday' is not a time"),
+        ("start", 5, "start 5 is not a time"),
         ("end", "0001-01-01T00:00+14:00", "outside the years 1 to 9999"),
-        ("every", "0s", "every '0s' is no length of time"),
+        ("every", "0s", "every '0s' is not a length of time"),
         ("every", "9" * 40 + "d", "longer than any recording"),
         ("segment", 0, "segment is 0: give its number, from 1"),
         ("segment", "two", "segment is 'two'"),
         ("segment", "9" * 5000, "segment is '999"),
-        ("date", "11.03.2026", "date '11.03.2026' is no day: write it as 2026-03-11"),
-        ("date", 20260311, "date 20260311 is no day"),
+        ("date", "11.03.2026", "date '11.03.2026' is not a day: write it as 2026-03-11"),
+        ("date", 20260311, "date 20260311 is not a day"),
         ("date_order", "day", "date_order is 'day': choose from mdy, dmy, ymd"),
         ("lazy", "perhaps", "lazy is 'perhaps': say true or false"),
-        ("timeout", "-1", "timeout '-1' is no length of time"),
-        ("timeout", float("nan"), "timeout 'nan' is no length of time"),
+        ("timeout", "-1", "timeout '-1' is not a length of time"),
+        ("timeout", float("nan"), "timeout 'nan' is not a length of time"),
         ("format", 5, "format is 5: give its name"),
-        ("colour", "red", "there is no option 'colour' of opening a recording"),
+        ("colour", "red", "there is no option 'colour' for opening a recording"),
     ],
 )
 def test_what_nobody_can_use_is_one_error(option, value, message):

@@ -188,7 +188,7 @@ def test_vms_lie_on_the_nodes_of_the_host(tmp_path):
     vmx(tmp_path, "db", 12, 65536, more='vcpu.hotadd = "TRUE"\n')
     found = studies.computed(tmp_path, text)
     assert studies.rows(found)[0]["vmx_vnuma_vms"] == 0
-    assert any("db: it spans 2 nodes that its guest does not see" in str(note) for note in found.notes)
+    assert any("db: it is split over 2 nodes that its guest does not see" in str(note) for note in found.notes)
 
 
 def test_the_nodes_of_numactl_are_taken_before_an_even_share(tmp_path):

@@ -183,7 +183,7 @@ def test_new_writes_a_manifest_that_finds_every_file(tmp_path, capsys):
     assert [dict(one.labels) for one in found] == [{"name": n, "vm": v} for n in ("default", "null") for v in (2, 16)]
     assert all(set(one.files) == {"esxtop", "iometer", "hardware"} and not one.problems for one in found)
     assert run("new", tmp_path) == 1
-    assert "is already converted" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_new_leaves_out_what_no_study_has_a_use_for(tmp_path, capsys):

@@ -120,8 +120,8 @@ def test_labels_and_figures_that_no_table_can_hold_are_refused(tmp_path, text, m
     ("window", "message"),
     [
         ('span = ["fio"]', "span ['fio'] is not a load generator"),
-        ("warmup = 1e300", "warmup 1e+300 is not a duration"),
-        ("measure = 1e300", "measure 1e+300 is not a duration"),
+        ("warmup = 1e300", "warmup 1e+300 is not a length of time"),
+        ("measure = 1e300", "measure 1e+300 is not a length of time"),
         ('warmup = "99999999999h"', "warmup '99999999999h' is longer than any recording"),
         ("start = 0001-01-01T00:00:00+14:00", "start 0001-01-01 00:00:00+14:00 is outside the years 1 to 9999"),
     ],
@@ -135,7 +135,7 @@ def test_windows_beyond_all_times_are_refused(tmp_path, window, message):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("clock = 1e300", "clock 1e+300 is not a duration"),
+        ("clock = 1e300", "clock 1e+300 is not a length of time"),
         ('clock = "-99999999999h"', "clock '99999999999h' is longer than any recording"),
         ('segment = "x"', "segment is 'x': give its number, from 1"),
         ("segment = 0", "segment is 0: give its number, from 1"),

@@ -124,7 +124,7 @@ def test_a_run_with_a_mistake_is_not_opened(tmp_path):
     text = f"[[run]]\nesxtop = 'a.csv'\npower = '{READINGS}'\nvalues = {{ iops = 5.0 }}\nwindow = {{ warmup = 'x' }}\n"
     found = studies.computed(tmp_path, text + "[[run]]\nesxtop = 'a.csv'\n")
     wrong, right = studies.rows(found)
-    assert "warmup 'x' is no length of time" in wrong["gap"]
+    assert "warmup 'x' is not a length of time" in wrong["gap"]
     assert (wrong["iops"], wrong["watts"], wrong["samples"], wrong["host_used_pct"]) == (None,) * 4
     assert (right["samples"], right["gap"]) == (3, None)
 

@@ -61,7 +61,7 @@ def test_a_capture_of_a_run_is_not_written_over(tmp_path, capsys, way):
     before = capture.read_bytes()
     assert run(tmp_path, "-q", "-o", out) == 1
     told = capsys.readouterr().err
-    assert "is what is read, and would be lost" in told
+    assert "is an input, and would be overwritten" in told
     assert len(told.splitlines()) == 1
     assert capture.read_bytes() == before
     assert out.exists()
@@ -71,7 +71,7 @@ def test_no_table_is_written_over_an_input_from_python(tmp_path):
     manifest = studies.manifest(tmp_path, TWO)
     found = study(manifest)
     for write in (found.to_csv, found.to_parquet, found.to_table):
-        with pytest.raises(EsxparseError, match="is what is read, and would be lost"):
+        with pytest.raises(EsxparseError, match="is an input, and would be overwritten"):
             write(manifest)
     assert manifest.read_text() == TWO
 
@@ -80,7 +80,7 @@ def test_the_manifest_is_not_written_over(tmp_path, capsys):
     manifest = studies.manifest(tmp_path, TWO)
     (tmp_path / "out.html").symlink_to(manifest)
     assert run(tmp_path, "-q", "-o", tmp_path / "out.html") == 1
-    assert "is what is read, and would be lost" in capsys.readouterr().err
+    assert "is an input, and would be overwritten" in capsys.readouterr().err
     assert manifest.read_text() == TWO
 
 
@@ -93,7 +93,7 @@ def test_an_output_in_a_directory_of_recordings_is_written_again_and_a_recording
         assert run(tmp_path, "-q", "-o", folder / "runs.csv") == 0
     before = (folder / "job.csv").read_text()
     assert run(tmp_path, "-q", "-o", folder / "job.csv") == 1
-    assert "job.csv is in a directory that is read, and would be lost" in capsys.readouterr().err
+    assert "job.csv is in an input directory, and would be overwritten" in capsys.readouterr().err
     assert (folder / "job.csv").read_text() == before
 
 

@@ -120,7 +120,7 @@ def test_a_run_that_lacks_something_is_a_gap_and_the_others_are_computed(folder)
     gaps = [row["gap"] for row in rows[8:]]
     assert "there is no file gone.csv" in gaps[0]
     assert "the recording is 300 s long, too short for 240 s of warm-up and 120 s measured" in gaps[1]
-    assert "study.toml is of no format esxparse reads" in gaps[2]
+    assert "study.toml is not in a format esxparse reads" in gaps[2]
     assert "the window (2026-03-02T08:30:00 to 2027-01-01T00:00:00) is not within the capture" in gaps[3]
     lines = [warning.split(":")[0] for warning in studies.warnings(found)]
     assert lines == ["line 15", "line 16", "line 21", "line 25"]

@@ -200,11 +200,11 @@ def vnuma(
     if number < _VNUMA:
         hidden = f"release {release} exposes no NUMA; it takes 5.0"
     elif hardware < VNUMA_HARDWARE:
-        hidden = f"hardware version {hardware}, but virtual NUMA needs {VNUMA_HARDWARE}"
+        hidden = f"hardware version {hardware}, and it takes {VNUMA_HARDWARE}"
     elif cpu_hot_add:
         hidden = "CPU hot add is on, which disables virtual NUMA"
     elif vcpus < fewest:
-        hidden = f"{vcpus} vCPUs, but virtual NUMA needs {fewest}"
+        hidden = f"{vcpus} vCPUs, and it takes {fewest}"
     if hidden:
         return VirtualNuma(exposed=False, nodes=1, vcpus_per_node=vcpus, why=hidden)
     by_socket = cores_per_socket > 1 and (number < _HOST_TOPOLOGY or follow_cores_per_socket)
@@ -242,7 +242,7 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
         )
     elif fit.wide and (seen is None or not seen.exposed):
         lines.append(
-            f"it spans {fit.nodes} nodes that its guest does not see: use fewer vCPUs or, from 5.0 on, a virtual "
+            f"it is split over {fit.nodes} nodes that its guest does not see: fewer vCPUs, or from 5.0 on a virtual "
             "NUMA topology, keep processes near their memory"
         )
     elif fit.wide and seen is not None and seen.nodes < fit.nodes:

@@ -92,7 +92,7 @@ def _offset(given: timedelta | float | str | None) -> timedelta:
         given,
     )
     if not match or not any(match[unit] for unit in "hms"):
-        raise EsxparseError(f"offset {given!r} is not a duration: write it as -2h, 90s or -5h30m")
+        raise EsxparseError(f"offset {given!r} is not a length of time: write it as -2h, 90s or -5h30m")
     length = timedelta(hours=float(match["h"] or 0), minutes=float(match["m"] or 0), seconds=float(match["s"] or 0))
     return -length if match["sign"] == "-" else length
 

@@ -65,7 +65,7 @@ def offset(text: Any) -> timedelta:
     if _is_number(text) and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
-        raise EsxparseError(f"clock {text!r} is not a duration: write it as -2h, 90s or +30m")
+        raise EsxparseError(f"clock {text!r} is not a length of time: write it as -2h, 90s or +30m")
     sign = -1 if text.startswith(_NEGATIVE) else 1
     return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
 
@@ -75,7 +75,7 @@ def _seconds(value: Any, name: str) -> float:
     if _is_number(value) and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
-        raise EsxparseError(f"{name} {value!r} is not a duration: write it as 30s, 5m or 1h")
+        raise EsxparseError(f"{name} {value!r} is not a length of time: write it as 30s, 5m or 1h")
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
     return _length(value, name)
