@@ -149,7 +149,7 @@ def test_a_clock_that_is_a_little_off_is_told_and_mended_by_the_offset():
 )
 def test_a_meter_in_local_time_shares_no_time_and_the_error_names_the_zone(hours, zone, offset):
     capture, meter = simulated(hours * 3600, hours=1.5)
-    with pytest.raises(ex.EsxparseError, match=rf"share no time: .*{zone} taken for UTC.*offset='{offset}'"):
+    with pytest.raises(ex.EsxparseError, match=rf"do not overlap in time: .*{zone} taken for UTC.*offset='{offset}'"):
         join_power(capture, meter)
     joined = join_power(capture, meter, offset=offset)
     assert joined.suspected_offset is None
@@ -167,7 +167,7 @@ def test_times_that_nothing_explains_are_no_zone():
     capture, _ = simulated(hours=1.5)
     other = np.arange(0, 5400, 10.0) + 6 * 3600
     noise = np.random.default_rng(3).normal(200, 20, len(other))
-    with pytest.raises(ex.EsxparseError, match="share no time; offset= shifts"):
+    with pytest.raises(ex.EsxparseError, match="do not overlap in time; if a clock was wrong, shift"):
         join_power(capture, readings(other, noise))
 
 
@@ -191,7 +191,7 @@ def test_a_load_that_does_not_change_says_nothing_of_the_clocks():
     joined = join_power(a_capture(range(0, 600, 5), [50.0] * 120), readings(range(0, 600, 10), [200] * 60))
     assert joined.suspected_offset is None
     assert joined.correlation is None
-    assert any("cannot be said" in note.message for note in joined.notes)
+    assert any("cannot tell whether" in note.message for note in joined.notes)
 
 
 def test_the_whole_host_is_joined_and_another_sensor_when_asked_for():
@@ -267,7 +267,7 @@ def test_watts_per_unit_of_no_work_is_none():
 
 def test_readings_of_one_moment_share_no_time_with_a_capture():
     one = readings([0], [100], interval_s=10.0, watts_average=100.0)
-    with pytest.raises(ex.EsxparseError, match="share no time"):
+    with pytest.raises(ex.EsxparseError, match="do not overlap in time"):
         join_power(a_capture([0, 20, 40], [1.0, 2.0, 3.0]), one)
 
 
@@ -313,7 +313,7 @@ def test_an_offset_is_read_from_what_people_write(given, seconds):
 @pytest.mark.parametrize("given", ["", "-", "2", "2d", "1s2h", "h"])
 def test_what_is_no_offset_is_refused(given):
     with pytest.raises(
-        ex.EsxparseError, match=f"^offset '{given}' is no length of time: write it as -2h, 90s or -5h30m"
+        ex.EsxparseError, match=f"^offset '{given}' is not a length of time: write it as -2h, 90s or -5h30m"
     ):
         power_join._offset(given)
 

@@ -188,10 +188,10 @@ def test_manifests_stay_in_their_directory_unless_told(tmp_path, capsys):
 def test_manifests_of_more_runs_than_anybody_has_are_refused_at_once(tmp_path):
     many = str(list(range(1000)))
     (tmp_path / "study.toml").write_text(f'[[run]]\nesxtop = "c.csv"\na = {many}\nb = {many}\nc = {many}\n')
-    with pytest.raises(ex.EsxparseError, match=r"line 1: this \[\[run\]\] stands for 1,000,000,000 runs"):
+    with pytest.raises(ex.EsxparseError, match=r"line 1: this \[\[run\]\] expands to 1,000,000,000 runs"):
         ex.study(tmp_path)
     (tmp_path / "study.toml").write_text('[[run]]\nesxtop = "{a:0999999999d}.csv"\na = 1\n')
-    assert "no file name is so long" in str(ex.study(tmp_path).notes[0])
+    assert "too long for a file name" in str(ex.study(tmp_path).notes[0])
 
 
 @pytest.mark.parametrize(
@@ -352,8 +352,8 @@ def test_a_report_on_standard_input_and_with_a_long_directory_for_temporary_file
 def test_parameters_on_the_command_line_are_of_the_type_that_the_template_declares(tmp_path, capsys, busy_host_file):
     command = ["report", str(busy_host_file), "-t", "power_profile", "-o", str(tmp_path / "x.html")]
     assert main([*command, "-p", "price_per_kwh=cheap"]) == 1
-    assert "parameter price_per_kwh is 'cheap': it has to be a number" in capsys.readouterr().err
+    assert "parameter price_per_kwh is 'cheap': it must be a number" in capsys.readouterr().err
     assert main([*command, "-p", "opening=[1"]) == 1
-    assert "it has to be an object of JSON" in capsys.readouterr().err
+    assert "it must be a JSON object" in capsys.readouterr().err
     assert main(["report", str(busy_host_file), "-p", "segment=2", "-o", str(tmp_path / "x.html")]) == 1
     assert "there is no segment 2" in capsys.readouterr().err

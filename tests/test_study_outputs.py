@@ -143,7 +143,7 @@ def test_a_directory_whose_name_is_no_text_has_its_tables(tmp_path):
 @pytest.mark.parametrize("name", ["host_name", "kind", "start", "is_baseline"])
 def test_what_is_no_number_is_not_compared(tmp_path, name):
     found = studies.computed(tmp_path, TWO)
-    with pytest.raises(EsxparseError, match=rf"^{name} is no number and cannot be compared; .* orders_per_min"):
+    with pytest.raises(EsxparseError, match=rf"^{name} is not numeric and cannot be compared; .* orders_per_min"):
         found.compare(name)
 
 
@@ -163,12 +163,12 @@ def test_a_limit_is_a_number(tmp_path, limit):
 @pytest.mark.parametrize("rule", ["p95", 3, pl.col("p95_ms") + 1])
 def test_a_rule_is_true_or_false_of_a_row(rule):
     curve = pl.LazyFrame({"vms": [1, 2], "p95_ms": [3.0, 4.0]})
-    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false of a row"):
+    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false for each row"):
         scaling.peak_load(curve, "vms", {"x": rule})
 
 
 def test_a_rule_of_a_study_is_an_expression(tmp_path):
-    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false of a row"):
+    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false for each row"):
         studies.computed(tmp_path, TWO).peak_load("vms", {"x": "p95"})
 
 
@@ -277,5 +277,5 @@ def test_a_label_with_the_name_of_a_result_is_one_line(name):
         "points": lambda: scaling.leaves_linear(curve, "vms", "x_ms", [name]),
         "peak_load": lambda: scaling.peak_load(curve, "vms", {"x": pl.col("x_ms") <= 1}, [name]),
     }.get(name, lambda: consolidation.largest_loads(curve, "vms", {"x_ms": 3}, [name]))
-    with pytest.raises(EsxparseError, match=f"the column '{name}' has the name of a result: rename it"):
+    with pytest.raises(EsxparseError, match=f"the column '{name}' clashes with a result column: rename it"):
         call()
