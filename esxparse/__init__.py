@@ -5,7 +5,7 @@
 >>> rec.format, len(rec.meta["vms"])
 ('esxtop', 8)
 
-The names below are all there is; each is loaded when it is first used, so that the import itself costs nothing.
+Every public name is below; each is loaded on first use, so the import itself costs nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from esxparse.version import __version__ as __version__
 
 if TYPE_CHECKING:
     import builtins
@@ -125,9 +125,9 @@ def open(  # noqa: A001  what people type is ex.open
     timeout: float | str | None = None,
     memory_limit: str | int | None = None,
 ) -> Recording:
-    """Reads a raw recording; the format is told by its content.
+    """Reads a raw recording; its content determines the format.
 
-    `convert`, `report`, studies and every command take the same options. One that a file has no use for is refused.
+    `convert`, `report`, studies and commands take the same options; one that does not apply to the file is an error.
 
     Args:
         path: A file, plain or compressed (gzip, zstd, xz, bzip2); a .zip, .tar or vm-support bundle that holds
@@ -150,7 +150,7 @@ def open(  # noqa: A001  what people type is ex.open
         time_column: Which column holds the time, in such a file.
         value_column: Which column holds the watts, or the results, in such a file.
         timeout: How long to wait for each answer of a server, and for each piece of one: seconds, or text such as `2m`;
-            60 seconds where nothing is said.
+            60 seconds by default.
         memory_limit: Bytes of memory that reading may take (`8GiB`, or a number; 4 GiB by default). What would take
             more is refused: files that are read whole may be a 32nd of it long.
 
@@ -158,11 +158,11 @@ def open(  # noqa: A001  what people type is ex.open
         Its tables, facts and notes.
 
     Raises:
-        UnreadableError: There is no such file, it is a directory, or it may not be read.
+        UnreadableError: The file does not exist, is a directory, or cannot be read.
         TooLargeError: It would take more memory than `memory_limit`.
         UnknownFormatError: No reader recognises it.
-        DamagedError: It is of a known format and holds nothing that can be used.
-        EsxparseError: A bound is no time, no sample is between them, or dates cannot be read without guessing.
+        DamagedError: The format is known, but the file holds no usable data.
+        EsxparseError: A bound is not a valid time, no sample lies between them, or the dates are ambiguous.
     """
     # polars is imported when it is needed.
     from esxparse.formats.opening import Opening  # noqa: PLC0415

@@ -69,24 +69,24 @@ def folder(name: str) -> Path:
     """
     places = {place.name: place for place in _folders()}
     if name not in places:
-        others = "" if is_checkout() else "; the others are in the folder datasets of a checkout of esxparse"
+        others = "" if is_checkout() else "; the others are in the datasets folder of an esxparse checkout"
         msg = f"no dataset {name!r}. There are: {', '.join(places)}{others}"
         raise EsxparseError(msg)
     return places[name]
 
 
 def load(name: str) -> Study | Recording:
-    """A dataset, opened: the `Study` of its study.toml, or the `Recording` of its one capture.
+    """Opens a dataset: the `Study` of its study.toml, or the `Recording` of its one capture.
 
     Raises:
-        EsxparseError: There is none of that name, or its files cannot be read.
+        EsxparseError: There is no dataset of that name, or its files cannot be read.
     """
     place = folder(name)
     if (place / _STUDY).is_file():
         from esxparse.studies import study  # noqa: PLC0415  half of a study's libraries are for studies alone
 
         return study(place / _STUDY)
-    from esxparse import open as open_recording  # noqa: PLC0415
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
     (capture,) = (path for path in place.iterdir() if path.suffix not in _NOT_RECORDED)
     return open_recording(capture)
@@ -100,11 +100,11 @@ def published(name: str) -> pl.DataFrame:
     where a claim does not follow from the numbers beside it.
 
     Raises:
-        EsxparseError: There is no such dataset, or it is of no published study.
+        EsxparseError: The dataset does not exist, or does not belong to a published study.
     """
     place = folder(name) / _PUBLISHED
     if not place.is_file():
-        msg = f"dataset {name!r} is of no published study: it has no {_PUBLISHED}"
+        msg = f"dataset {name!r} does not belong to a published study: it has no {_PUBLISHED}"
         raise EsxparseError(msg)
     rows = tomllib.loads(place.read_text(encoding="utf-8"))["figure"]
     return pl.DataFrame(rows, schema=_FIGURES)

@@ -1,4 +1,4 @@
-"""The errors a user of esxparse can meet: what is wrong, where, and what to do about it."""
+"""Errors that users see: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class TooLargeError(UnreadableError):
 
 
 class UnknownFormatError(EsxparseError):
-    """A file was read and no reader recognises it."""
+    """No reader recognises the file."""
 
 
 class DamagedError(EsxparseError):
-    """A file is of a known format and holds nothing that can be used, or cannot be used without guessing."""
+    """The format is known, but the file has nothing usable, or using it would mean guessing."""
 
 
 class MissingTableError(EsxparseError, KeyError):

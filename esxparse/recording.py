@@ -23,7 +23,7 @@ _VMS_SHOWN = 20
 
 @dataclass(frozen=True)
 class Note:
-    """Something odd that a reader met, and what it did about it."""
+    """Something odd in a file, and what the reader did about it."""
 
     message: str
     line: int | None = None
@@ -31,7 +31,7 @@ class Note:
     column: int | None = None
     """Cell of that line, from 1."""
     severity: Severity = "info"
-    """`warning` where something could not be used, `info` where it was mended or is only worth knowing."""
+    """`warning`: something could not be used. `info`: it was repaired, or is only worth knowing."""
 
     def __str__(self) -> str:
         """The note with its place, as the command line prints it."""
@@ -55,7 +55,7 @@ def printable(text: str) -> str:
 class Recording:
     """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
 
-    Nothing is dropped silently: what a reader could not use it says in `notes`.
+    Nothing is dropped silently: `notes` lists whatever a reader could not use.
     """
 
     format: str
@@ -65,7 +65,7 @@ class Recording:
     tables: Mapping[str, pl.LazyFrame]
     """Table name to frame; `rec["vcpu"]` is short for `rec.tables["vcpu"]`."""
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of the whole: host, start, end (aware, UTC), interval (seconds), samples ... (see the reader)."""
+    """Facts about the whole: host, start, end (aware, UTC), interval (seconds), samples ... (see the reader)."""
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Recording:
         """The table of that name.
 
         Raises:
-            MissingTableError: There is none; the message lists those there are.
+            MissingTableError: There is none; the message lists the tables.
         """
         try:
             return self.tables[table]
@@ -99,7 +99,7 @@ class Recording:
         return Recording, (self.format, self.source, dict(self.tables), dict(self.meta), self.notes)
 
     def facts(self) -> list[tuple[str, str]]:
-        """The facts of `meta` as people read them: name and text, those that are known."""
+        """The known facts of `meta` as text: name and value."""
         meta = self.meta
         facts = [("file", self.source), ("format", self.format)]
         for key in ("host", "release"):

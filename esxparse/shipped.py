@@ -24,7 +24,7 @@ def _find(name: str, sample: str) -> Path:
         if any(place.glob(sample)):
             return place
     where = " or ".join(str(place) for place in places)
-    msg = f"the {name} that come with esxparse are missing: looked in {where}; install esxparse again"
+    msg = f"the {name} shipped with esxparse are missing from {where}: reinstall esxparse"
     raise EsxparseError(msg)
 
 
@@ -54,5 +54,5 @@ def simulator() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "esxparse_simulator":
             raise
-        msg = "the simulator is not installed: run `pip install ./simulator` in a checkout of esxparse"
+        msg = "the simulator is not installed: run `pip install ./simulator` in an esxparse checkout"
         raise EsxparseError(msg) from None

@@ -1,11 +1,10 @@
 """Where output may go: one rule for every command and function that writes.
 
-- Nothing is ever written over what is read: the same file by another name, through a link, or in a directory that is
-  read.
-- Functions replace a file that is there unless they are told not to. Commands do so only with `--force`, or where the
-  file is one of the same kind that esxparse wrote (a report, a table of a study).
-- A device or a pipe (`/dev/stdout`) is written to as it is.
-- That the place can be written is made sure of before the work, and a file appears when it is whole.
+- An input is never overwritten, not even by another name, through a link, or in an input directory.
+- Functions replace existing files unless told not to. Commands do so only with `--force`, or if the file is of the same
+  kind and written by esxparse (a report, a table of a study).
+- Devices and pipes (`/dev/stdout`) are written to directly.
+- Whether a place can be written is checked before any work, and a file appears once it is complete.
 """
 
 from __future__ import annotations
@@ -29,33 +28,33 @@ if TYPE_CHECKING:
 __all__ = ["PAGE_MARK", "Target", "refuse_inputs", "target"]
 
 PAGE_MARK = b'<meta name="generator" content="esxparse">'
-"""What every page that esxparse writes has near its beginning."""
+"""Near the beginning of every page that esxparse writes."""
 
 _STREAMS = frozenset(map(Path, ("/dev", "/dev/fd", "/proc/self/fd")))
-"""Where the files stand that a process has open already."""
+"""Directories that name the open files of a process."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place that output may go to."""
+    """A checked place for output."""
 
     path: Path
     """As it was named."""
     mode: int
     replace: bool
-    """Whether it may take the place of a file."""
+    """Whether it may replace a file."""
     special: bool
     """Whether it is a device or a pipe."""
 
     @contextmanager
     def open(self, *, buffering: int = -1) -> Iterator[BinaryIO]:
-        """A stream to it; the file is there when all is written.
+        """A stream to it; the file appears once it is complete.
 
         Raises:
             EsxparseError: It cannot be written, or another run has written it meanwhile.
         """
         try:
-            # What standard output is redirected to is added to, not cut.
+            # Append: standard output may be redirected to a file that already has content.
             with (
                 self.path.open("ab")
                 if self.special
@@ -63,7 +62,7 @@ class Target:
             ) as file:
                 yield file
         except FileExistsError:
-            msg = f"{_name(self.path)} was written by another run meanwhile: give this output another name"
+            msg = f"{_name(self.path)} has meanwhile been written by another run: give this output another name"
             raise EsxparseError(msg) from None
         except OSError as error:
             raise _unwritable(self.path, error.strerror or error) from None
@@ -87,7 +86,7 @@ def _unwritable(path: Path, why: object) -> EsxparseError:
 
 
 def _stat(path: str | os.PathLike[str]) -> os.stat_result | None:
-    """What is there; None where nothing is, or the name cannot be one of a file, as that of a URL."""
+    """What is there; None if nothing is, or if it cannot be a file name (a URL)."""
     with suppress(OSError, ValueError):
         return os.stat(path)  # noqa: PTH116  a name may be no path
     return None
@@ -103,12 +102,12 @@ def _names(given: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result | None) -> None:
-    """Refuses output that would be written over what is read.
+    """Refuses output that would overwrite an input.
 
     Args:
         output: What messages call it.
         inputs: What is read.
-        there: What is at the place of the output now.
+        there: What the output path holds now.
 
     Raises:
         EsxparseError: It would.
@@ -118,7 +117,7 @@ def refuse_inputs(output: object, inputs: Iterable[Input], there: os.stat_result
     for given in inputs:
         for read in (given,) if isinstance(given, os.stat_result) else map(_stat, _names(given)):
             if read and stat.S_ISREG(read.st_mode) and os.path.samestat(read, there):
-                msg = f"{_name(output)} is what is read, and would be lost: give the output another name"
+                msg = f"{_name(output)} is an input, and would be overwritten: give the output another name"
                 raise EsxparseError(msg)
 
 
@@ -144,13 +143,13 @@ def target(
     """A place for output, checked before anything is computed.
 
     Args:
-        output: Where it was asked to go.
+        output: The path asked for.
         inputs: What is read: files, directories, `bundle:member`, URLs, or what an open stream is.
-        replace: Whether a file that is there may be replaced, whatever it is.
-        ours: Whether such a file is one of the same kind that esxparse wrote.
+        replace: Whether any existing file may be replaced.
+        ours: Whether an existing file is of the same kind and written by esxparse.
 
     Raises:
-        EsxparseError: It may not go there, or cannot.
+        EsxparseError: Output may not, or cannot, go there.
     """
     path = Path(output).expanduser()
     inputs = tuple(inputs)
@@ -174,9 +173,9 @@ def target(
     except (OSError, ValueError) as error:
         raise _unwritable(path, getattr(error, "strerror", None) or error) from None
     if not mine and _is_within(path, inputs):
-        msg = f"{_name(path)} is in a directory that is read, and would be lost: give the output another name"
+        msg = f"{_name(path)} is in an input directory, and would be overwritten: give the output another name"
         raise EsxparseError(msg)
     if not (replace or mine):
-        msg = f"{_name(path)} is there already: give the output another name, or replace it with --force"
+        msg = f"{_name(path)} already exists: give the output another name, or replace it with --force"
         raise EsxparseError(msg)
     return Target(path, stat.S_IMODE(there.st_mode), replace=True, special=False)

@@ -1,4 +1,4 @@
-"""TOML that people write, and strangers send: manifests, thresholds, scenarios."""
+"""TOML written by people, with limits, because strangers may send it: manifests, thresholds, scenarios."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, Final
 __all__ = ["parse"]
 
 DEEPEST: Final = 32
-"""Tables and lists within each other: nothing that is written by hand goes so deep, and what walks them may recurse."""
+"""Deepest nesting of tables and lists: far beyond anything written by hand, and safe to recurse into."""
 
 
 def parse(text: str) -> dict[str, Any]:
     """The tables of a text.
 
     Raises:
-        TOMLDecodeError: It is not TOML, or goes deeper than anything that is meant.
+        TOMLDecodeError: It is not TOML, or is nested too deeply.
     """
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or brackets within brackets.
+        # A number of thousands of digits, or thousands of nested brackets.
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise tomllib.TOMLDecodeError(why) from None
     level: list[Any] = [found]

@@ -1,7 +1,7 @@
-"""Files and directories that are there whole or not at all, whoever ends the program, and names that one run holds.
+"""Files and directories that are written whole or not at all, even if the program is killed, and names held by one run.
 
-What is being written holds a lock, which ends with the process. So the next run tells what a killed one has left from
-what another is still writing, also on a disk that several machines share, and clears the former.
+A file being written holds a lock, which ends with the process. So the next run can tell what a killed run left behind
+from what another is still writing, even on a shared disk, and removes the former.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["Scratch", "claimed", "short_name", "whole_file"]
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
 _NAME_BYTES = 120
-"""Bytes of a name that the names of working files repeat: file systems take 255."""
+"""Bytes of a name kept in the names of working files: file systems allow 255."""
 
 if sys.platform == "win32":
 
     def _locked(_file: int) -> bool:
-        """Windows keeps others from files that are open anyway."""
+        """Windows keeps others out of open files anyway."""
         return True
 
 else:
     import fcntl
 
     def _locked(file: int) -> bool:
-        """Locks an open file; whether nobody else holds it. A file system without locks lets everybody."""
+        """Locks an open file; False if another process holds it. True on file systems without locks."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -47,7 +47,7 @@ else:
 
 
 def short_name(name: str) -> str:
-    """So much of a name as the name of a working file can repeat."""
+    """As much of a name as fits into the name of a working file."""
     while len(os.fsencode(name)) > _NAME_BYTES:
         name = name[:-1]
     return name
@@ -61,7 +61,7 @@ def _is_still(file: int, path: Path) -> bool:
 
 
 def _left(lock: Path) -> bool:
-    """Whether nobody holds this lock any more; what is not ours to read is not ours to clear."""
+    """Whether nobody holds this lock any more; False if we may not open it."""
     if sys.platform == "win32":
         return False
     try:
@@ -78,7 +78,7 @@ def _left(lock: Path) -> bool:
 
 
 def _clear_parts(folder: Path) -> None:
-    """Removes files that killed runs have begun in a directory."""
+    """Removes unfinished files of killed runs from a directory."""
     with suppress(OSError):
         for left in folder.glob(f".*{_PART}"):
             if _left(left):
@@ -87,16 +87,16 @@ def _clear_parts(folder: Path) -> None:
 
 @contextmanager
 def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace: bool = True) -> Iterator[BinaryIO]:
-    """A file that takes the target's place when all is written, and is gone where it does not get so far.
+    """A file that takes the target's place once it is complete, and is removed if it never is.
 
     Args:
         target: Where it goes.
         mode: Who may read and write it.
         buffering: As in `open`.
-        replace: Whether it may take the place of a file that is there by then.
+        replace: Whether it may replace a file that exists by then.
 
     Raises:
-        FileExistsError: There is one, and it may not.
+        FileExistsError: There is one, and `replace` is false.
         OSError: It cannot be written.
     """
     folder = target.resolve().parent
@@ -111,7 +111,7 @@ def whole_file(target: Path, *, mode: int = 0o644, buffering: int = -1, replace:
     try:
         with os.fdopen(handle, "wb", buffering=buffering) as file:
             yield file
-        # mkstemp makes files that only their owner can read; what is written here is made to be passed on.
+        # mkstemp makes files that only their owner can read; ours are meant for others too.
         Path(name).chmod(mode)
         _put(Path(name), target, replace=replace)
     except BaseException:
@@ -140,7 +140,7 @@ def _put(made: Path, target: Path, *, replace: bool) -> None:
 
 
 class Scratch:
-    """A directory for working files, removed when nothing refers to this object any more, or Python ends."""
+    """A directory for working files, removed with the last reference to this object, or when Python ends."""
 
     def __init__(self, prefix: str = "esxparse-", folder: Path | None = None) -> None:
         above = Path(tempfile.gettempdir()) if folder is None else folder
@@ -181,7 +181,7 @@ def _is_own(folder: Path) -> bool:
 
 def _remove(folder: Path, lock: int) -> None:
     if os.name != "posix":
-        # What is open cannot be removed there.
+        # Windows cannot remove open files.
         os.close(lock)
     shutil.rmtree(folder, ignore_errors=True)
     if os.name == "posix":
@@ -190,7 +190,7 @@ def _remove(folder: Path, lock: int) -> None:
 
 @contextmanager
 def claimed(target: Path) -> Iterator[bool]:
-    """Holds the name `target` against other runs that would write to it; whether nobody held it before.
+    """Claims the name `target` against other runs; False if another run holds it.
 
     Raises:
         OSError: The claim cannot be written beside it.

@@ -35,6 +35,8 @@ settings.register_profile("mutants", settings.get_profile("ci"), max_examples=30
 
 def pytest_configure() -> None:
     os.environ["PATH"] = needs.path_of(frozenset())
+    # Commands run as users run them: with it, output that cannot be written fails at once, and not at the end.
+    os.environ.pop("PYTHONUNBUFFERED", None)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -120,7 +120,7 @@ TITLES = (
     "Recv   Send    Send\nSocket Socket  Message  Elapsed\nSize   Size    Size     Time     Throughput\n"
     "bytes  bytes   bytes    secs.    10^6bits/sec\n\n"
 )
-CUT = "the last line has no end, and its last number may be cut"
+CUT = "the last line has no line end, so its last number may be cut"
 SYSBENCH = "sysbench 1.0.20 (using system LuaJIT 2.1.0)\n\n    events per second:   100.50\n"
 IPERF3 = (
     "Connecting to host 192.0.2.9, port 5201\n[ ID] Interval           Transfer     Bitrate         Retr\n"
@@ -187,7 +187,7 @@ def test_a_row_of_linpack_with_lost_cells_is_told(row, tmp_path):
 def test_a_linpack_check_of_which_the_end_is_lost_tells_nothing(tmp_path):
     rec = opened(tmp_path, MKL + SOLVE + SOLVE.rstrip()[:-2])
     assert rec["solves"].collect()["passed"].to_list() == [True, None]
-    assert warnings(rec) == [(5, "residual check 'pa' is neither pass nor fail: taken for none")]
+    assert warnings(rec) == [(5, "residual check 'pa' is neither pass nor fail: ignored")]
 
 
 def test_a_netperf_result_whose_banner_was_lost_is_not_taken_for_one_more_of_the_test_before(tmp_path):
@@ -197,7 +197,7 @@ def test_a_netperf_result_whose_banner_was_lost_is_not_taken_for_one_more_of_the
     frame = rec["benchmark_results"].collect()
     assert frame["test"].to_list() == ["TCP_STREAM", "STREAM"]
     assert frame["configuration"].to_list() == ["to 192.0.2.9, message 16384", "message 16384"]
-    assert [line for line, message in warnings(rec) if "titles without the banner" in message] == [8]
+    assert [line for line, message in warnings(rec) if "column titles without a banner" in message] == [8]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_stream_whose_validation_failed_is_marked(tmp_path):
     wrong = "Failed Validation on array a[], AvgRelAbsErr > epsilon (1.000000e-13)"
     rec = ex.open(write(tmp_path, text.replace("Solution Validates: avg error", f"{wrong}\navg error", 1)))
     assert results(rec).filter(test="copy")["valid"].to_list() == [False, True, True]
-    assert warnings(rec) == ["run 1 failed its validation: its rates are of wrong results"]
+    assert warnings(rec) == ["run 1 failed validation: its rates are those of wrong results"]
 
 
 def test_stream_cut_in_its_table(tmp_path):

@@ -103,7 +103,7 @@ def test_netperf_confidence_that_was_not_reached_is_told(tmp_path):
     )
     row = " 87380  16384  16384    10.00    40.23\n"
     rec = ex.open(write(tmp_path, BANNER.format("TCP STREAM") + warning + STREAM.format("10^6bits/sec") + row))
-    assert messages(rec) == ["the confidence asked for was not reached: throughput is known to 6.700%"]
+    assert messages(rec) == ["the requested confidence was not reached: throughput is known to 6.700%"]
 
 
 def test_netperf_error_among_results(tmp_path):
@@ -228,7 +228,7 @@ def test_redis_runs_one_after_another_are_repetitions(tmp_path):
 def test_redis_run_that_ended_before_its_rate(tmp_path):
     text = (ex.datasets_dir() / "formats" / "redis-old.txt").read_text()
     rec = ex.open(write(tmp_path, text[: text.rindex("81967")]))
-    assert messages(rec) == ["GET has no rate: the run ended before its time"]
+    assert messages(rec) == ["GET has no rate: the run ended early"]
     assert table(rec)["test"].to_list() == ["SET"]
 
 

@@ -60,7 +60,7 @@ def test_info_shows_the_notes_of_the_reader(tmp_path):
 
 BAD = {
     "empty.csv": (b"", "is empty"),
-    "other.csv": (b"time,value\n1,2\n", "of no format esxparse reads"),
+    "other.csv": (b"time,value\n1,2\n", "not in a format esxparse reads"),
     "header.csv": (compose.text(MEMORY, []).encode(), "and no rows"),
     "packed.csv": (b"\x1f\x8b\x08\x00rest", "gzip data is cut"),
     "no-column.csv": (b'"(PDH-CSV 4.0) (UTC)(0)"\n"03/02/2026 08:00:00"\n', "without a single column"),
@@ -101,7 +101,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     done = run("info", tmp_path / "pipe")
     assert done.returncode == 1
-    assert "is no regular file" in done.stderr
+    assert "is not a regular file" in done.stderr
 
 
 def test_names_a_terminal_cannot_show_are_shown_in_another_way(tmp_path):

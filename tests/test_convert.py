@@ -108,7 +108,7 @@ def test_a_window_of_what_was_converted(busy_host_file, tmp_path):
     window = {"start": "2026-03-11T09:02", "end": "2026-03-11T09:03"}
     cut = ex.open(made.folder, **window)["memory"].collect()
     assert_frame_equal(cut, ex.open(busy_host_file, **window)["memory"].collect())
-    with pytest.raises(ex.EsxparseError, match="nothing in the window"):
+    with pytest.raises(ex.EsxparseError, match="nothing in the requested window"):
         ex.open(made.folder, start="2027-01-01")
 
 
@@ -186,10 +186,10 @@ def test_what_is_damaged_is_made_again(busy_host, busy_host_file, tmp_path):
 def test_another_capture_of_the_same_name_is_refused(busy_host_file, tmp_path):
     ex.convert(busy_host_file, tmp_path / "lake")
     other = compose.write(tmp_path, compose.text([("Memory", "Free MBytes")], [["1"]]), "busy-host.csv")
-    with pytest.raises(ex.EsxparseError, match=r"holds another recording, of .*: give this one another name"):
+    with pytest.raises(ex.EsxparseError, match=r"holds another recording, of .*: use another name"):
         ex.convert(other, tmp_path / "lake")
     assert ex.convert(other, tmp_path / "lake", name="other").tables == 1
-    with pytest.raises(ex.UnreadableError, match="holds 2 recordings: name one as"):
+    with pytest.raises(ex.UnreadableError, match="holds 2 recordings: name one, such as"):
         ex.open(tmp_path / "lake")
     assert ex.open(tmp_path / "lake", "other").meta["samples"] == 1
 
@@ -197,7 +197,7 @@ def test_another_capture_of_the_same_name_is_refused(busy_host_file, tmp_path):
 def test_a_directory_that_is_no_recording_is_left_alone(busy_host_file, tmp_path):
     (tmp_path / "busy-host").mkdir()
     (tmp_path / "busy-host" / "mine.txt").write_text("keep")
-    with pytest.raises(ex.EsxparseError, match="is there and no recording"):
+    with pytest.raises(ex.EsxparseError, match="exists and is not a recording"):
         ex.convert(busy_host_file, tmp_path)
     assert (tmp_path / "busy-host" / "mine.txt").read_text() == "keep"
 
@@ -227,7 +227,7 @@ def test_an_interrupted_run_leaves_no_recording_and_the_next_one_makes_it(busy_h
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"hello\n", "is of no format esxparse reads"),
+        (b"hello\n", "is not in a format esxparse reads"),
         (compose.text([("Memory", "Free MBytes")], []).encode(), "no row"),
     ],
 )
@@ -247,7 +247,7 @@ def test_the_command_says_what_it_wrote_and_goes_on_after_a_bad_file(busy_host_f
     assert "missing.csv does not exist" in told.err
     assert "busy-host: 20 tables, 46,101 rows, 4.6 MB to" in told.out
     assert main(["convert", str(busy_host_file), "-o", lake]) == 0
-    assert "there already" in capsys.readouterr().out
+    assert "already converted" in capsys.readouterr().out
     assert main(["info", lake]) == 0
     assert "esx-07.lab.example" in capsys.readouterr().out
 

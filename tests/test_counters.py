@@ -293,7 +293,7 @@ def test_nearest_names_are_of_the_object_asked_for() -> None:
 
 
 def test_a_name_under_the_wrong_object_says_where_it_is() -> None:
-    with pytest.raises(UnknownCounterError, match=r"no counter of memory; ask for one of group_cpu, vcpu"):
+    with pytest.raises(UnknownCounterError, match=r"not a counter of memory; ask for one of group_cpu, vcpu"):
         counter("%RDY", object="memory")
 
 

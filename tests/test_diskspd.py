@@ -355,7 +355,7 @@ def test_a_cut_document_keeps_what_is_whole(tmp_path):
 def test_what_is_no_number_is_said(tmp_path):
     rec = opened(tmp_path, xml(xml_span(60, [600])).replace("<IOCount>600", "<IOCount>-nan(ind)"))
     assert rows(rec, "jobs", "ios", "iops", direction="all") == [(None, None), (None, None)]
-    assert "IOCount '-nan(ind)' is no number" in str(rec.notes[0])
+    assert "IOCount '-nan(ind)' is not a number" in str(rec.notes[0])
     rec = opened(tmp_path, text().replace("     6000 |", "     6x00 |"))
     assert "6x00" in str(rec.notes[0])
 
@@ -382,7 +382,7 @@ def test_a_row_of_text_without_one_of_its_cells_is_left_out(tmp_path, whole, cut
 
 @pytest.mark.parametrize("content", ["<Results>\n<System>\n</System>\n</Results>", "Results for timespan 1:\n*****\n"])
 def test_nothing_in_it_is_one_clear_error(tmp_path, content):
-    with pytest.raises(ex.DamagedError, match="holds no result of DiskSpd") as caught:
+    with pytest.raises(ex.DamagedError, match="holds no DiskSpd result") as caught:
         opened(tmp_path, content)
     assert "\n" not in str(caught.value)
 

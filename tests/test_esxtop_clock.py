@@ -33,8 +33,8 @@ def test_the_end_of_daylight_saving_is_said_and_nothing_is_shifted(tmp_path):
     assert jumps(rec) == [(4, "the clock was set back by an hour at line 4")]
     (said,) = [note.message for note in rec.notes if "clock" in note.message]
     assert "as at the end of daylight saving" in said
-    assert "kept in the order of the file" in said
-    assert "one bias is stated for the whole file, times from there on may be off by an hour" in said
+    assert "kept in file order" in said
+    assert "as the file states a single bias, times from there on may be off by an hour" in said
     times = rec["memory"].collect()["time"]
     assert [f"{time:%H:%M:%S}" for time in times] == ["08:59:30", "08:59:45", "08:00:00", "08:00:15", "08:00:30"]
 
@@ -65,12 +65,12 @@ def clocked(*seconds, stamp=compose.STAMP):
         ((3580, 3590, 3600, 10, 20), [(5, "the clock was set back by an hour at line 5")]),
         # A sample or two lost on the way, or one taken early.
         ((3590, 3595, 5, 10, 15), [(4, "the clock was set back by an hour at line 4")]),
-        ((3590, 3595, 30, 35, 40), [(4, "time goes backward once: rows kept in the order of the file")]),
+        ((3590, 3595, 30, 35, 40), [(4, "time goes backward once: rows kept in file order")]),
         # The same hour appended with its header, and another hour before it.
-        ((3590, 3595, None, 0, 5, 10), [(5, "time goes backward once: rows kept in the order of the file")]),
-        ((7200, 7205, 0, 5, 10), [(4, "time goes backward once: rows kept in the order of the file")]),
+        ((3590, 3595, None, 0, 5, 10), [(5, "time goes backward once: rows kept in file order")]),
+        ((7200, 7205, 0, 5, 10), [(4, "time goes backward once: rows kept in file order")]),
         # Samples so far apart that an hour is a step like any other.
-        ((3600, 5400, 3600, 5400), [(4, "time goes backward once: rows kept in the order of the file")]),
+        ((3600, 5400, 3600, 5400), [(4, "time goes backward once: rows kept in file order")]),
         # On UTC, an hour that is missing is missing.
         ((0, 5, 3610, 3615, 3620), []),
     ],

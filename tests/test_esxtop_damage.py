@@ -131,7 +131,7 @@ def test_a_capture_started_again_with_the_same_columns_is_joined(tmp_path, left)
     assert rec.meta["samples"] == 7
     assert values(rec)[0] == [100.0, 200.0, 300.0, 100.0, 200.0, 300.0, 100.0]
     (note,) = rec.notes
-    assert "started again" in note.message
+    assert "esxtop was restarted" in note.message
     assert "lines 5, 9" in note.message
     assert (note.line, note.severity) == (5, "info")
 
@@ -337,13 +337,13 @@ def test_more_rows_than_the_first_lines_let_expect(tmp_path):
     ("content", "error", "says"),
     [
         (b"", ex.DamagedError, "is empty"),
-        (b"time,value\n1,2\n", ex.UnknownFormatError, "of no format"),
+        (b"time,value\n1,2\n", ex.UnknownFormatError, "not in a format"),
         (b"\x1f\x8b\x08\x00", ex.EsxparseError, "gzip data is cut"),
         (WHOLE.splitlines()[0].encode(), ex.DamagedError, "no rows"),
         (WHOLE.splitlines()[0].encode() + b"\n", ex.DamagedError, "no rows"),
         (b'"(PDH-CSV 4.0) (UTC)(0)"\n"03/02/2026 08:00:00"\n', ex.DamagedError, "without a single column"),
         (b'"(PDH-CSV 4.0) nonsense","\\\\h\\Memory\\Free MBytes"\n', ex.DamagedError, "should begin a capture"),
-        ("\n".join([*WHOLE.splitlines()[:1], "x,y"]).encode() + b"\n", ex.DamagedError, "no row that can be used"),
+        ("\n".join([*WHOLE.splitlines()[:1], "x,y"]).encode() + b"\n", ex.DamagedError, "no usable row"),
     ],
 )
 def test_what_cannot_be_read_gets_one_clear_line(tmp_path, content, error, says):

@@ -189,7 +189,7 @@ def test_columns_met_twice_are_both_kept(tmp_path):
     ]
     assert table(rec, "group_cpu").select("pct_used", "pct_used_2").rows() == [(1.0, 2.0), (3.0, None)]
     (note,) = rec.notes
-    assert "met twice" in note.message
+    assert "repeated, such as" in note.message
     assert (note.line, note.column) == (1, 4)
 
 

@@ -165,11 +165,11 @@ def test_windows(busy_host_file, left):
 @pytest.mark.parametrize(
     ("bounds", "says"),
     [
-        ({"start": "yesterday"}, "start 'yesterday' is no time"),
-        ({"every": "5 parsecs"}, "every '5 parsecs' is no length of time"),
-        ({"every": "0s"}, "no length of time"),
+        ({"start": "yesterday"}, "start 'yesterday' is not a time"),
+        ({"every": "5 parsecs"}, "every '5 parsecs' is not a length of time"),
+        ({"every": "0s"}, "not a length of time"),
         ({"start": "2026-03-11T10:00", "end": "2026-03-11T09:00"}, "ends before it begins"),
-        ({"start": "2027-01-01"}, "the capture goes from 2026-03-11T09:00:00 to 2026-03-11T09:10:00 UTC"),
+        ({"start": "2027-01-01"}, "the capture runs from 2026-03-11T09:00:00 to 2026-03-11T09:10:00 UTC"),
     ],
 )
 def test_windows_that_cannot_be(busy_host_file, bounds, says):

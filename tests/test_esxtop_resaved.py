@@ -168,7 +168,7 @@ def test_dates_of_which_both_orders_are_one_are_no_question(tmp_path):
 
 def test_dates_of_two_orders_are_refused_with_a_hint(tmp_path):
     with pytest.raises(
-        ex.EsxparseError, match=r"'26/03/2015 22:42:00' and '03/27/2015 .* not of one order.*date_order="
+        ex.EsxparseError, match=r"'26/03/2015 22:42:00' and '03/27/2015 .* in different orders.*date_order="
     ):
         opened(tmp_path, saved(["26/03/2015 22:42:00", "03/04/2015 22:42:05", "03/27/2015 22:42:10"]))
 
@@ -191,11 +191,11 @@ def test_fractions_of_a_second_are_kept(tmp_path):
 
 def test_times_without_a_date_are_refused_with_a_hint_and_read_when_told(tmp_path):
     content = saved(["22:42:00", "22:42:05", "22:42:10"])
-    with pytest.raises(ex.EsxparseError, match="hold no date: say the day of the first with date="):
+    with pytest.raises(ex.EsxparseError, match="have no date: give the day of the first with date="):
         opened(tmp_path, content)
     for day in (dt.date(2015, 3, 26), dt.datetime(2015, 3, 26, 8, tzinfo=dt.UTC), "2015-03-26"):
         check(opened(tmp_path, content, date=day), *MARCH_26)
-    with pytest.raises(ex.EsxparseError, match=r"date .* is no day: write it as 2026-03-11"):
+    with pytest.raises(ex.EsxparseError, match=r"date .* is not a day: write it as 2026-03-11"):
         opened(tmp_path, content, date="26.3.2015")
 
 
@@ -205,10 +205,10 @@ def test_what_esxtop_wrote_is_never_guessed_at_and_what_was_told_counts(tmp_path
     rec = opened(tmp_path, text, date_order="dmy")
     assert rec.meta["start"] == dt.datetime(2026, 4, 3, 8, 0, tzinfo=dt.UTC)
     (note,) = rec.notes
-    assert "dates read as dmy, as told: esxtop itself writes the month first" in note.message
+    assert "dates read as dmy, as requested: esxtop itself writes the month first" in note.message
     assert note.severity == "warning"
     (note,) = opened(tmp_path, text, date="2026-03-04").notes
-    assert "date 2026-03-04 is not used: time stamps hold theirs" in note.message
+    assert "date 2026-03-04 is not used: the time stamps have dates" in note.message
 
 
 QUOTED = compose.text([("Memory", "Free MBytes")], [["1"], ["2"], ["3"]])
@@ -312,7 +312,7 @@ def test_the_last_cell_of_a_file_without_a_last_line_end_may_be_cut(tmp_path):
         file.write_text(whole[:-cut])
         rec = ex.open(file)
         assert rec["memory"].collect()["kernel_mbytes"].to_list() == [10.0, None]
-        assert any("cut perhaps in the middle of a number" in note.message for note in rec.notes)
+        assert any("perhaps cut in the middle of a number" in note.message for note in rec.notes)
     file.write_text(whole + "\n")
     assert ex.open(file)["memory"].collect()["kernel_mbytes"].to_list() == [10.0, 12.0]
 

@@ -137,7 +137,7 @@ def test_what_is_said_counts_right(tmp_path):
     commas = [line + "," for line in WHOLE.splitlines()]
     commas[5] = commas[5].replace('"20.05",', "", 1).replace('"24.05",', "", 1)
     assert "1 row has 25 cells where the header has 26: left out (line 6)" in said("\n".join(commas) + "\n")
-    assert said(WHOLE + "\0" * 5000) == ["5,000 NUL bytes at the end of the file, after the last row: passed over"]
+    assert said(WHOLE + "\0" * 5000) == ["5,000 NUL bytes at the end of the file, after the last row: ignored"]
     two = "\n".join(line + ",," for line in WHOLE.splitlines()) + "\n"
     assert said(two) == ["2 trailing commas: the empty last columns are left out"]
 

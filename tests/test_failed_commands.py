@@ -62,7 +62,7 @@ def test_an_optical_drive_that_fails_everything_makes_no_mean(tmp_path, counters
         assert with_it[name] == pytest.approx(without[name]), name
     assert with_it["host_iops"] == pytest.approx(700)
     assert with_it["left_out_iops"] == pytest.approx(1.38 / 3)
-    why = "every command fails" if counters == "all counters" else "no reads and writes, or next to none"
+    why = "every command fails" if counters == "all counters" else "few or no reads and writes"
     assert with_it["left_out_devices"] == f"mpx.vmhba0:C0:T5:L0 ({why})"
     assert without["left_out_devices"] is None
     assert without["left_out_iops"] == 0

@@ -132,7 +132,7 @@ def test_documents_with_text_before_between_and_after_are_all_read(tmp_path):
     assert said["fio: this platform has no O_DIRECT"].line == 1
     assert said["job two failed: error 5; its numbers are kept"].severity == "warning"
     assert any("err=5/file:a.c:1" in message for message in said)
-    assert any("2 lines that are no output of fio" in message for message in said)
+    assert any("2 lines that are not fio output" in message for message in said)
 
 
 @pytest.mark.parametrize("where", [0.45, 0.62, 0.8])
@@ -145,7 +145,7 @@ def test_of_a_cut_document_the_whole_jobs_are_kept_and_the_place_is_named(tmp_pa
     (note,) = [note for note in rec.notes if note.severity == "warning"]
     assert abs(note.line - (cut.count("\n") + 1)) <= 1
     assert note.column
-    assert "ends before its time" in note.message
+    assert "the JSON is cut" in note.message
 
 
 def test_a_damaged_job_costs_only_itself(tmp_path):
@@ -257,7 +257,7 @@ def test_latencies_below_a_direction_that_is_lost_are_nobodys(tmp_path, gone, ke
     ]
     (told,) = rec.notes
     assert (told.line, told.severity) == (place + 1, "warning")
-    assert "first line is lost" in told.message
+    assert "first line is missing" in told.message
 
 
 def test_a_job_whose_first_line_is_lost_is_not_taken_for_the_one_before(tmp_path):
@@ -345,9 +345,9 @@ def test_a_cut_terse_line_is_named_and_the_others_are_kept(tmp_path):
     [
         ("fio: pid=3, err=5/file:x.c:9, func=f, error=Input/output error\n", "error=Input/output error"),
         (fio.document(fio.job(read=fio.direction(3)))[:300], "line"),
-        (fio.document(), "no results of fio"),
-        ('{"jobname" : 3', "no whole job"),
-        ('{"fio version" : "fio-3.1", "jobs" : 7}', "no results"),
+        (fio.document(), "no fio results"),
+        ('{"jobname" : 3', "no complete fio job"),
+        ('{"fio version" : "fio-3.1", "jobs" : 7}', "no fio results"),
         ("j: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=sync, iodepth=1\nfio-2.0.7\n", "started and has no result"),
     ],
 )

@@ -96,8 +96,8 @@ def test_three_outputs_of_one_run_and_logs_of_one_name(named):
     assert rec.meta["outputs"] == ["a.json"]
     assert set(rec["jobs"].collect()["output"]) == {"json"}
     said = " ".join(note.message for note in rec.notes)
-    assert "b.txt: normal output of what a.json has" in said
-    assert "c.terse: terse output of what a.json has" in said
+    assert "b.txt: normal output of the run in a.json" in said
+    assert "c.terse: terse output of the run in a.json" in said
     assert not [note for note in rec.notes if note.severity == "warning"]
     series = rec["series"].collect()
     assert dict(series.select("job", "job_number").unique().iter_rows()) == {"alpha": 1, "beta": 2}
@@ -120,7 +120,7 @@ def test_outputs_that_do_not_agree(named, tmp_path):
         job["write"]["iops"] *= 3
     (tmp_path / "run" / "a.json").write_text(json.dumps(document, indent=2))
     warnings = [note.message for note in ex.open(tmp_path / "run").notes if note.severity == "warning"]
-    assert any("b.txt: does not agree with a.json" in message and "iops of" in message for message in warnings)
+    assert any("b.txt: disagrees with a.json" in message and "iops of" in message for message in warnings)
 
 
 def test_several_runs_are_kept_apart_by_document(averaged, tmp_path):
@@ -145,7 +145,7 @@ def test_one_log_for_all_jobs(tmp_path):
     series = rec["series"].collect()
     assert series["job_number"].null_count() == series.height
     assert set(series["job"]) == {"night"}
-    assert any("does not tell which job" in note.message for note in rec.notes)
+    assert any("does not say which job" in note.message for note in rec.notes)
 
 
 def test_logs_alone(tmp_path):
@@ -196,7 +196,7 @@ def test_what_is_no_directory_of_a_run(tmp_path):
 
 def test_a_directory_with_nothing_usable(tmp_path):
     compose.write(tmp_path, "fio: file:filesetup.c:1, func=open, error=No such file or directory\n", "out.json")
-    with pytest.raises(ex.DamagedError, match="no output and no log of fio"):
+    with pytest.raises(ex.DamagedError, match="no usable fio output or log"):
         ex.open(tmp_path)
 
 

@@ -63,7 +63,7 @@ def test_an_odd_value_is_read_or_refused_by_an_error_of_ours(tmp_path, content):
     except ex.EsxparseError as error:
         said = str(error)
     assert str(path) in said
-    assert "fault of esxparse" not in said
+    assert "bug in esxparse" not in said
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_a_reader_did_not_foresee_is_an_error_of_ours_with_its_cause(tmp_pa
         raise raised
 
     monkeypatch.setattr("esxparse.formats.fio.read", read)
-    with pytest.raises(ex.DamagedError, match="fault of esxparse") as caught:
+    with pytest.raises(ex.DamagedError, match="bug in esxparse") as caught:
         ex.open(path)
     assert caught.value.__cause__ is raised
     assert str(path) in str(caught.value)
@@ -216,7 +216,7 @@ def test_a_zip_whose_files_share_their_bytes_is_not_expanded_for_each(tmp_path):
     path = put(tmp_path, "x.zip", file.getvalue())
     with pytest.raises(ex.EsxparseError) as caught:
         ex.open(path, "7.csv")
-    assert "that of another file too" in str(caught.value)
+    assert "its place in the zip with another file" in str(caught.value)
 
 
 def test_forty_thousand_empty_members_are_passed_once(tmp_path, monkeypatch):

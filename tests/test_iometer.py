@@ -256,7 +256,7 @@ def test_tests_of_one_run_and_specs_of_each_worker(tmp_path):
 def test_the_zone_of_times_is_unknown_and_said_to_be(tmp_path):
     rec = opened(tmp_path, document("1.1.0", results_block("1.1.0", rows_of_a_test("1.1.0"))))
     assert [note.message for note in rec.notes] == [
-        "times are local ones of a zone the file does not tell: taken as if they were UTC"
+        "times are local and the file does not name their zone: read as if they were UTC"
     ]
 
 
@@ -400,7 +400,7 @@ def test_the_median_of_the_workers(tmp_path):
 def test_the_columns_of_the_program_itself(tmp_path, name):
     path = real_data("iometer", f"RECONSTRUCTED_from_iometer_source__skeleton_{name}.csv")
     rec = ex.open(path)
-    assert warnings(rec) == ["no results: the test was not run to its end, or the copy failed"]
+    assert warnings(rec) == ["no results: the test did not finish, or the copy failed"]
     assert rec["access_specs"].collect()["size_bytes"].to_list() == [4096]
     assert str(rec.meta["start"]) == "2007-01-31 12:34:56.007000+00:00"
     text = path.read_text()
@@ -412,7 +412,7 @@ def test_the_columns_of_the_program_itself(tmp_path, name):
     (found,) = frame.to_dicts()
     assert found["read_latency_mean_ms"] == titles.index("Average Read Response Time")
     assert found["segments_retransmitted_per_s"] == titles.index("Segments Retransmitted/Second")
-    assert not [note for note in opened(tmp_path, filled).notes if "not known here" in note.message]
+    assert not [note for note in opened(tmp_path, filled).notes if "unknown" in note.message]
 
 
 @pytest.mark.parametrize(
@@ -420,12 +420,12 @@ def test_the_columns_of_the_program_itself(tmp_path, name):
     [
         (lambda text: text.replace("Aborted", "") + "Aborted test\n", "aborted here"),
         (lambda text: text.replace("\nWORKER,Worker 2", ",1,2,3\nWORKER,Worker 2"), "more cells than columns"),
-        (lambda text: text.replace("1006.125000", "1.#INF", 1), "'1.#INF' is no number"),
+        (lambda text: text.replace("1006.125000", "1.#INF", 1), "'1.#INF' is not a number"),
         (lambda text: text.replace("'Time Stamp\n2026-03-02 08:35:56:007\n", ""), "no time stamp below"),
-        (lambda text: text.replace("08:35:56:007", "25:61:00"), "no time: '"),
+        (lambda text: text.replace("08:35:56:007", "25:61:00"), "not a time: '"),
         (lambda text: text + "some words\n", "left out: 'some words'"),
         (lambda text: text[: text.index("DISK,E:") + 200], "the file ends in this row"),
-        (lambda text: text.replace("4096,100,75", "4o96,100,75"), "no line of an access specification"),
+        (lambda text: text.replace("4096,100,75", "4o96,100,75"), "not a line of an access specification"),
     ],
 )
 def test_what_is_odd_is_said_with_its_place(tmp_path, change, message):

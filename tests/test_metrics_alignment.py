@@ -99,9 +99,9 @@ def test_nothing_gives_nothing():
 
 
 def test_bad_requests_are_refused():
-    with pytest.raises(EsxparseError, match="a boundary is 1 byte or more, not 0"):
+    with pytest.raises(EsxparseError, match="a boundary must be 1 byte or more, not 0"):
         alignment.shares(frame([]), [512, 0])
-    with pytest.raises(EsxparseError, match="a boundary is 1 byte or more, not -1"):
+    with pytest.raises(EsxparseError, match="a boundary must be 1 byte or more, not -1"):
         alignment.remainders(frame([]), -1)
     with pytest.raises(EsxparseError, match="needs columns server and file, or target and lun"):
         alignment.sequential(frame([]))

@@ -143,4 +143,4 @@ def test_a_load_that_hosts_share_is_divided_by_them():
     assert (got["used_mhz_per_mbps"], got["used_mhz_per_iops"], got["used_cost_gap"]) == (192.0, 12.0, None)
     untold = cost(one_run(load_hosts=None))
     assert (untold["used_mhz_per_mbps"], untold["used_mhz"]) == (None, 4800.0)
-    assert untold["used_cost_gap"] == "nothing tells how many hosts share the load: column load_hosts"
+    assert untold["used_cost_gap"] == "unknown number of hosts that share the load: column load_hosts"

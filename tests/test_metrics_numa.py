@@ -84,7 +84,7 @@ def test_what_a_guest_sees_by_release_and_settings(settings, exposed, nodes, per
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"cpu_hot_add": True}, "CPU hot add is on, which turns it off"),
+        ({"cpu_hot_add": True}, "CPU hot add is on, which disables virtual NUMA"),
         ({"hardware": 7}, "hardware version 7, and it takes 8"),
         ({"release": "4.1"}, "release 4.1 exposes no NUMA; it takes 5.0"),
         ({"max_per_virtual_node": 4}, "nodes by numa.vcpu.maxPerVirtualNode"),

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from search import examples
 
 import esxparse as ex
+from esxparse.metrics import power_join
+from esxparse.metrics._series import Lag
 from esxparse.metrics.energy import energy, watts_per_unit
 from esxparse.metrics.power_join import join_power, load_of
 
@@ -147,7 +149,7 @@ def test_a_clock_that_is_a_little_off_is_told_and_mended_by_the_offset():
 )
 def test_a_meter_in_local_time_shares_no_time_and_the_error_names_the_zone(hours, zone, offset):
     capture, meter = simulated(hours * 3600, hours=1.5)
-    with pytest.raises(ex.EsxparseError, match=rf"share no time: .*{zone} taken for UTC.*offset='{offset}'"):
+    with pytest.raises(ex.EsxparseError, match=rf"do not overlap in time: .*{zone} taken for UTC.*offset='{offset}'"):
         join_power(capture, meter)
     joined = join_power(capture, meter, offset=offset)
     assert joined.suspected_offset is None
@@ -165,7 +167,7 @@ def test_times_that_nothing_explains_are_no_zone():
     capture, _ = simulated(hours=1.5)
     other = np.arange(0, 5400, 10.0) + 6 * 3600
     noise = np.random.default_rng(3).normal(200, 20, len(other))
-    with pytest.raises(ex.EsxparseError, match="share no time; offset= shifts"):
+    with pytest.raises(ex.EsxparseError, match="do not overlap in time; if a clock was wrong, shift"):
         join_power(capture, readings(other, noise))
 
 
@@ -189,7 +191,7 @@ def test_a_load_that_does_not_change_says_nothing_of_the_clocks():
     joined = join_power(a_capture(range(0, 600, 5), [50.0] * 120), readings(range(0, 600, 10), [200] * 60))
     assert joined.suspected_offset is None
     assert joined.correlation is None
-    assert any("cannot be said" in note.message for note in joined.notes)
+    assert any("cannot tell whether" in note.message for note in joined.notes)
 
 
 def test_the_whole_host_is_joined_and_another_sensor_when_asked_for():
@@ -265,7 +267,7 @@ def test_watts_per_unit_of_no_work_is_none():
 
 def test_readings_of_one_moment_share_no_time_with_a_capture():
     one = readings([0], [100], interval_s=10.0, watts_average=100.0)
-    with pytest.raises(ex.EsxparseError, match="share no time"):
+    with pytest.raises(ex.EsxparseError, match="do not overlap in time"):
         join_power(a_capture([0, 20, 40], [1.0, 2.0, 3.0]), one)
 
 
@@ -285,3 +287,111 @@ def test_the_power_of_the_capture_stands_beside_that_of_the_meter():
     joined = join_power(capture, readings([-10, 10, 30, 50], [100, 200, 200, 400]))
     assert joined.table.collect()["watts_esxtop"].to_list() == [90.0, 95.0, 99.0]
     assert joined.shift == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        (None, 0),
+        (timedelta(seconds=7), 7),
+        (90, 90),
+        (-1.5, -1.5),
+        ("90s", 90),
+        ("-2h", -7200),
+        ("+3m", 180),
+        ("2min", 120),
+        (" -5h30m ", -19800),
+        ("1.5h", 5400),
+        ("0.5m", 30),
+        ("1h 2m 3.25s", 3723.25),
+    ],
+)
+def test_an_offset_is_read_from_what_people_write(given, seconds):
+    assert power_join._offset(given) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("given", ["", "-", "2", "2d", "1s2h", "h"])
+def test_what_is_no_offset_is_refused(given):
+    with pytest.raises(
+        ex.EsxparseError, match=f"^offset '{given}' is not a length of time: write it as -2h, 90s or -5h30m"
+    ):
+        power_join._offset(given)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (-90, "-1m30s"), (3600, "1h"), (-19800, "-5h30m"), (90061, "25h1m1s")],
+)
+def test_an_offset_is_shown_as_it_is_read(seconds, text):
+    assert power_join._shown(timedelta(seconds=seconds)) == text
+    assert power_join._offset(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("lag", "seconds"),
+    [
+        # seconds, step, correlation, unshifted
+        ((-240.4, 10, 0.9, 0.1), -240),
+        ((20, 10, 0.9, 0.1), 20),
+        ((19.9, 10, 0.9, 0.1), None),
+        ((240, 10, 0.6, 0.1), 240),
+        ((240, 10, 0.59, 0.1), None),
+        ((240, 10, 0.75, 0.5), 240),
+        ((240, 10, 0.6, 0.5), None),
+        ((240, 10, 0.9, float("nan")), 240),
+        # Half an hour, or within a minute or two steps of it, is a time zone.
+        ((1800, 10, 0.9, 0.1), 1800),
+        ((-3660, 10, 0.9, 0.1), -3600),
+        ((3661, 10, 0.9, 0.1), 3661),
+        ((3680, 40, 0.9, 0.1), 3600),
+        ((3681, 40, 0.9, 0.1), 3681),
+        ((50, 10, 0.9, 0.1), 50),
+    ],
+)
+def test_a_clock_is_suspected_where_a_shift_is_clearly_better(lag, seconds):
+    lag_s, step, correlation, unshifted = lag
+    found = power_join._suspect(Lag(seconds=lag_s, step=step, correlation=correlation, unshifted=unshifted))
+    assert found == (None if seconds is None else timedelta(seconds=seconds))
+    assert power_join._suspect(None) is None
+
+
+def means_of(stamps, watts, times, shape):
+    numbers = [np.array(one, dtype=float) for one in (stamps, watts, times)]
+    return power_join._resampled(*numbers, shape).tolist()
+
+
+def test_means_over_intervals_are_integrals_by_hand():
+    nan = pytest.approx(float("nan"), nan_ok=True)
+    stamps, watts = [0, 10, 20, 60], [100, 200, 100, 300]
+    # From 5 s at 150 W to 200 W at 10 s; from there to 150 W at 15 s.
+    assert means_of(stamps, watts, [5, 15], "trapezoid") == [175]
+    # 5 s of 200 W, 5 s of 100 W.
+    assert means_of(stamps, watts, [5, 15], "step") == [150]
+    # Not covered: before the first reading, in the gap of four steps, over two samples of one time.
+    assert means_of(stamps, watts, [-5, 5, 10], "trapezoid") == [nan, 175]
+    assert means_of(stamps, watts, [0, 20, 40, 60], "trapezoid") == [150, nan, nan]
+    assert means_of(stamps, watts, [0, 0, 10], "step") == [nan, 200]
+    # Three steps are no gap yet.
+    assert means_of([0, 10, 20, 50], [100, 100, 100, 400], [20, 50], "trapezoid") == [250]
+    assert means_of([0], [100], [0, 5, 10], "step") == [nan, nan]
+    assert means_of([0, 10], [100, 200], [5], "step") == []
+    assert means_of([0, 10], [100, 200], [2, 4], "trapezoid") == [130]
+
+
+@pytest.mark.parametrize(
+    ("watts", "average", "interval", "shape"),
+    [
+        ([1, 2, 3], [1, 2, 3], [10, 10, 10], "step"),
+        ([1, 2, 3], [1, 2, 3], [20, 20, 20], "step"),
+        ([1, 2, 3], [1, 2, 3], [10, 10, 21], "trapezoid"),
+        ([1, 2, 3], [1, 2, 4], [10, 10, 10], "trapezoid"),
+        ([1, 2, 3], [1, 2, None], [10, 10, 10], "trapezoid"),
+        ([1, 2, 3], [1, 2, 3], [10, 10, None], "trapezoid"),
+        ([1, 2], [1, 2], [10, 10], "step"),
+        ([1], [1], [10], "trapezoid"),
+    ],
+)
+def test_readings_are_steps_where_each_is_the_mean_since_the_one_before(watts, average, interval, shape):
+    types = ("watts", "watts_average", "interval_s")
+    rows = pl.DataFrame(dict(zip(types, (watts, average, interval), strict=True)), dict.fromkeys(types, pl.Float64))
+    assert power_join._shape_of(rows, 10.0 * np.arange(len(watts))) == shape

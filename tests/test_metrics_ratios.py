@@ -31,7 +31,7 @@ def judged(**changed):
         ({"baseline_mean": 0.0}, "the baseline's mean is 0"),
         ({"runs": 1, "_var": None}, "1 repetition: an interval needs 2 or more"),
         ({"baseline_runs": 1, "_base_var": None}, "1 repetition of the baseline: an interval needs 2 or more"),
-        ({"_base_var": 1e4}, "the baseline scatters too much: its mean cannot be told from 0"),
+        ({"_base_var": 1e4}, "the baseline varies too much: its mean is indistinguishable from 0"),
     ],
 )
 def test_a_gap_has_its_reason(changed, gap):
@@ -95,12 +95,14 @@ def test_each_configuration_stands_beside_its_own_baseline():
 
 
 def test_a_baseline_that_is_none_or_several_is_named():
-    with pytest.raises(EsxparseError, match=r"no run is of the baseline host=c, cores=1: host is a, b; cores is 1, 2$"):
+    with pytest.raises(
+        EsxparseError, match=r"no run matches the baseline host=c, cores=1: host is a, b; cores is 1, 2$"
+    ):
         _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "c", "cores": 1}, [])
     several = r"the baseline host=a is not unique: cores is 1, 2; name which in the baseline, or compare within cores$"
     with pytest.raises(EsxparseError, match=several):
         _ratios.beside_baseline(RUNS, ["host", "cores"], {"host": "a"}, [])
-    with pytest.raises(EsxparseError, match=r"^the baseline cores=x is of another type than the runs: "):
+    with pytest.raises(EsxparseError, match=r"^the baseline cores=x has a different type than the runs: "):
         _ratios.beside_baseline(RUNS, ["host", "cores"], {"cores": "x"}, [])
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+import scipy.optimize
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import scalability_law
@@ -94,7 +95,7 @@ def test_values_that_rise_and_level_off_have_no_peak_and_a_peak_is_where_the_law
 
 def test_a_sweep_that_jumps_follows_no_law():
     found = scalability_law.fit([1, 2, 3, 4, 5, 6, 7, 8], [100, 150, 160, 165, 300, 420, 500, 600])
-    assert any("off the curve, typically" in one for one in found.warnings)
+    assert any("off the curve: the law may not apply" in one for one in found.warnings)
 
 
 def test_printed_values_leave_the_interval_some_width():
@@ -189,3 +190,63 @@ def test_gains_per_unit_are_seen_beyond_doubt_alone():
     assert not scalability_law._gains_per_unit(SEVEN, SEVEN**1.02 * random.normal(1, 0.2, 7))
     assert not scalability_law._gains_per_unit(SEVEN, SEVEN**0.9)
     assert not scalability_law._gains_per_unit(SEVEN, SEVEN * 5.0)
+
+
+@pytest.mark.parametrize("noise", ["relative", "absolute"])
+def test_the_fit_is_the_least_squares_that_scipy_finds(noise):
+    """Of the curve itself, with its covariance; turned over it is the same to the second order of the noise."""
+    truth = law(SEVEN, 100, 0.05, 0.001)
+    values = truth * (1 + 1e-4 * np.array([1, -2, 1, 2, -1, -1, 1.5]))
+    sigma = truth if noise == "relative" else np.ones(7)
+    expected, covariance = scipy.optimize.curve_fit(law, SEVEN, values, (100, 0.05, 0.001), sigma=sigma)
+    found = scalability_law.fit(SEVEN, values, noise=noise)
+    assert (found.rate, found.contention, found.coherency) == pytest.approx(expected, rel=1e-5)
+    # Student's t of 4 degrees of freedom: 2.7764 in 95 %.
+    for name, variance in zip(("rate", "contention", "coherency"), np.diag(covariance), strict=True):
+        low, high = getattr(found, f"{name}_interval")
+        assert (high - low) / 2 == pytest.approx(2.7764 * math.sqrt(variance), rel=5e-3), name
+        assert (high + low) / 2 == pytest.approx(getattr(found, name), rel=1e-3), name
+
+
+def test_values_that_the_law_meets_have_the_variance_of_their_last_digit():
+    """Half a unit h off at most, all alike: h**2 / 3. As shares of the values, or of the rate of one unit."""
+    values = law(SEVEN, 100, 0.05, 0.001)
+    relative = scalability_law._solved(SEVEN, values, "relative", 0.5, (0, 1, 2))
+    assert relative.variance == pytest.approx(sum((0.5 / one) ** 2 for one in values) / 7 / 3)
+    absolute = scalability_law._solved(SEVEN, values, "absolute", 0.5, (0, 1, 2))
+    assert absolute.variance == pytest.approx(0.005**2 / 3)
+    for solved in (relative, absolute):
+        assert (solved.a, solved.b, solved.c) == pytest.approx((0.01, 0.0005, 0.00001))
+        assert solved.left == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize(
+    ("units", "values", "said"),
+    [
+        ([1, 2, 3], [1, 2], "a fit needs a value for each number of units: 3 numbers of units, 2 values"),
+        ([1, 2, 0], [1, 2, 3], "a fit needs units and values above 0"),
+        ([1, 2, 3], [1, 2, 0], "a fit needs units and values above 0"),
+        ([1, 2, math.inf], [1, 2, 3], "a fit needs units and values above 0"),
+        ([1, 2, 3], [1, 2, math.nan], "a fit needs units and values above 0"),
+        ([1, 2, 2], [1, 2, 3], "2 different numbers of units: the law has three parameters and needs 3 or more"),
+    ],
+)
+def test_what_no_law_can_be_fitted_to_is_refused(units, values, said):
+    with pytest.raises(EsxparseError, match=f"^{said}"):
+        scalability_law.fit(units, values)
+
+
+def test_three_points_are_met_and_nothing_is_known_of_the_error():
+    found = scalability_law.fit([1, 4, 16], law(np.array([1, 4, 16.0]), 100, 0.05, 0.001))
+    assert (found.rate, found.contention, found.coherency) == pytest.approx((100, 0.05, 0.001))
+    assert (found.points, found.r_squared) == (3, pytest.approx(1))
+    assert {found.rate_interval, found.contention_interval, found.coherency_interval} == {(0.0, math.inf)}
+    # The root of 950 is 30.82.
+    assert found.warnings == (
+        "only 3 different numbers of units: 6 or more are advised",
+        "as many parameters as points: the curve passes through all points, so its error is unknown",
+        "the peak at 30.82 units lies beyond the largest measured, 16: an extrapolation",
+    )
+    assert found.value(1) == pytest.approx(100)
+    # 100 x 10 / (1 + 0.05 x 9 + 0.001 x 90)
+    assert found.value(10) == pytest.approx(1000 / 1.54)

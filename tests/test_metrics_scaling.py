@@ -211,7 +211,7 @@ def test_few_points_and_far_peaks_are_warned_of():
     assert few.points == 3
     assert few.contention_interval == (0.0, math.inf)
     assert few.warnings[0] == "only 3 different numbers of units: 6 or more are advised"
-    assert "nothing is known of its error" in few.warnings[1]
+    assert "its error is unknown" in few.warnings[1]
     assert "lies beyond the largest measured, 4: an extrapolation" in few.warnings[2]
 
 
@@ -253,9 +253,11 @@ def test_fits_of_a_table_say_where_there_is_none():
 
 def test_a_rule_that_is_none_says_so():
     frame = sweep(users=[100], p95_ms=[50.0])
-    with pytest.raises(EsxparseError, match=r"the rule 'p95' must be true or false of a row, as .* is, not 3$"):
+    with pytest.raises(
+        EsxparseError, match=r"the rule 'p95' must be true or false for each row, such as .* is, not 3$"
+    ):
         scaling.peak_load(frame, "users", {"p95": 3})
-    with pytest.raises(EsxparseError, match=r"the rule 'p95' must be true or false of a row"):
+    with pytest.raises(EsxparseError, match=r"the rule 'p95' must be true or false for each row"):
         scaling.peak_load(frame, "users", {"p95": pl.col("p95_ms")})
     with pytest.raises(EsxparseError, match=r"the rule 'p95' does not fit the table: .*p99"):
         scaling.peak_load(frame, "users", {"p95": pl.col("p99_ms") < 1})

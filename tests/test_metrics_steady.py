@@ -46,7 +46,7 @@ def test_the_span_of_two_minutes_after_two():
         (600, -1, None, "warm-up must be 0 seconds or more"),
         (600, math.nan, None, "warm-up must be"),
         (600, 0, 0, "measured span must be longer than 0"),
-        (0, 0, None, f"^it begins and ends at {START:%H:%M:%S}: there is one sample"),
+        (0, 0, None, f"^it starts and ends at {START:%H:%M:%S}: it has one sample"),
         (60, 1e300, None, "^the recording is 60 s long, too short for 1e[+]300 s of warm-up: record longer"),
         (60, 0, 1e300, "^the recording is 60 s long, too short for 0 s of warm-up and 1e[+]300 s measured"),
     ],

@@ -51,12 +51,12 @@ def test_no_command_writes_over_what_it_reads_by_any_name(here, capsys):
         for command in (["report", "c.csv", "-o", name], ["slice", "c.csv", "-o", name]):
             for force in ([], ["--force"]):
                 assert main([*command, *force, "-q"]) == 1
-                refused(capsys, "is what is read, and would be lost")
+                refused(capsys, "is an input, and would be overwritten")
     for out in ("c.csv", "hard.csv"):
         assert main(["study", "run", "study.toml", "-o", out, "--force", "-q"]) == 1
-        refused(capsys, "is what is read, and would be lost")
+        refused(capsys, "is an input, and would be overwritten")
     assert main(["simulate", "s.toml", "-o", ".", "--force", "-q"]) == 1
-    refused(capsys, "s.toml is what is read")
+    refused(capsys, "s.toml is an input")
     assert (here / "c.csv").read_text() == TEXT
     assert sorted(path.name for path in here.iterdir()) == [
         *("c.csv", "hard.csv", "link.csv", "s.toml", "study.toml", "sub")
@@ -66,7 +66,7 @@ def test_no_command_writes_over_what_it_reads_by_any_name(here, capsys):
 def test_a_page_without_a_name_of_its_own_is_not_written_over_its_input(here, capsys):
     shutil.copy(here / "c.csv", here / "page.html")
     assert main(["report", "page.html", "-q"]) == 1
-    refused(capsys, "page.html is what is read")
+    refused(capsys, "page.html is an input")
     assert (here / "page.html").read_text() == TEXT
     for own, option in (("own.ipynb", "-t"), ("mine.toml", "--profile")):
         (here / own).write_text("{}" if option == "-t" else "")
@@ -84,7 +84,7 @@ def test_what_is_there_stays_without_force(here, capsys):
     )
     for command in commands:
         assert main([*command, "-q"]) == 1
-        refused(capsys, "mine.csv is there already: give the output another name, or replace it with --force")
+        refused(capsys, "mine.csv already exists: give the output another name, or replace it with --force")
         assert (here / "mine.csv").read_text() == "mine,own\n"
     for command in commands[1:]:
         (here / "mine.csv").write_text("mine,own\n")
@@ -93,12 +93,12 @@ def test_what_is_there_stays_without_force(here, capsys):
     assert main(["simulate", "busy-host", "-o", "sim", "--samples", "2", "-q"]) == 0
     before = (here / "sim" / "busy-host.csv").read_bytes()
     assert main(["simulate", "busy-host", "-o", "sim", "--samples", "3", "-q"]) == 1
-    refused(capsys, "busy-host.csv is there already")
+    refused(capsys, "busy-host.csv already exists")
     assert (here / "sim" / "busy-host.csv").read_bytes() == before
     assert main(["simulate", "busy-host", "-o", "sim", "--samples", "3", "-q", "--force"]) == 0
     assert (here / "sim" / "busy-host.csv").read_bytes() != before
     assert main(["study", "new", "."]) == 1
-    refused(capsys, "study.toml is there already")
+    refused(capsys, "study.toml already exists")
 
 
 def test_tables_of_a_study_are_made_again(here):
@@ -127,7 +127,7 @@ def test_files_of_a_directory_that_is_read_are_no_place_for_output(here, capsys)
     made = ex.convert(here / "c.csv", here / "lake")
     before = (made.folder / "memory.parquet").read_bytes()
     assert main(["report", str(made.folder), "-o", str(made.folder / "memory.parquet"), "--force"]) == 1
-    refused(capsys, "is in a directory that is read")
+    refused(capsys, "is in an input directory")
     assert (made.folder / "memory.parquet").read_bytes() == before
 
 
@@ -147,7 +147,7 @@ def test_standard_output_by_its_name_is_added_to(here):
 def test_of_two_runs_that_write_one_new_file_the_second_is_told(tmp_path):
     place = target(tmp_path / "out", replace=False)
     target(tmp_path / "out", replace=False).write(b"first")
-    with pytest.raises(EsxparseError, match="was written by another run meanwhile"):
+    with pytest.raises(EsxparseError, match="has meanwhile been written by another run"):
         place.write(b"second")
     assert (tmp_path / "out").read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -296,7 +296,7 @@ def test_a_partition_at_sector_63_shows_in_the_offsets(tmp_path):
 
 def test_packets_cut_by_a_snap_length_are_said_and_what_is_there_is_read(tmp_path):
     rec = opened(tmp_path, nfs_connection(), snap=180)
-    assert any("not whole" in str(note) and note.severity == "warning" for note in rec.notes)
+    assert any("incomplete" in str(note) and note.severity == "warning" for note in rec.notes)
     assert rec["nfs"].collect()["offset_bytes"].drop_nulls().len() > 0
 
 

@@ -270,7 +270,7 @@ def test_a_number_that_no_column_holds_is_null_and_told_of(tmp_path, number, col
     found = rec["nfs"].select("operation", "offset_bytes", "size_bytes").collect().rows()
     assert found[0] == ("READ", 0, 512)
     assert found[1][column] is None
-    assert any("1 requests or replies whose values cannot be told" in str(note) for note in rec.notes)
+    assert any("1 requests or replies whose values cannot be read" in str(note) for note in rec.notes)
 
 
 def test_a_procedure_below_zero_is_none_that_is_known(tmp_path):
@@ -281,4 +281,4 @@ def test_a_procedure_below_zero_is_none_that_is_known(tmp_path):
 def test_a_count_that_touches_the_end_of_the_file_is_not_read(tmp_path):
     rec = ex.open(compose.write(tmp_path, table((6, 0, 512), (6, 0, 10), end=""), "nfs.tsv"))
     assert rec["nfs"].collect()["size_bytes"].to_list() == [512]
-    assert any("line 3: the last line has no end" in str(note) for note in rec.notes)
+    assert any("line 3: the last line has no line end" in str(note) for note in rec.notes)

@@ -105,7 +105,7 @@ def test_a_number_that_may_be_either_is_said_to_be(tmp_path):
     rec = read(tmp_path, " Performance counter stats for 'x':\n\n    1.234      page-faults\n")
     assert events(rec)[0]["value"] == 1234
     assert [note.severity for note in rec.notes] == ["warning"]
-    assert "may be grouped" in str(rec.notes[0])
+    assert "may have a thousands separator" in str(rec.notes[0])
     rest = " Performance counter stats for 'y':\n\n    2,50 msec task-clock\n\n   0,100000000 seconds time elapsed\n"
     rec = read(tmp_path, " Performance counter stats for 'x':\n\n    1.234      page-faults\n" + rest)
     assert events(rec)[0]["value"] == 1234
@@ -262,7 +262,7 @@ def test_json_with_all_its_slips(tmp_path):
     assert (cpu["aggregate"], cpu["state"], cpu["metric_value"]) == ("CPU3", "not counted", None)
     metric = rec["metrics"].collect().row(-1, named=True)
     assert (metric["metric_value"], metric["metric_name"], metric["threshold"]) == (None, "tma_retiring", "good")
-    assert "mended" in str(rec.notes)
+    assert "repaired" in str(rec.notes)
 
 
 def test_a_run_begins_where_its_first_event_comes_again(tmp_path):
@@ -287,7 +287,7 @@ def test_what_is_not_perf_stat_is_left_alone():
 
 @pytest.mark.parametrize("text", [" Performance counter stats for 'sleep 1':\n\n", TEXT[:60], '{"metric-unit" : 3}\n'])
 def test_output_without_an_event_is_one_clear_error(tmp_path, text):
-    with pytest.raises(DamagedError, match="no event of perf stat"):
+    with pytest.raises(DamagedError, match="no readable perf stat event"):
         read(tmp_path, text)
 
 

@@ -93,7 +93,7 @@ def test_every_number_of_a_real_document_is_there(name):
 
 
 def test_a_document_that_is_no_json_is_one_clear_error_with_its_place():
-    with pytest.raises(ex.DamagedError, match=r"invalid\.json: line 2, column 1: no valid JSON") as caught:
+    with pytest.raises(ex.DamagedError, match=r"invalid\.json: line 2, column 1: not valid JSON") as caught:
         ex.open(compose.real_data("power", "ilo5_redfish_power_invalid.json"))
     assert "\n" not in str(caught.value)
 
@@ -214,7 +214,7 @@ def test_a_broken_document_between_others_costs_only_itself(tmp_path):
     rec = opened(tmp_path, whole, whole[: len(whole) // 2], whole.replace("200", "300"))
     assert rec["power"].collect()["watts"].to_list() == [200, 300]
     (note,) = [note for note in rec.notes if note.severity == "warning"]
-    assert "no valid JSON" in note.message
+    assert "not valid JSON" in note.message
     assert note.line > 1
 
 

@@ -288,7 +288,7 @@ def test_columns_that_cannot_be_told_are_listed(tmp_path):
         ex.EsxparseError, match=r"2 columns may be the one with the watts: name it with value_column.*3 'watts out'"
     ):
         opened(tmp_path, text, "meter.csv", format="power_csv")
-    with pytest.raises(ex.EsxparseError, match="no column 'x'; there are: 1 'time', 2 'watts in'"):
+    with pytest.raises(ex.EsxparseError, match="no column 'x'; the columns are: 1 'time', 2 'watts in'"):
         opened(tmp_path, text, "meter.csv", format="power_csv", value_column="x")
 
 
@@ -367,7 +367,7 @@ def test_an_answer_of_an_ilo_that_lost_its_date_has_no_time(tmp_path):
     rec = opened(tmp_path, of_datasets("ribcl-power-readings.xml", without=95))
     assert rec["power_undated"].collect()["watts"].to_list() == [216]
     assert 216 not in rec["power"].collect()["watts"].to_list()
-    assert any("the time of an answer is lost" in note and "line 113" in note for note in warned(rec))
+    assert any("an answer has lost its time" in note and "line 113" in note for note in warned(rec))
 
 
 def test_a_second_answer_to_a_command_below_one_date_has_no_time(tmp_path):
@@ -377,7 +377,7 @@ def test_a_second_answer_to_a_command_below_one_date_has_no_time(tmp_path):
     assert rec["power_undated"].collect()["watts"].to_list() == [220, None]
     assert rec["settings"].collect()["time"].to_list() == [NOON]
     assert rec["settings_undated"].collect()["value"].to_list() == ["350"]
-    assert any("the time of an answer is lost" in note for note in warned(rec))
+    assert any("an answer has lost its time" in note for note in warned(rec))
 
 
 def test_what_an_ilo_says_of_an_error_is_shown_in_part(tmp_path):
@@ -390,7 +390,7 @@ def test_a_reading_of_dcmi_that_lost_its_line_of_time_takes_that_of_the_bmc(tmp_
     rec = opened(tmp_path, of_datasets("ipmi-dcmi-loop.txt", without=11))
     (time,) = rec["power"].filter(pl.col("watts") == 289).collect()["time"]
     assert time == datetime(2026, 3, 2, 8, 1, 2, tzinfo=UTC)
-    assert any("line 12: the time of a reading is lost" in note for note in warned(rec))
+    assert any("line 12: a reading has lost its time" in note for note in warned(rec))
 
 
 def test_a_listing_of_sensors_that_lost_its_line_of_time_has_none(tmp_path):
@@ -401,7 +401,7 @@ def test_a_listing_of_sensors_that_lost_its_line_of_time_has_none(tmp_path):
     assert first["watts"].to_list() == [130, 252]
     assert rec["sensors_undated"].collect().height == 5
     assert rec["sensors"].collect()["time"].null_count() == 0
-    assert any("line 7: the time of a reading is lost" in note for note in warned(rec))
+    assert any("line 7: a reading has lost its time" in note for note in warned(rec))
 
 
 def test_a_time_that_follows_its_listing_is_lost_for_the_first_of_two(tmp_path):
@@ -426,7 +426,7 @@ def test_a_row_of_a_meter_with_a_lost_cell_is_left_out(tmp_path):
     assert rec["power"].collect()["watts"].to_list() == [288.2, 290.5]
     (note,) = warned(rec)
     assert "line 3" in note
-    assert "another number of cells than the header" in note
+    assert "not as many cells as the header" in note
 
 
 @pytest.mark.parametrize(
@@ -442,4 +442,4 @@ def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, 
     row = rec["power"].collect().to_dicts()
     assert [(one["watts"], one["interval_s"]) for one in row] == [(pytest.approx(288, abs=0.3), None)]
     (note,) = warned(rec)
-    assert "the last line has no end, and its last number may be cut" in note
+    assert "the last line has no line end, so its last number may be cut" in note

@@ -128,7 +128,7 @@ def test_captures_and_bundles_are_read_as_files_are(base, tmp_path):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (401, r"answers 401 Unauthorized; it wants a login"),
+        (401, r"answers 401 Unauthorized; it needs a login"),
         (403, r"answers 403 Forbidden"),
         (404, r"does not exist"),
         (429, r"answers 429 Too Many Requests"),
@@ -144,7 +144,7 @@ def test_a_status_is_told_as_what_it_is(base, status, message):
 
 
 def test_servers_that_are_not_there_or_lead_in_circles(base):
-    with refused("the server redirects again and again"):
+    with refused("the server keeps redirecting"):
         ex.open(f"{base}/loop")
     with refused("refuses the connection: nothing listens there"):
         ex.open("http://127.0.0.1:1/a.csv")

@@ -73,7 +73,7 @@ def test_a_kernel_that_dies_is_one_clear_line(tmp_path, busy_host_file):
         nbformat.v4.new_code_cell("import os\nos._exit(9)"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "dying.ipynb")
-    with pytest.raises(ex.EsxparseError, match=r"template 'dying' could not be run .*: Kernel died") as caught:
+    with pytest.raises(ex.EsxparseError, match=r"template 'dying' could not run .*: Kernel died") as caught:
         report(busy_host_file, template=tmp_path / "dying.ipynb", output=tmp_path / "report.html")
     assert "\n" not in str(caught.value)
     assert {entry.name for entry in tmp_path.iterdir()} == {"dying.ipynb"}
@@ -117,7 +117,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
     ("change", "message"),
     [
         ({"captures": "nowhere.csv"}, "nowhere.csv"),
-        ({"template": "host_helth"}, r"unknown template 'host_helth': there is .*host_health"),
+        ({"template": "host_helth"}, r"unknown template 'host_helth': choose from .*host_health"),
         ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
         ({"output": "no/such/folder/report.html"}, "there is no directory"),
         ({"output": "."}, "is a directory"),
@@ -125,8 +125,8 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
             {"parameters": {"colour": "red"}},
             r"no parameter 'colour': it takes end, profile, start and options of esxparse",
         ),
-        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is no time"),
-        ({"parameters": {"start": "2031-01-01"}}, "no sample in the window"),
+        ({"parameters": {"start": "yesterday"}}, "start 'yesterday' is not a time"),
+        ({"parameters": {"start": "2031-01-01"}}, "no sample in the requested window"),
         ({"parameters": {"profile": "lenient"}}, "unknown thresholds profile 'lenient'"),
         ({"captures": []}, "no capture given"),
     ],
@@ -141,5 +141,5 @@ def test_what_cannot_work_is_refused_before_a_kernel_starts(tmp_path, monkeypatc
 
 
 def test_two_captures_for_a_template_of_one_are_refused(busy_host_file):
-    with pytest.raises(ex.EsxparseError, match="takes one capture, and 2 were given"):
+    with pytest.raises(ex.EsxparseError, match="takes one capture, but 2 were given"):
         report([busy_host_file, busy_host_file])

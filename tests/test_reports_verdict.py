@@ -148,14 +148,14 @@ def test_what_was_not_judged_is_listed_with_its_reason(busy_host, tmp_path):
         return verdict.not_judged(own, measures, found).text
 
     tables = busy_host.tables
-    assert "there is no column utl_pct in host_cpu.pcpu" in reason("host_cpu.pcpu:utl_pct", tables)
-    assert "the capture has no table physical_cpu" in reason("host_cpu.pcpu:util_pct", {})
+    assert "host_cpu.pcpu has no column utl_pct" in reason("host_cpu.pcpu:utl_pct", tables)
+    assert "the capture lacks table physical_cpu" in reason("host_cpu.pcpu:util_pct", {})
     nothing = {"physical_cpu": tables["physical_cpu"].with_columns(pct_util_time=pl.lit(None, dtype=pl.Float64))}
-    assert "the capture has no number for it" in reason("host_cpu.pcpu:util_pct", nothing)
+    assert "the capture has no values for it" in reason("host_cpu.pcpu:util_pct", nothing)
     own = {"disk.gavg": thresholds.load("standard")["disk.gavg"]}
     measures = {"storage.latency": pl.LazyFrame({"device": ["a"], "good_iops": [1.0], "gavg_ms": [400.0]})}
     found = verdict.judge(own, measures)
-    assert "never 10 commands/s or more" in verdict.not_judged(own, measures, found).text
+    assert "always below 10 commands/s" in verdict.not_judged(own, measures, found).text
 
 
 def test_the_report_lists_a_threshold_of_ones_own_and_what_it_did_not_judge(busy_host_file, tmp_path):
@@ -163,7 +163,7 @@ def test_the_report_lists_a_threshold_of_ones_own_and_what_it_did_not_judge(busy
     page = report(busy_host_file, "host_health", tmp_path / "r.html", {"profile": own})
     words = page.read_text(encoding="utf-8")
     assert "Thresholds not judged: 1 of 21" in words
-    assert "there is no column no_such_column in power.host" in words
+    assert "power.host has no column no_such_column" in words
 
 
 def test_a_sample_at_the_limit_is_past_it():

@@ -114,7 +114,7 @@ def test_an_option_that_a_recording_has_no_use_for_is_refused_everywhere(tmp_pat
             assert error.count("\n") == 1
             assert name in error or "fio" in error
     made = ex.convert(capture(tmp_path, DAY_FIRST), tmp_path / "dmy", date_order="dmy")
-    with pytest.raises(ex.EsxparseError, match="converted recording, which has no date_order: leave it out"):
+    with pytest.raises(ex.EsxparseError, match="converted recording, which has no option date_order: leave it out"):
         ex.open(made.folder, date_order="dmy")
 
 
@@ -130,22 +130,22 @@ def test_every_road_knows_the_same_options():
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("start", "yesterday", "start 'yesterday' is no time"),
-        ("start", 5, "start 5 is no time"),
+        ("start", "yesterday", "start 'yesterday' is not a time"),
+        ("start", 5, "start 5 is not a time"),
         ("end", "0001-01-01T00:00+14:00", "outside the years 1 to 9999"),
-        ("every", "0s", "every '0s' is no length of time"),
+        ("every", "0s", "every '0s' is not a length of time"),
         ("every", "9" * 40 + "d", "longer than any recording"),
         ("segment", 0, "segment is 0: give its number, from 1"),
         ("segment", "two", "segment is 'two'"),
         ("segment", "9" * 5000, "segment is '999"),
-        ("date", "11.03.2026", "date '11.03.2026' is no day: write it as 2026-03-11"),
-        ("date", 20260311, "date 20260311 is no day"),
+        ("date", "11.03.2026", "date '11.03.2026' is not a day: write it as 2026-03-11"),
+        ("date", 20260311, "date 20260311 is not a day"),
         ("date_order", "day", "date_order is 'day': choose from mdy, dmy, ymd"),
         ("lazy", "perhaps", "lazy is 'perhaps': say true or false"),
-        ("timeout", "-1", "timeout '-1' is no length of time"),
-        ("timeout", float("nan"), "timeout 'nan' is no length of time"),
+        ("timeout", "-1", "timeout '-1' is not a length of time"),
+        ("timeout", float("nan"), "timeout 'nan' is not a length of time"),
         ("format", 5, "format is 5: give its name"),
-        ("colour", "red", "there is no option 'colour' of opening a recording"),
+        ("colour", "red", "there is no option 'colour' for opening a recording"),
     ],
 )
 def test_what_nobody_can_use_is_one_error(option, value, message):
@@ -188,10 +188,10 @@ def test_manifests_stay_in_their_directory_unless_told(tmp_path, capsys):
 def test_manifests_of_more_runs_than_anybody_has_are_refused_at_once(tmp_path):
     many = str(list(range(1000)))
     (tmp_path / "study.toml").write_text(f'[[run]]\nesxtop = "c.csv"\na = {many}\nb = {many}\nc = {many}\n')
-    with pytest.raises(ex.EsxparseError, match=r"line 1: this \[\[run\]\] stands for 1,000,000,000 runs"):
+    with pytest.raises(ex.EsxparseError, match=r"line 1: this \[\[run\]\] expands to 1,000,000,000 runs"):
         ex.study(tmp_path)
     (tmp_path / "study.toml").write_text('[[run]]\nesxtop = "{a:0999999999d}.csv"\na = 1\n')
-    assert "no file name is so long" in str(ex.study(tmp_path).notes[0])
+    assert "too long for a file name" in str(ex.study(tmp_path).notes[0])
 
 
 @pytest.mark.parametrize(
@@ -352,8 +352,8 @@ def test_a_report_on_standard_input_and_with_a_long_directory_for_temporary_file
 def test_parameters_on_the_command_line_are_of_the_type_that_the_template_declares(tmp_path, capsys, busy_host_file):
     command = ["report", str(busy_host_file), "-t", "power_profile", "-o", str(tmp_path / "x.html")]
     assert main([*command, "-p", "price_per_kwh=cheap"]) == 1
-    assert "parameter price_per_kwh is 'cheap': it has to be a number" in capsys.readouterr().err
+    assert "parameter price_per_kwh is 'cheap': it must be a number" in capsys.readouterr().err
     assert main([*command, "-p", "opening=[1"]) == 1
-    assert "it has to be an object of JSON" in capsys.readouterr().err
+    assert "it must be a JSON object" in capsys.readouterr().err
     assert main(["report", str(busy_host_file), "-p", "segment=2", "-o", str(tmp_path / "x.html")]) == 1
     assert "there is no segment 2" in capsys.readouterr().err

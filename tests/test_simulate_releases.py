@@ -31,7 +31,7 @@ GUESSED = {
     **dict.fromkeys(("7.0", "8.0"), "7 or later"),
 }
 EXPECTED_NOTES = re.compile(
-    r"trailing comma|columns met twice|without name and comma \(ESXi 6\.5 -a\)|yes or no in words|times are local"
+    r"trailing comma|columns repeated|without name and comma \(ESXi 6\.5 -a\)|yes or no in words|times are local"
     r"|first sample has no rates of disks"
 )
 

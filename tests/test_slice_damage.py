@@ -170,7 +170,7 @@ def test_a_capture_that_was_started_again_and_another_after_it(tmp_path):
         whole, part, done = sliced(tmp_path, content, tables=["group_cpu"])
         assert_same(part, whole, tables=["group_cpu"])
         assert part.meta["samples"] == whole.meta["samples"] > 4
-        assert any("stands again once" in note.message and note.line == 5 for note in done.notes)
+        assert any("is repeated once" in note.message and note.line == 5 for note in done.notes)
         assert any("other columns begins here" in note.message for note in done.notes)
         slice_capture(tmp_path / "whole.csv", tmp_path / "second.csv", segment=2, counters=["Free MBytes"])
         second = ex.open(tmp_path / "second.csv")

@@ -25,13 +25,13 @@ from esxparse.formats.esxtop.slice import slice_capture
         ({"tables": ["vcpus"]}, 'no table or object of the capture is called "vcpus"; there are vcpu'),
         ({"vms": ["ledger"]}, 'no VM of the capture is called "ledger"; there are ledger-db'),
         ({"instances": ["^nothing$"]}, 'no instance of the capture matches "^nothing$"; there are'),
-        ({"instances": ["("]}, 'instance "(" is no regular expression'),
+        ({"instances": ["("]}, 'instance "(" is not a regular expression'),
         ({"counters": ["%RDYY"]}, 'no counter is called "%RDYY"; the nearest are "%RDY"'),
         ({"counters": ["Rebuild Queue"]}, "no counter is called"),
         ({"tables": ["memory"], "counters": ["%RDY"]}, "table memory; counter %RDY"),
-        ({"start": "2031-01-01"}, "no sample in the window asked for (from 2031-01-01T00:00:00)"),
-        ({"start": "yesterday"}, "start 'yesterday' is no time"),
-        ({"every": "soon"}, "every 'soon' is no length of time"),
+        ({"start": "2031-01-01"}, "no sample in the requested window (from 2031-01-01T00:00:00)"),
+        ({"start": "yesterday"}, "start 'yesterday' is not a time"),
+        ({"every": "soon"}, "every 'soon' is not a length of time"),
     ],
 )
 def test_what_selects_nothing_is_one_error_and_leaves_nothing(tmp_path, busy_host_file, asked, said):
@@ -50,7 +50,7 @@ def test_a_counter_that_was_not_captured(tmp_path):
 def test_a_value_that_adds_nothing_is_told(tmp_path):
     _, _, done = sliced(tmp_path, WHOLE, tables=["group_cpu"], counters=["% Used", "Free MBytes"])
     assert [note.message for note in done.notes] == [
-        'nothing of counter "Free MBytes" is among what else was asked for'
+        'counter "Free MBytes" has no column that matches the rest of the selection'
     ]
 
 
@@ -58,7 +58,7 @@ def test_a_value_that_adds_nothing_is_told(tmp_path):
     ("content", "error", "said"),
     [
         (b"", ex.DamagedError, "empty"),
-        (b"time,value\n1,2\n", ex.UnknownFormatError, "no esxtop capture"),
+        (b"time,value\n1,2\n", ex.UnknownFormatError, "not an esxtop capture"),
         (WHOLE.splitlines()[0].encode(), ex.DamagedError, "no rows"),
         ('"(PDH-CSV 4.0) (UTC)(0)"\n', ex.DamagedError, "without a single column"),
     ],
@@ -79,9 +79,9 @@ def test_the_capture_itself_is_never_written_over(tmp_path):
     (tmp_path / "link.csv").symlink_to(file)
     os.link(file, tmp_path / "hard.csv")
     for output in (file, tmp_path / "link.csv", tmp_path / "hard.csv"):
-        with pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
+        with pytest.raises(ex.EsxparseError, match="is an input, and would be overwritten"):
             slice_capture(file, output)
-    with file.open("ab") as itself, pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
+    with file.open("ab") as itself, pytest.raises(ex.EsxparseError, match="is an input, and would be overwritten"):
         slice_capture(file, itself)
     assert file.read_text() == WHOLE
 
@@ -113,10 +113,10 @@ def test_a_compressed_capture_and_one_that_is_cut(tmp_path):
     file = compose.write(tmp_path, whole, "whole.csv.gz")
     assert slice_capture(file, tmp_path / "part.csv").notes == ()
     assert (tmp_path / "part.csv").read_text() == WHOLE
-    with pytest.raises(ex.EsxparseError, match="is what is read, and would be lost"):
+    with pytest.raises(ex.EsxparseError, match="is an input, and would be overwritten"):
         slice_capture(file, file)
     done = slice_capture(compose.write(tmp_path, whole[:-4], "cut.csv.gz"), tmp_path / "part.csv")
-    assert any("what came before is read" in note.message for note in done.notes)
+    assert any("what comes before is read" in note.message for note in done.notes)
 
 
 def test_a_place_that_cannot_be_written(tmp_path):

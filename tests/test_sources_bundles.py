@@ -76,8 +76,8 @@ def test_a_bundle_without_captures(tmp_path):
 
 def test_a_member_of_what_is_no_bundle(tmp_path):
     path = put(tmp_path, "a.csv", CAPTURE)
-    assert "is no bundle" in refusal(path, "b.csv")
-    assert "is no bundle" in refusal(f"{path}:b.csv")
+    assert "is not a bundle" in refusal(path, "b.csv")
+    assert "is not a bundle" in refusal(f"{path}:b.csv")
     assert members(path) == []
 
 
@@ -113,7 +113,7 @@ def test_an_archive_in_an_archive_is_looked_into_once(tmp_path):
     assert drain(resolve(f"{path}:host-1.tgz:var/log/esxtop.csv")) == (CAPTURE, None)
     assert drain(resolve(path, "host-1.tgz")) == (CAPTURE, None)
     deep = tar_of({"a.tar": tar_of({"b.tar": tar_of(PLAIN)})})
-    assert "an archive in an archive in an archive" in refusal(put(tmp_path, "deep.tar", deep))
+    assert "archives nested three deep" in refusal(put(tmp_path, "deep.tar", deep))
     assert "a zip inside an archive" in refusal(put(tmp_path, "zips.tar", tar_of({"all.zip": two})))
 
 

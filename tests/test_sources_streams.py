@@ -82,7 +82,7 @@ def piped(data, script=READ_TWICE):
 def test_standard_input_is_read_once(compress, title):
     first, second = piped(compress(CAPTURE))
     assert first == f"- {title} {len(CAPTURE)} None"
-    assert second == "- can be read once, and has been: write it to a file and name that"
+    assert second == "- can be read only once, and has been: write it to a file and open that"
 
 
 def test_a_bundle_on_standard_input_is_refused():

@@ -57,10 +57,10 @@ def test_the_largest_load_and_the_peak_are_those_of_the_metrics(sweep):
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (lambda one: one.scaling("hosts", "iops"), "'hosts' is no label of the runs"),
+        (lambda one: one.scaling("hosts", "iops"), "'hosts' is not a label of the runs"),
         (lambda one: one.scaling("vms", "iop"), "did you mean 'iops'"),
-        (lambda one: one.scaling("filter", "iops"), "filter is no number"),
-        (lambda one: one.scaling("vms", "gap"), "gap is no number"),
+        (lambda one: one.scaling("filter", "iops"), "filter is not numeric"),
+        (lambda one: one.scaling("vms", "gap"), "gap is not numeric"),
         (lambda one: one.consolidation("vms", {}), "needs a tolerance"),
         (lambda one: one.consolidation("vms", {"p95": 100}), "no column 'p95'"),
         (lambda one: one.consolidation("vms", {"iops": float("nan")}), "must be a number"),
@@ -106,7 +106,7 @@ def test_virtual_is_compared_with_native_of_the_same_other_labels(tmp_path):
 
 def test_virtual_to_native_needs_one_label_that_is_native(tmp_path):
     found = platforms(tmp_path, '{ platform = "native", threads = 1 }')
-    with pytest.raises(EsxparseError, match="has to name one label"):
+    with pytest.raises(EsxparseError, match="must name one label"):
         found.virtual_to_native()
 
 
@@ -134,7 +134,7 @@ def test_scaling_on_the_command_line(tmp_path, capsys):
 def test_the_largest_load_on_the_command_line(tmp_path, capsys):
     path = manifest(tmp_path, axis="")
     assert run(path, "--largest-load", "read_p95_ms<=100") == 1
-    assert "say which label is swept with --load LABEL" in capsys.readouterr().err
+    assert "choose the swept label with --load LABEL" in capsys.readouterr().err
     limits = ("--largest-load", "read_p95_ms<=100", "--largest-load", "iops <= 1000")
     assert run(path, *limits, "--load", "vms") == 0
     printed = capsys.readouterr().out
@@ -146,9 +146,9 @@ def test_the_largest_load_on_the_command_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        (["--largest-load", "p95"], 1, "is no limit: write it as 'read_p95_ms<=100'"),
+        (["--largest-load", "p95"], 1, "is not a limit: write it as 'read_p95_ms<=100'"),
         (["--largest-load", "p95<=100"], 1, "no column 'p95'"),
-        (["--scaling", "iops", "--load", "hosts"], 1, "is no label"),
+        (["--scaling", "iops", "--load", "hosts"], 1, "is not a label"),
         (["--scaling", "iops", "--compare", "iops"], 2, "not allowed with"),
     ],
 )
@@ -170,7 +170,7 @@ def said(folder, text):
             3,
             "is not within the capture (2026-03-02T08:30:00",
         ),
-        ("baseline = {{ q = 1 }}\n[[run]]\nx = 1\n{}", 1, "the baseline's 'q' is no label of any run"),
+        ("baseline = {{ q = 1 }}\n[[run]]\nx = 1\n{}", 1, "the baseline's 'q' is not a label of any run"),
         ("[[run]]\nx = nan\n{}", 2, "the label 'x' is nan"),
         (
             "[[run]]\nx = 1\nrepetition = 2\n{0}[[run]]\nx = 1\nrepetition = 2\n{0}",
@@ -193,7 +193,7 @@ def test_comparing_with_a_baseline_that_no_run_has_fails_on_the_command_line_wit
     path.write_text(path.read_text().replace('{ filter = "default" }', '{ filter = "none" }'))
     for quiet in ([], ["-q"]):
         assert run(path, "--compare", "iops", *quiet) == 1
-        assert "no run is of the baseline filter=none" in capsys.readouterr().err.splitlines()[-1]
+        assert "no run matches the baseline filter=none" in capsys.readouterr().err.splitlines()[-1]
     path.write_text(path.read_text().replace('{ filter = "none" }', "{ q = 1 }"))
-    with pytest.raises(EsxparseError, match="the baseline's 'q' is no label"):
+    with pytest.raises(EsxparseError, match="the baseline's 'q' is not a label"):
         studies.study(path).compare("iops")

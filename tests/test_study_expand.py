@@ -54,7 +54,7 @@ def test_a_file_that_only_one_kind_has_is_a_run_with_a_gap(tmp_path):
     )
     assert [run.labels["vms"] for run in found] == [1, 2, 4]
     assert [set(run.files) for run in found] == [{"esxtop", "fio"}, {"fio"}, {"esxtop"}]
-    assert "esxtop = '{vms}.csv' finds no file" in found[1].problems[0].message
+    assert "esxtop = '{vms}.csv' matches no file" in found[1].problems[0].message
     assert found[1].problems[0].line == 2
 
 
@@ -104,9 +104,9 @@ def test_rows_with_the_same_labels_are_repetitions_whatever_line_they_are_from(t
     ("entry", "message"),
     [
         ('esxtop = "gone.csv"', "esxtop: there is no file gone.csv"),
-        ('esxtop = "gone-*.csv"', "esxtop = 'gone-*.csv' finds no file"),
+        ('esxtop = "gone-*.csv"', "esxtop = 'gone-*.csv' matches no file"),
         ('esxtop = "{vms:>03d}x{.csv"', "pattern '{vms:>03d}x{.csv': "),
-        ('esxtop = "{0}.csv"', "{0} is no name of a label"),
+        ('esxtop = "{0}.csv"', "{0} is not a valid label name"),
         ('vms = "many"\nesxtop = "{vms:02d}.csv"', "vms is 'many': Unknown format code 'd'"),
         ('esxtop = ["?.csv"]', "esxtop = '?.csv' finds 2 files for one run"),
     ],

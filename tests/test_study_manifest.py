@@ -91,25 +91,25 @@ host = { mhz = 2600 }
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("title = \n", r"study\.toml is no TOML: Invalid value \(at line 1, column 9\)"),
-        ("a = 1\n", r"line 1: unknown key 'a'; known here: axis, baseline"),
+        ("title = \n", r"study\.toml is not valid TOML: Invalid value \(at line 1, column 9\)"),
+        ("a = 1\n", r"line 1: unknown key 'a'; valid here: axis, baseline"),
         ('titel = "x"\n', r"line 1: unknown key 'titel': did you mean 'title'\?"),
         ('[window]\nwarmpup = "2m"\n', r"line 2: unknown key 'warmpup': did you mean 'warmup'\?"),
-        ('[window]\n\nwarmup = "2 minutes"\n', r"line 3: warmup '2 minutes' is no length of time"),
-        ("[window]\nwarmup = true\n", r"line 2: warmup True is no length of time"),
+        ('[window]\n\nwarmup = "2 minutes"\n', r"line 3: warmup '2 minutes' is not a length of time"),
+        ("[window]\nwarmup = true\n", r"line 2: warmup True is not a length of time"),
         ("[window]\nmeasure = 0\n", r"line 2: measure is 0: leave it out"),
-        ('[window]\nspan = "esxtop"\n', r"line 2: span 'esxtop' is no load generator: choose from diskspd, fio"),
-        ("[window]\nstart = 12\n", r"line 2: start 12 is no time"),
+        ('[window]\nspan = "esxtop"\n', r"line 2: span 'esxtop' is not a load generator: choose from diskspd, fio"),
+        ("[window]\nstart = 12\n", r"line 2: start 12 is not a time"),
         ('[window]\nstart = "2026-03-02T09:00"\nend = "2026-03-02T08:00"\n', r"line 3: the window ends before"),
-        ('window = "2m"\n', r"line 1: window is a table: write \[window\] above its keys"),
+        ('window = "2m"\n', r"line 1: window must be a table: write \[window\] above its keys"),
         ("[host]\ncpus = 2.5\n", r"line 2: cpus is 2\.5: give a whole number"),
         ('[host]\nmhz = "2.4 GHz"\n', r"line 2: mhz is '2\.4 GHz': give a number above 0"),
         ("[host]\nmemory_mb = 2048\n", r"line 2: unknown key 'memory_mb': give it as memory_mib, 2\*\*20 bytes"),
-        ("axis = 3\n", r"line 1: axis is a list of labels, not 3"),
-        ('baseline = "default"\n', r"line 1: baseline names labels of runs"),
+        ("axis = 3\n", r"line 1: axis must be a list of labels, not 3"),
+        ('baseline = "default"\n', r"line 1: baseline must be a table of labels"),
         ('[files]\nesxtp = "x"\n', r"line 2: unknown kind of file 'esxtp': did you mean 'esxtop'\?"),
         ('title = "empty"\n', r"the study has no runs: add a \[\[run\]\]"),
-        ('[run]\nesxtop = "x"\n', r"line 1: runs are tables: write \[\[run\]\]"),
+        ('[run]\nesxtop = "x"\n', r"line 1: runs must be tables: write \[\[run\]\]"),
     ],
 )
 def test_what_would_change_all_numbers_ends_it_with_its_line(tmp_path, text, message):
@@ -125,15 +125,15 @@ def test_what_would_change_all_numbers_ends_it_with_its_line(tmp_path, text, mes
         ('filtre = "x"', "unknown key 'filtre': did you mean 'filter'?"),
         ('filter = "x"\niops = 5\nesxtop = "a"', "the label 'iops' has the name of a column of the results"),
         ("filter = []", "the label 'filter' is []: write text, a number, or a list of them"),
-        ("filter = { a = 1 }", "'filter' is a table: labels are text, numbers or lists"),
-        ("esxtop = 3", 'esxtop names a file, not 3: write esxtop = "name"'),
-        ('esxtop = ["a", "b"]', "esxtop is one file for each run, not 2: keep one"),
+        ("filter = { a = 1 }", "'filter' is a table: labels must be text, numbers or lists"),
+        ("esxtop = 3", 'esxtop must name a file, not 3: write esxtop = "name"'),
+        ('esxtop = ["a", "b"]', "esxtop takes one file per run, not 2: keep one"),
         ('iometer = { file = "a", tets = 3 }', "unknown key 'tets': did you mean 'test'?"),
-        ('iometer = { file = "a", clock = "noon" }', "clock 'noon' is no length of time"),
-        ("values = { mbps = 3.0 }", "unit 'mbps' can be read in several ways: write mb_per_s"),
+        ('iometer = { file = "a", clock = "noon" }', "clock 'noon' is not a length of time"),
+        ("values = { mbps = 3.0 }", "unit 'mbps' is ambiguous: write mb_per_s"),
         ('values = { users = "many" }', "users is 'many': figures are numbers"),
         ('window = { warmpu = "2m" }\nesxtop = "a"', "unknown key 'warmpu': did you mean 'warmup'?"),
-        ('filter = "x"', "this run has no files and no [run.values]"),
+        ('filter = "x"', "this run has neither files nor [run.values]"),
     ],
 )
 def test_what_is_wrong_with_one_run_is_kept_with_it(tmp_path, text, message):
@@ -143,7 +143,7 @@ def test_what_is_wrong_with_one_run_is_kept_with_it(tmp_path, text, message):
     assert (first["users"], first["gap"]) == (5.0, None)
     assert all(message in row["gap"] for row in others)
     (warning,) = [warning for warning in studies.warnings(found) if message in warning]
-    line = 6 if "no files" in message else 7 + ("iops" in text)
+    line = 6 if "neither files" in message else 7 + ("iops" in text)
     assert warning.startswith(f"line {line}: run 2")
 
 
@@ -151,7 +151,7 @@ def test_a_manifest_that_cannot_be_read_says_so_in_one_line(tmp_path):
     with pytest.raises(EsxparseError, match=r"study\.toml cannot be read: No such file.*esxparse study new DIR"):
         study(tmp_path)
     (tmp_path / "x.toml").write_bytes(b"title = '\xff'")
-    with pytest.raises(EsxparseError, match="is not UTF-8 text"):
+    with pytest.raises(EsxparseError, match="is not UTF-8"):
         study(tmp_path / "x.toml")
 
 
@@ -212,7 +212,7 @@ def test_every_key_has_the_line_it_begins_on(pairs):
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_manifest_or_one_clear_error(text):
-    wrong = ["is no TOML"]
+    wrong = ["is not valid TOML"]
     with suppress(EsxparseError):
         wrong = parse(text, Path("study.toml"))[1]
     assert wrong

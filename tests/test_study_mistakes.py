@@ -70,9 +70,9 @@ def test_a_table_of_a_run_that_is_none_is_told_with_its_own_line(tmp_path):
     text = f"[window]\n[host]\n{CAPTURE}window = 3\n{CAPTURE}host = 7\n[[run]]\nvalues = 9\n"
     found = expand(load(studies.manifest(tmp_path, text)))
     assert [str(run.problems[0]).split(" above")[0] for run in found] == [
-        "line 5: window is a table: write [run.window]",
-        "line 8: host is a table: write [run.host]",
-        "line 10: values is a table: write [run.values]",
+        "line 5: window must be a table: write [run.window]",
+        "line 8: host must be a table: write [run.host]",
+        "line 10: values must be a table: write [run.values]",
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_label_found_in_file_names_has_no_name_of_a_column(tmp_path, name):
         tmp_path, f'[[run]]\nesxtop = "a-{{{name}}}.csv"\n[[run]]\nx = 1\n[run.values]\nusers = 2\n'
     )
     (note,) = check(path).notes
-    assert str(note).startswith(f"line 2: run 1: esxtop: {{{name}}} would be a label with the name of a column")
+    assert str(note).startswith(f"line 2: run 1: esxtop: {{{name}}} is also a column")
     assert [row["run"] for row in studies.rows(study(path))] == [1, 2]
 
 
@@ -92,14 +92,20 @@ def test_a_label_found_in_file_names_has_no_name_of_a_column(tmp_path, name):
     [
         (
             "[[run]]\nsize_kib = 4\n[run.values]\nsize_kib = 4\n",
-            "line 4: the figure 'size_kib' has the name of a label",
+            "line 4: the figure 'size_kib' is also a label",
         ),
-        ("[[run]]\nsize_kib = 4\n[[run]]\n[run.values]\nsize_kib = 4\n", "line 5: the figure 'size_kib' has the name"),
-        ('[[run]]\n[run.values]\nx = 4\n[[run]]\nfio = "{x}.json"\n', "line 3: the figure 'x' has the name of a label"),
-        ('[[run]]\n[run.values]\n"" = 3\n', "line 3: '' is no name of a figure: let it begin with a letter"),
-        ("[[run]]\n[run.values]\n_foo = 3\n", "line 3: '_foo' is no name of a figure"),
+        (
+            "[[run]]\nsize_kib = 4\n[[run]]\n[run.values]\nsize_kib = 4\n",
+            "line 5: the figure 'size_kib' is also a label",
+        ),
+        ('[[run]]\n[run.values]\nx = 4\n[[run]]\nfio = "{x}.json"\n', "line 3: the figure 'x' is also a label"),
+        ('[[run]]\n[run.values]\n"" = 3\n', "line 3: '' is not a valid name for a figure: start it with a letter"),
+        ("[[run]]\n[run.values]\n_foo = 3\n", "line 3: '_foo' is not a valid name for a figure"),
         ("[[run]]\n[run.values]\nusers = 1" + "0" * 400 + "\n", "line 3: users is 1000"),
-        ("[[run]]\nvms = 99999999999999999999\n", "line 2: the label 'vms' is 99999999999999999999: no column holds"),
+        (
+            "[[run]]\nvms = 99999999999999999999\n",
+            "line 2: the label 'vms' is 99999999999999999999: whole numbers must fit",
+        ),
         ('[[run]]\n"" = 3\n', "line 2: the label '' has no name"),
     ],
 )
@@ -113,9 +119,9 @@ def test_labels_and_figures_that_no_table_can_hold_are_refused(tmp_path, text, m
 @pytest.mark.parametrize(
     ("window", "message"),
     [
-        ('span = ["fio"]', "span ['fio'] is no load generator"),
-        ("warmup = 1e300", "warmup 1e+300 is no length of time"),
-        ("measure = 1e300", "measure 1e+300 is no length of time"),
+        ('span = ["fio"]', "span ['fio'] is not a load generator"),
+        ("warmup = 1e300", "warmup 1e+300 is not a length of time"),
+        ("measure = 1e300", "measure 1e+300 is not a length of time"),
         ('warmup = "99999999999h"', "warmup '99999999999h' is longer than any recording"),
         ("start = 0001-01-01T00:00:00+14:00", "start 0001-01-01 00:00:00+14:00 is outside the years 1 to 9999"),
     ],
@@ -129,7 +135,7 @@ def test_windows_beyond_all_times_are_refused(tmp_path, window, message):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("clock = 1e300", "clock 1e+300 is no length of time"),
+        ("clock = 1e300", "clock 1e+300 is not a length of time"),
         ('clock = "-99999999999h"', "clock '99999999999h' is longer than any recording"),
         ('segment = "x"', "segment is 'x': give its number, from 1"),
         ("segment = 0", "segment is 0: give its number, from 1"),
@@ -145,7 +151,7 @@ def test_options_that_no_reader_understands_are_refused(tmp_path, option, messag
 
 @pytest.mark.parametrize("name", ["esxtop", "power", "host"])
 def test_labels_of_all_runs_are_not_called_as_keys(tmp_path, name):
-    with pytest.raises(EsxparseError, match=rf"line 2: '{name}' is no label but a key of \[\[run\]\]"):
+    with pytest.raises(EsxparseError, match=rf"line 2: '{name}' is a key of \[\[run\]\]"):
         load(studies.manifest(tmp_path, f'[labels]\n{name} = "x"\n{CAPTURE}'))
 
 
@@ -153,7 +159,7 @@ def test_a_list_that_finds_two_files_of_a_kind_that_a_run_has_one_of_is_a_gap(tm
     for name in ("a-1.csv", "a-2.csv"):
         studies.write_capture(tmp_path / name, samples=3)
     path = studies.manifest(tmp_path, '[[run]]\nesxtop = ["a-*.csv"]\n')
-    message = "esxtop = 'a-*.csv' finds 2 files for one run, a-1.csv the first; a run has one of these"
+    message = "esxtop = 'a-*.csv' matches 2 files for one run, starting with a-1.csv; a run takes one such file"
     assert message in check(path).notes[0].message
     (row,) = studies.rows(study(path))
     assert message in row["gap"]
@@ -163,16 +169,16 @@ def test_a_file_whose_name_is_not_utf_8_is_a_gap_and_the_others_are_computed(tmp
     studies.write_capture(tmp_path / "a-1.csv", samples=3)
     shutil.copy(tmp_path / "a-1.csv", os.fsencode(tmp_path) + b"/a-\xff.csv")
     path = studies.manifest(tmp_path, '[[run]]\nesxtop = "a-{x}.csv"\n')
-    assert r"a-\xff.csv is not UTF-8 text: rename it" in "".join(note.message for note in check(path).notes)
+    assert r"a-\xff.csv is not valid UTF-8: rename it" in "".join(note.message for note in check(path).notes)
     rows = {row["x"]: row for row in studies.rows(study(path))}
-    assert r"a-\xff.csv is not UTF-8 text" in rows[r"\xff"]["gap"]
+    assert r"a-\xff.csv is not valid UTF-8" in rows[r"\xff"]["gap"]
     assert rows["1"]["host_used_pct"] is not None
 
 
 def test_new_leaves_out_files_whose_names_no_manifest_can_have(tmp_path, monkeypatch):
     folder = tmp_path / os.fsdecode(b"d-\xff")
     folder.mkdir()
-    with pytest.raises(EsxparseError, match=r"d-\\xff is not UTF-8 text, in which results name files: rename it"):
+    with pytest.raises(EsxparseError, match=r"d-\\xff is not valid UTF-8: rename it"):
         draft.write(folder)
     monkeypatch.chdir(folder)
     folder = Path()

@@ -92,7 +92,7 @@ def test_power_beside_results_of_fio_is_cut_and_the_results_are_not(tmp_path, wi
     assert (row["watts"], row["energy_joules"]) == pytest.approx((168.2, 50_460))
     assert (row["start"], row["measured_s"]) == (begin + timedelta(minutes=1), 300)
     assert row["iops"] == pytest.approx(20_000 / 480)
-    assert any("the window does not cut fio" in note for note in info(found))
+    assert any("the window does not apply to fio" in note for note in info(found))
 
 
 def test_power_is_null_where_the_window_does_not_fit_the_capture(tmp_path):
@@ -100,7 +100,7 @@ def test_power_is_null_where_the_window_does_not_fit_the_capture(tmp_path):
     (row,) = studies.rows(studies.computed(tmp_path, text))
     assert row["watts"] is None
     assert "too short for 7200 s of warm-up" in row["gap"]
-    assert "power: nothing tells which part of it is measured" in row["gap"]
+    assert "power: cannot tell which part to measure" in row["gap"]
 
 
 def test_energy_between_moments_that_are_no_readings():
@@ -124,7 +124,7 @@ def test_a_run_with_a_mistake_is_not_opened(tmp_path):
     text = f"[[run]]\nesxtop = 'a.csv'\npower = '{READINGS}'\nvalues = {{ iops = 5.0 }}\nwindow = {{ warmup = 'x' }}\n"
     found = studies.computed(tmp_path, text + "[[run]]\nesxtop = 'a.csv'\n")
     wrong, right = studies.rows(found)
-    assert "warmup 'x' is no length of time" in wrong["gap"]
+    assert "warmup 'x' is not a length of time" in wrong["gap"]
     assert (wrong["iops"], wrong["watts"], wrong["samples"], wrong["host_used_pct"]) == (None,) * 4
     assert (right["samples"], right["gap"]) == (3, None)
 
@@ -211,7 +211,7 @@ def test_a_time_that_no_calendar_has_is_a_gap():
     gaps = []
     with collected(gaps):
         studies.START + timedelta(days=4_000_000)
-    assert gaps == ["a length of time puts the measured span beyond the year 9999: change window or clock"]
+    assert gaps == ["the measured span lies beyond the year 9999: change window or clock"]
 
 
 def test_a_sensor_that_is_not_there_is_named_with_those_that_are(tmp_path):

@@ -61,7 +61,7 @@ def test_a_capture_of_a_run_is_not_written_over(tmp_path, capsys, way):
     before = capture.read_bytes()
     assert run(tmp_path, "-q", "-o", out) == 1
     told = capsys.readouterr().err
-    assert "is what is read, and would be lost" in told
+    assert "is an input, and would be overwritten" in told
     assert len(told.splitlines()) == 1
     assert capture.read_bytes() == before
     assert out.exists()
@@ -71,7 +71,7 @@ def test_no_table_is_written_over_an_input_from_python(tmp_path):
     manifest = studies.manifest(tmp_path, TWO)
     found = study(manifest)
     for write in (found.to_csv, found.to_parquet, found.to_table):
-        with pytest.raises(EsxparseError, match="is what is read, and would be lost"):
+        with pytest.raises(EsxparseError, match="is an input, and would be overwritten"):
             write(manifest)
     assert manifest.read_text() == TWO
 
@@ -80,7 +80,7 @@ def test_the_manifest_is_not_written_over(tmp_path, capsys):
     manifest = studies.manifest(tmp_path, TWO)
     (tmp_path / "out.html").symlink_to(manifest)
     assert run(tmp_path, "-q", "-o", tmp_path / "out.html") == 1
-    assert "is what is read, and would be lost" in capsys.readouterr().err
+    assert "is an input, and would be overwritten" in capsys.readouterr().err
     assert manifest.read_text() == TWO
 
 
@@ -93,7 +93,7 @@ def test_an_output_in_a_directory_of_recordings_is_written_again_and_a_recording
         assert run(tmp_path, "-q", "-o", folder / "runs.csv") == 0
     before = (folder / "job.csv").read_text()
     assert run(tmp_path, "-q", "-o", folder / "job.csv") == 1
-    assert "job.csv is in a directory that is read, and would be lost" in capsys.readouterr().err
+    assert "job.csv is in an input directory, and would be overwritten" in capsys.readouterr().err
     assert (folder / "job.csv").read_text() == before
 
 
@@ -143,7 +143,7 @@ def test_a_directory_whose_name_is_no_text_has_its_tables(tmp_path):
 @pytest.mark.parametrize("name", ["host_name", "kind", "start", "is_baseline"])
 def test_what_is_no_number_is_not_compared(tmp_path, name):
     found = studies.computed(tmp_path, TWO)
-    with pytest.raises(EsxparseError, match=rf"^{name} is no number and cannot be compared; .* orders_per_min"):
+    with pytest.raises(EsxparseError, match=rf"^{name} is not numeric and cannot be compared; .* orders_per_min"):
         found.compare(name)
 
 
@@ -163,12 +163,12 @@ def test_a_limit_is_a_number(tmp_path, limit):
 @pytest.mark.parametrize("rule", ["p95", 3, pl.col("p95_ms") + 1])
 def test_a_rule_is_true_or_false_of_a_row(rule):
     curve = pl.LazyFrame({"vms": [1, 2], "p95_ms": [3.0, 4.0]})
-    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false of a row"):
+    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false for each row"):
         scaling.peak_load(curve, "vms", {"x": rule})
 
 
 def test_a_rule_of_a_study_is_an_expression(tmp_path):
-    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false of a row"):
+    with pytest.raises(EsxparseError, match=r"the rule 'x' must be true or false for each row"):
         studies.computed(tmp_path, TWO).peak_load("vms", {"x": "p95"})
 
 
@@ -277,5 +277,5 @@ def test_a_label_with_the_name_of_a_result_is_one_line(name):
         "points": lambda: scaling.leaves_linear(curve, "vms", "x_ms", [name]),
         "peak_load": lambda: scaling.peak_load(curve, "vms", {"x": pl.col("x_ms") <= 1}, [name]),
     }.get(name, lambda: consolidation.largest_loads(curve, "vms", {"x_ms": 3}, [name]))
-    with pytest.raises(EsxparseError, match=f"the column '{name}' has the name of a result: rename it"):
+    with pytest.raises(EsxparseError, match=f"the column '{name}' clashes with a result column: rename it"):
         call()

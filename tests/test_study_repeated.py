@@ -65,7 +65,7 @@ def test_parts_and_copies_of_one_capture_are_one_run(folder, one, other):
     assert new["gap"] == "1 repetition: an interval needs 2 or more"
     assert new["mean"] == pytest.approx(runs["host_util_pct"][2:].mean())
     assert len(said) == 1
-    assert "runs 3 and 4 are parts of one recording and no repetitions" in said[0]
+    assert "runs 3 and 4 are parts of one recording, not repetitions" in said[0]
 
 
 def test_what_is_left_are_repetitions_of_recordings(folder):
@@ -139,6 +139,6 @@ def test_a_file_that_two_patterns_find_is_not_added_up(folder):
     twice, two = studies.rows(found)
     assert (twice["iops"], twice["gap"]) == (
         None,
-        "line 2: fio: a.json is found twice and would count twice: name it once",
+        "line 2: fio: a.json is matched twice and would count twice: name it once",
     )
     assert two["iops"] == pytest.approx(1.5 * (20_000 + 20_010) / 2)

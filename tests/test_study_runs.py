@@ -120,7 +120,7 @@ def test_a_run_that_lacks_something_is_a_gap_and_the_others_are_computed(folder)
     gaps = [row["gap"] for row in rows[8:]]
     assert "there is no file gone.csv" in gaps[0]
     assert "the recording is 300 s long, too short for 240 s of warm-up and 120 s measured" in gaps[1]
-    assert "study.toml is of no format esxparse reads" in gaps[2]
+    assert "study.toml is not in a format esxparse reads" in gaps[2]
     assert "the window (2026-03-02T08:30:00 to 2027-01-01T00:00:00) is not within the capture" in gaps[3]
     lines = [warning.split(":")[0] for warning in studies.warnings(found)]
     assert lines == ["line 15", "line 16", "line 21", "line 25"]
@@ -165,7 +165,7 @@ def test_a_clock_in_local_time_is_noticed_and_put_right_when_asked(tmp_path):
     )
     (row,) = studies.rows(studies.computed(tmp_path, text.replace("CLOCK", "")))
     assert "is not within the capture" in row["gap"]
-    assert "with clock = '-120m' beside its file it would be" in row["gap"]
+    assert "it would be with clock = '-120m' for that file" in row["gap"]
     assert row["iops"] == pytest.approx(4761.904762)
     (row,) = studies.rows(studies.computed(tmp_path, text.replace("CLOCK", ', clock = "-120m"')))
     assert row["gap"] is None
@@ -183,7 +183,7 @@ def test_the_span_of_fio_is_taken_from_what_it_wrote(tmp_path):
     assert (row["start"], row["end"]) == (end - timedelta(seconds=120), end)
     assert row["samples"] == 12
     (row,) = studies.rows(studies.computed(tmp_path, text.replace('fio = "f.json"\n', "")))
-    assert row["gap"] == "the window is the span of fio, and the run has no fio file"
+    assert row["gap"] == "the window is the span of fio, but the run has no fio file"
 
 
 def test_no_throughput_is_a_gap_and_no_infinite_cost(tmp_path):
@@ -244,9 +244,9 @@ def test_a_host_whose_frequency_nobody_tells_has_no_cost(tmp_path):
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
-        ('{ filter = "off" }', "no run is of the baseline filter=off: filter is 'default', 'null'"),
-        ("{ vms = 1 }", "the baseline vms=1 is not unique: filter is 'default', 'null'; name which in baseline"),
-        ("{ filter = 1 }", "no run is of the baseline filter=1"),
+        ('{ filter = "off" }', "no run matches the baseline filter=off: filter is 'default', 'null'"),
+        ("{ vms = 1 }", "the baseline vms=1 is not unique: filter is 'default', 'null'; specify it in baseline"),
+        ("{ filter = 1 }", "no run matches the baseline filter=1"),
     ],
 )
 def test_a_baseline_that_is_not_there_or_not_unique_is_named_and_the_runs_are_computed(folder, baseline, message):

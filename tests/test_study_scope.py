@@ -80,10 +80,10 @@ def test_the_manifest_says_how_many_hosts_share_the_load(folder, said, hosts):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ('"{racks}"', "the name of no label of this run"),
-        ('"{kind}"', "is two: name a label that is a whole number above 0"),
-        ('"{none}"', "is 0: name a label"),
-        ('"half of {hosts}"', "is half of 4: name a label"),
+        ('"{racks}"', "not a label of this run"),
+        ('"{kind}"', "is two: use a label whose values are whole numbers above 0"),
+        ('"{none}"', "is 0: use a label"),
+        ('"half of {hosts}"', "is half of 4: use a label"),
     ],
 )
 def test_a_number_of_hosts_that_no_label_tells_is_a_gap_of_its_run(folder, said, why):
@@ -95,7 +95,7 @@ def test_a_number_of_hosts_that_no_label_tells_is_a_gap_of_its_run(folder, said,
 @pytest.mark.parametrize("said", ["0", "1.5", "true", "[4]", '"four"'])
 def test_a_number_of_hosts_is_a_whole_number_or_a_label(folder, said):
     text = f'{HOST}load_hosts = {said}\n[[run]]\nesxtop = "c.csv"\n'
-    with pytest.raises(ex.EsxparseError, match=r"load_hosts is .*: give a whole number, or the label that tells it"):
+    with pytest.raises(ex.EsxparseError, match=r"load_hosts is .*: give a whole number, or a label in braces"):
         studies.computed(folder, text)
 
 
@@ -135,7 +135,7 @@ def test_watts_of_one_meter_are_not_divided_by_the_work_of_several_clients_unles
         assert row["load_hosts"] == expected
         if expected is None:
             assert row["joules_per_io"] is None
-            assert "2 load generators worked together" in row["gap"]
+            assert "2 load generators ran together" in row["gap"]
         else:
             assert row["joules_per_io"] == pytest.approx(row["watts"] * expected / row["iops"])
 
@@ -148,7 +148,7 @@ def test_managers_of_iometer_are_load_generators():
     assert scope.load_hosts(row, {"iometer": [rec]})[0] == (1 if managers == 1 else None)
     several, why = scope.load_hosts(row, {"iometer": [rec, rec]})
     assert several is None
-    assert why.startswith(f"{2 * managers} load generators worked together")
+    assert why.startswith(f"{2 * managers} load generators ran together")
 
 
 def test_idle_use_of_a_host_with_other_processors_is_not_subtracted(folder):
@@ -156,6 +156,6 @@ def test_idle_use_of_a_host_with_other_processors_is_not_subtracted(folder):
     text = f'{HOST}[[run]]\nesxtop = "c.csv"\nidle = \'{idle}\'\n[[run]]\nesxtop = "c.csv"\nidle = "c.csv"\n'
     other, same = studies.rows(studies.computed(folder, text))
     assert (other["idle_used_pct"], other["used_above_idle_mhz"]) == (None, None)
-    assert "is of a host with 4 PCPUs, and the run of one with" in other["gap"]
+    assert "is from a host with 4 PCPUs, but the run's host has" in other["gap"]
     # What arithmetic leaves of thousands of MHz.
     assert same["used_above_idle_mhz"] == pytest.approx(0.0, abs=1e-6)

@@ -36,7 +36,7 @@ def test_fio_of_several_vms_is_added_up(tmp_path):
 def test_histograms_without_results_are_a_gap(tmp_path):
     text = f'[[run]]\nfio = "{studies.FORMATS / "fio-mixed_clat_hist.1.log"}"\n'
     (row,) = studies.rows(studies.computed(tmp_path, text))
-    assert "has no results (it has latency_bins" in row["gap"]
+    assert "has no results (only latency_bins" in row["gap"]
 
 
 def test_power_is_the_meter_s_where_there_is_one(tmp_path):
@@ -46,7 +46,7 @@ def test_power_is_the_meter_s_where_there_is_one(tmp_path):
     text += f'[[run]]\nesxtop = "c.csv"\n[[run]]\npower = "{meter}"\n'
     found = studies.computed(tmp_path, text)
     with_meter, without, alone = studies.rows(found)
-    assert any("beside its file chooses" in str(note) for note in found.notes)
+    assert any("for that file" in str(note) for note in found.notes)
     readings = ex.open(meter)["power"]
     assert with_meter["watts_from"] == "power_csv"
     whole = energy.energy(readings).collect().head(1)
@@ -61,7 +61,7 @@ def test_power_that_shares_no_time_with_the_capture_is_a_gap(tmp_path):
     studies.write_capture(tmp_path / "c.csv")
     text = f'[[run]]\nesxtop = "c.csv"\npower = "{studies.FORMATS / "power-pdu-export.csv"}"\n'
     (row,) = studies.rows(studies.computed(tmp_path, text))
-    assert "share no time" in row["gap"]
+    assert "do not overlap in time" in row["gap"]
     assert row["watts_from"] == "esxtop"
 
 

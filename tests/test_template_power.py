@@ -129,7 +129,7 @@ def test_every_kind_of_meter_in_one_report(tmp_path):
 
 def test_readings_without_times_have_no_energy_and_say_so(tmp_path):
     page = text_of(report(FORMATS / "redfish-ilo5-power.json", "power_profile", tmp_path / "report.html"))
-    assert "Power 308 W PowerControl 0, once, at a time that the file does not name" in page
+    assert "Power 308 W PowerControl 0, once, at an unknown time" in page
     assert "These readings have no times" in page
     assert "Energy needs readings at several times" in page
 
@@ -144,9 +144,9 @@ def test_the_columns_of_a_csv_that_nothing_else_tells(tmp_path):
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        (["busy-host/busy-host.csv", "busy-host/busy-host.csv"], {}, "are both captures of esxtop"),
+        (["busy-host/busy-host.csv", "busy-host/busy-host.csv"], {}, "are both esxtop captures"),
         (["formats/perf-plain.txt"], {}, "is perf_stat: this report reads esxtop, redfish"),
-        (["formats/power-pdu-export.csv"], {"price_per_kwh": "dear"}, "price_per_kwh is a number of 0 or more"),
+        (["formats/power-pdu-export.csv"], {"price_per_kwh": "dear"}, "price_per_kwh must be a number of 0 or more"),
     ],
 )
 def test_what_cannot_work_is_one_clear_line(files, options, message):
@@ -158,7 +158,7 @@ def test_recordings_of_different_days_get_an_axis_each(busy_host_file):
     found = gather.gather([busy_host_file, FORMATS / "ipmi-dcmi-loop.txt"])
     assert len(gather.periods(found)) == 2
     assert len([chart for chart in tables.over_time_charts(found) if chart is not None]) == 2
-    assert "share no time" in tables.clocks(found).text
+    assert "do not overlap in time" in tables.clocks(found).text
 
 
 def readings(count=20, step=10, skip=(), **columns):
@@ -182,7 +182,7 @@ def layers(spec):
 def test_lines_end_at_gaps_and_the_cap_is_drawn():
     spec = energy.sensors(readings(30, skip=range(10, 20)), "system", 300.0).to_dict()
     assert spec["title"]["text"] == "Power of the whole host"
-    assert "lines end at gaps" in spec["title"]["subtitle"][0]
+    assert "gaps break the lines" in spec["title"]["subtitle"][0]
     data = [row for rows in spec["datasets"].values() for row in rows if "part" in row]
     assert {row["part"] for row in data} == {0, 1}
     assert "cap 300 W" in str(spec["datasets"])

@@ -49,7 +49,7 @@ def test_where_a_point_was_run_twice_the_better_run_is_drawn_and_said():
     twice = pl.concat([sweep(), sweep(iops=[1.0] * 6)])
     chart = workload.by_block_size(twice, "iops")
     assert min(values(chart, "iops")) == 100
-    assert "the run with most IOPS" in chart.to_dict()["title"]["subtitle"][0]
+    assert "the run with the most IOPS" in chart.to_dict()["title"]["subtitle"][0]
 
 
 def test_recordings_that_are_sweeps_are_compared_and_those_that_are_points_are_joined():
@@ -121,7 +121,7 @@ def test_the_report_on_several_recordings_is_one_page_with_their_numbers(tmp_pat
     iops = next(one for one in document["jobs"] if one["jobname"] == "oltp")["read"]["iops"]
     assert f"{iops:,.0f}" in page
     assert "fio-json-plus: oltp" in page
-    for title in ("IOPS of each test", "Latency percentiles", "Sizes of commands"):
+    for title in ("IOPS of each test", "Latency percentiles", "Command sizes"):
         assert title in page
     assert "Traceback" not in page
     assert capsys.readouterr().err == ""

@@ -177,7 +177,7 @@ def test_a_file_may_build_on_a_shipped_profile(tmp_path: Path) -> None:
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:
-    with pytest.raises(EsxparseError, match=r"unknown thresholds profile 'lax': there are 'standard', 'strict'"):
+    with pytest.raises(EsxparseError, match=r"unknown thresholds profile 'lax': choose from 'standard', 'strict'"):
         thresholds.load("lax")
 
 
@@ -191,7 +191,7 @@ def test_an_unknown_profile_names_those_there_are() -> None:
         (('source = "me"\n', ""), r"threshold cpu\.ready: 'source' is missing"),
         (('source = "me"', 'source = ""'), r"threshold cpu\.ready: 'source' must be text, not ''"),
         (('"above"', '"over"'), r"threshold cpu\.ready: 'direction' is 'over'"),
-        (("warn = 5", "warn = 50"), r"threshold cpu\.ready: 'critical' is 10, which is met before warn, 50"),
+        (("warn = 5", "warn = 50"), r"threshold cpu\.ready: 'critical' is 10, which is reached before warn, 50"),
         (("warn = 5", "warn = 5\nwarm = 5"), r"threshold cpu\.ready: 'warm' is unknown"),
         (("warn = 5", "warn = 5\nfloor = 5"), r"threshold cpu\.ready: 'floor_unit' is missing"),
         (('id = "cpu.ready"', "id = 7"), r"threshold number 1: 'id' must be text"),

@@ -66,14 +66,14 @@ def test_odd_lines_of_a_vmx_are_told_of(tmp_path):
     assert rec.meta["memory_bytes"] == 4096 << 20
     assert "numvcpus" not in rec.meta
     assert "written twice" in said
-    assert "line 7: no setting" in said
+    assert "line 7: not a setting" in said
     assert "numvcpus = 'many'" in said
 
 
 def test_an_unknown_encoding_is_told_of(tmp_path):
     rec = opened(tmp_path, '.encoding = "klingon-8"\n' + vmx(numvcpus="2"))
     assert rec.meta["numvcpus"] == 2
-    assert "'klingon-8' is not known" in str(rec.notes)
+    assert "unknown encoding 'klingon-8'" in str(rec.notes)
 
 
 @MANY

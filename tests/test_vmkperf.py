@@ -85,7 +85,7 @@ def test_a_line_that_is_not_whole_is_left_out_and_told_of(tmp_path):
 
 
 def test_a_title_alone_is_one_clear_error(tmp_path):
-    with pytest.raises(DamagedError, match="no line of numbers of vmkperf"):
+    with pytest.raises(DamagedError, match="no complete line of vmkperf numbers"):
         opened(tmp_path, block("tlb", [(1, 2)]).rsplit("\n", 2)[0])
 
 
@@ -163,7 +163,7 @@ def test_a_wrapped_poll_that_lost_a_line_leaves_the_others(tmp_path):
 def test_wrapped_polls_of_lines_of_one_length_are_left_out_where_a_line_is_lost(tmp_path):
     whole = lines_of("pcpu2 pcpu3", "1 2", "3 4", "5 6", "7 8", names="pcpu0 pcpu1")
     assert len(rows(opened(tmp_path, whole), "rate_per_s")) == 8
-    with pytest.raises(DamagedError, match="which one cannot be told"):
+    with pytest.raises(DamagedError, match="which one is unknown"):
         opened(tmp_path, whole.replace("3 4\n", ""))
 
 

@@ -219,7 +219,7 @@ def test_a_last_limit_without_its_pair_is_left_out(tmp_path):
     rec = opened(tmp_path, whole[0] + whole[1].replace("5,8192\n", "") + whole[2])
     counts = rec["histograms"].filter(direction="read").collect()["count"].to_list()
     assert counts == [1, 2, 3, 4]
-    assert any("1 left out whose limits cannot be told" in note.message for note in rec.notes)
+    assert any("1 left out because their limits are unknown" in note.message for note in rec.notes)
 
 
 def test_a_limit_that_lost_a_digit_is_left_out(tmp_path):

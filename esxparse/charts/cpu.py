@@ -200,7 +200,7 @@ def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
         "mean",
         title=marks.heading("CPU used by VM", "bar: mean, tick: highest sample", left_out),
         said="VMs ranked by CPU used, in physical cores.",
-        x_title="cores (100 % of one physical core each)",
+        x_title="physical cores (1 core = 100 %)",
         noun="VM",
         unit="cores",
         mark="max",
@@ -216,7 +216,7 @@ def _binned(value: pl.Expr, edges: list[int], labels: list[str]) -> pl.Expr:
 
 
 def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
-    """The wait as this capture can show it: without the counter of limits, ready time holds them."""
+    """The wait as this capture can show it: without %MLMTD, ready time includes it."""
     kind = WAITS[wait]
     if wait == "ready" and per_vcpu.select(pl.col(kind.column).is_null().all()).collect().item():
         return kind._replace(column="ready_pct", meaning="ready to run, no physical CPU free or a limit reached")
@@ -224,7 +224,7 @@ def _kind(per_vcpu: pl.LazyFrame, wait: str) -> Wait:
 
 
 def helpers(per_vcpu: pl.LazyFrame) -> str:
-    """What is said where waits are the group's sum over its vCPUs; nothing where they are of the vCPUs alone.
+    """A note if waits are the group's sum over its vCPUs; empty if they come from the vCPUs themselves.
 
     `per_vcpu`: `scheduling.per_vcpu`.
     """
@@ -235,7 +235,7 @@ def helpers(per_vcpu: pl.LazyFrame) -> str:
     if not grouped:
         return ""
     of = "" if grouped == each.height else f" of {grouped} of {each.height} VMs"
-    return f"group's sum / vCPUs{of}, waits of helper worlds in it"
+    return f"group's sum / vCPUs{of}, including waits of helper worlds"
 
 
 def _median_step(frame: pl.DataFrame) -> int:

@@ -29,8 +29,8 @@ PARTS: Final = {"cpu_watts": "CPUs", "dimm_watts": "Memory", "gpu_watts": "GPUs"
 SURROUNDINGS: Final = {
     "inlet_celsius": ("Inlet temperature", "degrees Celsius", "°C"),
     "temperature_celsius": ("Temperature", "degrees Celsius", "°C"),
-    "cpu_mhz": ("CPU frequency, as the BMC has it", "MHz", "MHz"),
-    "cpu_util_pct": ("CPU utilisation, as the BMC has it", "%", "%"),
+    "cpu_mhz": ("CPU frequency, reported by the BMC", "MHz", "MHz"),
+    "cpu_util_pct": ("CPU utilisation, reported by the BMC", "%", "%"),
 }
 """Column of a reading -> title, title of the axis, unit."""
 
@@ -114,9 +114,9 @@ def _lines(
     layers.append(dots.add_params(hover))
     left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
     spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
-    gaps = "lines end at gaps" if table["part"].max() else ""
+    gaps = "gaps break the lines" if table["part"].max() else ""
     alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
-    from_zero = "" if zero else "the axis does not begin at 0"
+    from_zero = "" if zero else "the axis does not start at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)
     whole = marks.layered(*layers, *marks.rules(levels, top, unit, words=("cap", "cap"))).properties(title=heading)
     return marks.fluid(whole, f"{title} over time, {y_title}.")
@@ -170,7 +170,7 @@ def parts(readings: pl.LazyFrame) -> alt.LayerChart | None:
     sensor = long["sensor"].value_counts(sort=True)["sensor"][0]
     rows = long.filter(pl.col("sensor") == sensor).with_columns(low="value", high="value").lazy()
     about = f"of {sensor}; part of the host's power"
-    return _lines(rows, title="What draws it", about=about, y_title="watts", noun="Part", unit="W")
+    return _lines(rows, title="Component", about=about, y_title="watts", noun="Part", unit="W")
 
 
 def surroundings(readings: pl.LazyFrame, value: str) -> alt.LayerChart | None:
@@ -209,7 +209,7 @@ def beside_watts(beside: pl.LazyFrame, name: str) -> alt.LayerChart | None:
     order = [one for one in dict.fromkeys(names.values()) if one in rows["label"].to_list()]
     return _lines(
         rows.lazy(),
-        title="Power beside the load",
+        title="Power and load",
         y_title="watts",
         noun="Measured by",
         unit="W",
@@ -279,7 +279,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
     layers: list[Any] = [dots.encode(x, y, tooltip=tips)]
     said = f"every {every}th interval" if every > 1 else "one point per interval, power and load averaged over it"
     line = None if clocks_apart else fit(points)
-    said += "; no line: the clocks seem apart" if clocks_apart else ""
+    said += "; no line: the clocks seem to differ" if clocks_apart else ""
     if line is not None:
         slope, intercept, correlation = line
         low, high = float(points["util_pct"].min()), float(points["util_pct"].max())  # type: ignore[arg-type]

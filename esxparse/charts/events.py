@@ -204,13 +204,13 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
             ],
         )
     )
-    heading = marks.heading("TLB misses per 1,000 instructions", "each event as it was counted; nothing is added up")
+    heading = marks.heading("TLB misses per 1,000 instructions", "each event as counted; nothing is summed")
     height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(subjects)) if several else 1.0)
     return marks.fluid(marks.layered(bars).properties(title=heading), "TLB misses per 1,000 instructions.", height)
 
 
 def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
-    """How many times as many the first recording had: ratio of counts and of rates, those furthest from 1 first.
+    """Events of two recordings: ratio of counts and of rates, furthest from 1 first.
 
     `compared`: `hardware_events.compare`. `first`: name of the first recording. `second`: name of the second.
     """
@@ -259,7 +259,7 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
         .encode(alt.X("at:Q", scale=scale))
     )
     left_out = f"the {len(labels)} of {far.height} events furthest from 1" if far.height > len(labels) else ""
-    heading = marks.heading(f"{first} against {second}", "times as many events; dashed: as many", left_out)
+    heading = marks.heading(f"{first} against {second}", "ratio of event counts; dashed: equal", left_out)
     layers = marks.layered(one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips))
     return marks.fluid(
         layers.properties(title=heading), f"Ratio of events of {first} to {second}.", marks.bars_height(len(labels)) + 8

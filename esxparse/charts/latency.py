@@ -46,7 +46,7 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
     base = alt.Chart(rounded(points.filter(pl.col("label").is_in(labels)), _NANOSECONDS)).encode(
         alt.X(
             "at:Q",
-            title="Share of the I/Os that took at most so long",
+            title="Share of I/Os completed within this latency",
             axis=alt.Axis(values=list(ticks), labelExpr=f"{names} : ''", grid=True),
         ),
         alt.Y("latency_ms:Q", title="Latency, ms (log scale)", scale=alt.Scale(type="log"), axis=alt.Axis(tickCount=5)),

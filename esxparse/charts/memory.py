@@ -55,12 +55,12 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
-    """Memory taken back from VMs by ballooning, swapping and compression; None where it was never needed.
+    """Memory reclaimed from VMs by ballooning, swapping and compression; None where it was never needed.
 
     `memory`: `memory.host`: `time, balloon_mib, swap_used_mib, compressed_mib`. `levels`: threshold for each of them,
     MiB.
     """
-    return _lines(memory, _RECLAIMED, "Memory taken back from VMs", "MiB", levels)
+    return _lines(memory, _RECLAIMED, "Memory reclaimed from VMs", "MiB", levels)
 
 
 def swapping(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:
@@ -111,7 +111,7 @@ def _has(frame: pl.LazyFrame, name: str) -> bool:
 
 
 def _floor_rule(at: float, floor_mib: float) -> list[alt.Chart]:
-    words = f"least free memory wanted: {floor_mib / _MIB_PER_GIB:.1f} GiB"
+    words = f"free memory target: {floor_mib / _MIB_PER_GIB:.1f} GiB"
     base = alt.Chart(pl.DataFrame({"at": [at], "text": [words]})).encode(alt.Y("at:Q"))
     rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour("ink"))
     text = base.mark_text(align="right", baseline="top", dx=-4, dy=4, fontSize=11)

@@ -120,7 +120,7 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     return marks.ranked(
         table,
         "dropped",
-        title=marks.heading(title, "bar: of all packets, tick: highest sample with enough packets", left_out),
+        title=marks.heading(title, "bar: share of all packets, tick: highest sample with enough packets", left_out),
         said=f"Ports ranked by {title.lower()}, percent.",
         x_title="% of packets",
         noun="Port",

@@ -94,7 +94,7 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
     shown = points.filter(pl.col("label").is_in(chosen))
     labels = [label for label in every if label in chosen]
     left_out = f"the {len(labels)} of {len(every)} series with the highest values" if len(every) > len(labels) else ""
-    best = "where a test was run several times, the run with most IOPS" if (shown["of"] > 1).any() else ""
+    best = "for repeated tests, the run with the most IOPS" if (shown["of"] > 1).any() else ""
     order = drawable(shown.select(axis, place).unique().sort(axis)[place].to_list())
     tips = [
         alt.Tooltip("label:N", title="I/O"),
@@ -169,7 +169,7 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
         base.mark_line().encode(order=alt.Order("outstanding:Q")),
         base.mark_point(filled=True, size=60).encode(tooltip=tips),
     )
-    heading = marks.heading("Latency against IOPS", "each point one number of outstanding I/Os", left_out)
+    heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os", left_out)
     return marks.fluid(chart.properties(title=heading), "Mean latency against I/Os per second of each kind of I/O.")
 
 
@@ -214,7 +214,7 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
         .then(alt.value(colour("page")))
         .otherwise(alt.value(colour("ink"))),
     )
-    heading = marks.heading("IOPS by queue depth and workers", "the best of the tests with that depth and number")
+    heading = marks.heading("IOPS by queue depth and workers", "the best test at each depth and number of workers")
     chart = marks.layered(cells, words).properties(title=heading)
     return marks.fluid(
         chart, "Heat map of I/Os per second by queue depth and workers.", 44 * table["workers"].n_unique()
@@ -312,7 +312,7 @@ def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     )
     left_out = f"the {len(labels)} of {len(every)} with the highest mean" if len(every) > len(labels) else ""
     merged = reduced.height < rows.height
-    spread = "line: mean, band: lowest to highest of what was logged" if merged else ""
+    spread = "line: mean, band: lowest to highest logged value" if merged else ""
     title = marks.heading(f"{name} over time", spread, left_out)
     return marks.fluid(
         marks.layered(band, line, dots).properties(title=title), f"{name} of each job over time, {unit}."

@@ -1,6 +1,6 @@
 """The command line: parses arguments, calls the library, prints.
 
-Exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understood, 130 interrupted.
+Exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-import esxparse
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
+from esxparse.version import __version__
 
 _COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "simulate", "templates")
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
-_EPILOG = "exit codes: 0 all is well, 1 some inputs failed, 2 the command was not understood, 130 interrupted"
+_EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted"
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands. Nothing heavy is imported for it, so that `--help` answers at once."""
+    """The parser of all commands; it imports nothing heavy, so that `--help` is fast."""
     parser = argparse.ArgumentParser(
         prog="esxparse",
-        description="Reads esxtop batch captures and writes reports on them.",
+        description="Reads esxtop batch captures and writes reports about them.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"esxparse {esxparse.__version__}")
+    parser.add_argument("--version", action="version", version=f"esxparse {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         import_module(f"esxparse.cli.{command}").add(subparsers)
@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; gives its exit code."""
+    """Runs a command; returns its exit code."""
     for name in ("stdin", "stdout", "stderr"):
         # Whoever started it may have closed one: what is written there is gone, and no file takes its place.
         if getattr(sys, name) is None:
@@ -58,9 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # `esxparse info ... | head`: whoever read has read enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_the_rest()
         return 0
     except OSError as error:
+        _discard_the_rest()
         print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
         return 1
     return code
+
+
+def _discard_the_rest() -> None:
+    """Sends what is still buffered for standard output nowhere: Python would try to write it again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`esxparse collect`: asks other machines while a capture runs."""
+"""`esxparse collect`: polls other machines while a capture runs."""
 
 from __future__ import annotations
 
@@ -11,40 +11,51 @@ from types import FrameType
 from esxparse.cli.output import add_force
 from esxparse.recording import printable
 
-_DESCRIPTION = """Polls a BMC (iLO, iDRAC, XCC, OpenBMC) by Redfish for its power readings, and writes each answer as
+_DESCRIPTION = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
-file, or asked for; it is never an argument. Requests that fail are written down and tried again; Ctrl-C ends it. The
+file, or a prompt; it is never an argument. Failed requests are logged and retried; press Ctrl-C to stop. The
 file opens like any other recording: esxparse info FILE."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
-    about = "ask a BMC for its power readings while a capture runs"
+    about = "poll a BMC's power readings while a capture runs"
     parser = subparsers.add_parser("collect", help=about, description=f"{about[:1].upper()}{about[1:]}.")
-    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to ask for")
-    power = kinds.add_parser("power", help="power readings of a BMC, by Redfish", description=_DESCRIPTION)
+    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to collect")
+    power = kinds.add_parser("power", help="power readings of a BMC, over Redfish", description=_DESCRIPTION)
     power.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
-    power.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; - is standard output")
+    power.add_argument("-o", "--output", metavar="FILE", required=True, help="output file; - is standard output")
     there = power.add_mutually_exclusive_group()
-    there.add_argument("--append", action="store_true", help="add to a file that is there")
+    there.add_argument("--append", action="store_true", help="append to an existing file")
     add_force(there)
-    power.add_argument("--username", metavar="NAME", help="the account; that of the netrc file without")
-    power.add_argument("--interval", metavar="LENGTH", default="10s", help="from poll to poll (10s, 1m); 10s without")
-    power.add_argument("--duration", metavar="LENGTH", help="how long to go on (30m, 1h); until Ctrl-C without")
-    power.add_argument("--ca", metavar="FILE", help="trust this CA, or this certificate of the BMC itself")
+    power.add_argument("--username", metavar="NAME", help="user name (default: from the netrc file)")
+    power.add_argument(
+        "--interval", metavar="LENGTH", default="10s", help="time between polls, such as 10s or 1m (default: 10s)"
+    )
+    power.add_argument(
+        "--duration", metavar="LENGTH", help="how long to poll, such as 30m or 1h (default: until Ctrl-C)"
+    )
+    power.add_argument("--ca", metavar="FILE", help="trust this CA certificate, or the BMC's own certificate")
     power.add_argument("--insecure", action="store_true", help="do not verify the BMC's certificate")
     power.add_argument(
-        "--auth", choices=["auto", "session", "basic"], default="auto", help="a session where the BMC has them without"
+        "--auth",
+        choices=["auto", "session", "basic"],
+        default="auto",
+        help="authentication (default: a session if the BMC supports it)",
     )
     power.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=10.0, help="to wait for a whole answer; 10 without"
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=10.0,
+        help="how long to wait for a complete answer (default: 10)",
     )
-    power.add_argument("-q", "--quiet", action="store_true", help="no summary; gaps are told all the same")
+    power.add_argument("-q", "--quiet", action="store_true", help="print no summary; gaps are still reported")
     power.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Collects until the end or a signal; tells on stderr what went wrong, and sums up."""
+    """Collects until the end or a signal; reports errors on stderr, and prints a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
 
     stop = threading.Event()

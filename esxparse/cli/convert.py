@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from esxparse.lake import Converted
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
-where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory as they read the
-capture, in a fraction of the time. A recording appears when it is complete; what is there already is not made again."""
+where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory like the
+capture, in a fraction of the time. A recording appears only when complete; an existing one is not converted again."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "convert",
-        help="write recordings as Parquet files that open at once",
+        help="write recordings as Parquet files that open instantly",
         description=_DESCRIPTION,
     )
     parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="a raw recording; - is standard input")
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the directory of recordings")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write the recordings to")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
     add_force(parser)
     add_opening(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of directories written")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no directory names")
     parser.set_defaults(run=run)
 
 
@@ -39,7 +39,7 @@ def _megabytes(size: int | None) -> str:
 
 def _told(made: Converted) -> str:
     if made.skipped:
-        return f"{made.folder}: there already"
+        return f"{made.folder}: already converted"
     sizes = f"{_megabytes(made.source_bytes)} to {_megabytes(made.bytes)}"
     return f"{made.folder}: {made.tables} tables, {made.rows:,} rows, {sizes}"
 

@@ -1,4 +1,4 @@
-"""`esxparse info`: what is this file, on one screen."""
+"""`esxparse info`: describes a file on one screen."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "info",
-        help="say what a file is: host, time, VMs, tables, what was odd",
-        description="Says what each file is: format, host, time span, VMs, tables, and everything odd in it.",
+        help="describe a file: host, time span, VMs, tables, anomalies",
+        description="Describes each file: format, host, time span, VMs, tables and anomalies.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a raw recording")
     add_opening(parser)

@@ -64,30 +64,33 @@ class Progress:
 
 def add_force(parser: argparse._ActionsContainer) -> None:
     """Adds the option that lets a command replace what is there."""
-    parser.add_argument("--force", action="store_true", help="replace an output that is there; never an input")
+    parser.add_argument("--force", action="store_true", help="replace an existing output file; never an input")
 
 
 _HELP: Final[dict[str, tuple[str, str]]] = {
-    "member": ("NAME", "which capture of a bundle that holds several; BUNDLE:NAME says the same"),
-    "start": ("TIME", "leave out what is before this time (UTC, 2026-03-02T08:05)"),
-    "end": ("TIME", "leave out what is after this time"),
+    "member": ("NAME", "which capture of a bundle with several; same as BUNDLE:NAME"),
+    "start": ("TIME", "leave out samples before this time (UTC, 2026-03-02T08:05)"),
+    "end": ("TIME", "leave out samples after this time"),
     "every": ("LENGTH", "keep the first sample of each period of this length (30s, 5m, 1h); nothing is averaged"),
-    "lazy": ("", "leave the numbers in the file (by default above 256 MB), or --no-lazy: read them at once"),
-    "segment": ("N", "which capture, where a file holds several with columns of their own"),
-    "date_order": ("ORDER", f"of dates that another program saved: {', '.join(DATE_ORDERS)}"),
-    "date": ("DAY", "of the first sample, where time stamps were saved without one (2026-03-11)"),
-    "format": ("NAME", "read it as power_csv (a meter's export), results_csv (any results), or another format"),
-    "time_column": ("NAME", "which column of such a file holds the time"),
-    "value_column": ("NAME", "which column holds the watts, or the results"),
-    "timeout": ("SECONDS", f"how long to wait for each answer of a server, {PATIENCE_S:g} without"),
-    "memory_limit": ("SIZE", f"how much memory reading may take (8GiB); {shown(DEFAULT)} without"),
+    "lazy": ("", "read numbers from the file as needed (default above 256 MB); --no-lazy reads them all at once"),
+    "segment": ("N", "which capture of a file that holds several with different columns"),
+    "date_order": ("ORDER", f"date order in a file saved by another program: {', '.join(DATE_ORDERS)}"),
+    "date": ("DAY", "date of the first sample if time stamps have none (2026-03-11)"),
+    "format": (
+        "NAME",
+        "read the file as this format: power_csv (a meter's export), results_csv (any results) or another",
+    ),
+    "time_column": ("NAME", "name of the time column in such a file"),
+    "value_column": ("NAME", "name of the column with the watts or results"),
+    "timeout": ("SECONDS", f"how long to wait for each server response (default: {PATIENCE_S:g})"),
+    "memory_limit": ("SIZE", f"memory limit for reading, such as 8GiB (default: {shown(DEFAULT)})"),
 }
 _ALSO: Final = {"value_column": ("--watts-column",)}
 
 
 def add_opening(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `esxparse.open` to a command, as one group of its help."""
-    group = parser.add_argument_group("how a recording is opened")
+    group = parser.add_argument_group("options for opening recordings")
     for name in NAMES:
         metavar, text = _HELP[name]
         flags = [f"--{name.replace('_', '-')}", *_ALSO.get(name, ())]

@@ -21,21 +21,21 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "report",
-        help="run a report template on a capture and write one HTML file",
-        description="Runs a report template on each capture and writes one HTML file that opens with the network off.",
+        help="run a report template on a capture and write an HTML file",
+        description="Runs a report template on each capture and writes one HTML file that needs no network.",
     )
     parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="a raw recording")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="the HTML file, or with several captures a directory that gets NAME.html for each "
-        "(default: beside where you are, named like the capture); some templates make one report on all",
+        help="the HTML file or, with several captures, the directory for one NAME.html each (default: the current "
+        "directory, named after the capture); some templates make one report on all captures",
     )
     parser.add_argument(
         "-t", "--template", default="host_health", help="see `esxparse templates` (default: %(default)s)"
     )
-    parser.add_argument("--profile", metavar="NAME", help="thresholds to judge by: standard, strict or a .toml file")
+    parser.add_argument("--profile", metavar="NAME", help="thresholds profile: standard, strict or a .toml file")
     parser.add_argument(
         "-p",
         "--parameter",
@@ -44,16 +44,16 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         type=_assignment,
         action="append",
         default=[],
-        help="any other parameter of the template; may be given again",
+        help="another parameter of the template; may be repeated",
     )
     add_force(parser)
     add_opening(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no file names")
     parser.set_defaults(run=run)
 
 
 def _subjects(options: argparse.Namespace) -> list[list[str]]:
-    """What each report is on: one capture, or all of them where the template takes several."""
+    """The captures of each report: one, or all if the template takes several."""
     from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
 
     if any(parameter.name == "captures" for parameter in find(options.template).parameters):
@@ -71,10 +71,10 @@ def _outputs(options: argparse.Namespace, subjects: list[list[str]]) -> list[Pat
     if len(names) == 1 and not output.is_dir():
         return [output]
     if not output.is_dir():
-        raise EsxparseError(f"{output} is no directory: several captures need one, `mkdir {output}` makes it")
+        raise EsxparseError(f"{output} is not a directory: several captures need one; create it with `mkdir {output}`")
     same = sorted({name for name in names if names.count(name) > 1})
     if same:
-        raise EsxparseError(f"several captures would be written to {output / same[0]}: report on them one at a time")
+        raise EsxparseError(f"several captures would be written to {output / same[0]}: run the reports one at a time")
     return [output / name for name in names]
 
 

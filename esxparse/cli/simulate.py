@@ -1,4 +1,4 @@
-"""`esxparse simulate`: raw files of a host that never was."""
+"""`esxparse simulate`: raw files of a simulated host."""
 
 from __future__ import annotations
 
@@ -10,46 +10,55 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.shipped import simulator
 
-_DESCRIPTION = """Models the host of a scenario sample by sample, and writes the files that esxtop, load generators,
-power meters and the others would have written. The same scenario and seed give the same bytes. Scenarios that come
-with esxparse go by their names (--list): busy and healthy hosts, and known troubles, each with a severity. Without a
-scenario, --columns N makes a healthy host of the VMs it takes: captures of any size to try things on."""
+_DESCRIPTION = """Simulates the host of a scenario sample by sample and writes the files that esxtop, load generators,
+power meters and other tools would have written. The same scenario and seed give the same bytes. Give the name of a
+built-in scenario (see --list): busy and healthy hosts, and known faults, each with a severity. Without a scenario,
+--columns N simulates a healthy host with as many VMs as that takes, for test captures of any size."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
-    parser = subparsers.add_parser("simulate", help="write the raw files of a simulated host", description=_DESCRIPTION)
+    parser = subparsers.add_parser("simulate", help="simulate a host and write its raw files", description=_DESCRIPTION)
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="a name (see --list) or a path ending in .toml")
-    parser.add_argument("-o", "--output", metavar="DIR", help="the directory to write into")
-    parser.add_argument("--list", action="store_true", help="say which scenarios there are")
+    parser.add_argument("-o", "--output", metavar="DIR", help="directory to write to")
+    parser.add_argument("--list", action="store_true", help="list the available scenarios")
     parser.add_argument(
         "--columns",
         type=int,
         metavar="N",
-        help="instead of a scenario: a host whose capture of all counters has at least N (2000 or more)",
+        help="simulate a host whose capture has at least N columns (2000 or more), instead of a scenario",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the noise (default: the scenario's)")
     parser.add_argument("--samples", type=int, metavar="N", help="samples of each capture (default: the scenario's)")
     parser.add_argument("--interval", type=float, metavar="SECONDS", help="seconds between samples")
     parser.add_argument(
-        "--severity", type=float, default=1.0, metavar="X", help="of a trouble, from 0 (mild) to 1 (severe, default)"
+        "--severity",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="severity of a fault, from 0 (mild) to 1 (severe, default)",
     )
     only = parser.add_argument_group("of the captures by esxtop, before what the scenario says of them")
     only.add_argument(
-        "--release", metavar="X.Y", help="in the manner of this release, 3.5 to 8.0 (default: the scenario's, else 6.7)"
+        "--release",
+        metavar="X.Y",
+        help="write as this ESXi release does, 3.5 to 8.0 (default: the scenario's, else 6.7)",
     )
-    only.add_argument("--default-fields", action="store_true", help="what esxtop writes without -a")
+    only.add_argument("--default-fields", action="store_true", help="write only what esxtop writes without -a")
     only.add_argument(
-        "--only", action="append", metavar="NAME", help="an object or a counter to write (may be repeated; * is any)"
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="object or counter to write (may be repeated; * matches anything)",
     )
-    only.add_argument("--host", metavar="NAME", help="what the host is called in the paths")
+    only.add_argument("--host", metavar="NAME", help="host name in the counter paths")
     only.add_argument(
-        "--utc-offset", type=int, metavar="MINUTES", help="of the clock that is printed (default: 0, UTC)"
+        "--utc-offset", type=int, metavar="MINUTES", help="time zone offset of the printed clock (default: 0, UTC)"
     )
-    only.add_argument("--zone", metavar="NAME", help="what the header calls the zone of that clock")
+    only.add_argument("--zone", metavar="NAME", help="name of that time zone in the header")
     only.add_argument("--compress", choices=("gz", "bz2"), help="compress it")
     add_force(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no names of files written")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no file names")
     parser.set_defaults(run=run)
 
 
@@ -96,13 +105,13 @@ def _capture(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses what makes no sense before anything is read."""
+    """Rejects invalid options before anything is read."""
     if not options.output or not (options.scenario or options.columns is not None):
-        msg = "say which scenario and where to: esxparse simulate busy-host -o DIR (--list says which there are)"
+        msg = "give a scenario and a directory: esxparse simulate busy-host -o DIR (--list shows the scenarios)"
         raise EsxparseError(msg)
     if options.scenario and options.columns is not None:
-        raise EsxparseError(f"--columns makes a host of its own: leave out {options.scenario}, or --columns")
+        raise EsxparseError(f"--columns simulates its own host: leave out {options.scenario}, or --columns")
     if options.samples is not None and options.samples < 1:
-        raise EsxparseError(f"--samples {options.samples}: a capture has 1 or more")
+        raise EsxparseError(f"--samples {options.samples}: a capture needs 1 or more")
     if options.interval is not None and options.interval <= 0:
-        raise EsxparseError(f"--interval {options.interval:g}: it is a number of seconds above 0")
+        raise EsxparseError(f"--interval {options.interval:g}: give a number of seconds above 0")

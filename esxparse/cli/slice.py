@@ -11,7 +11,7 @@ from esxparse.cli.output import Progress, add_force, add_opening, given_opening
 from esxparse.recording import printable
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
-Perfmon and spreadsheets read. A column is kept where it meets one value of each option given among --table, --vm,
+Perfmon and spreadsheets read. A column is kept if it matches one value of each of the given options: --table, --vm,
 --instance and --counter. Cells keep their text. Memory does not grow with the file."""
 
 
@@ -19,7 +19,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "slice",
-        help="write a part of a capture, by time, table, VM, instance or counter",
+        help="write part of a capture, by time, table, VM, instance or counter",
         description=_DESCRIPTION,
     )
     parser.add_argument(
@@ -30,8 +30,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     for name, metavar, text in (
         ("table", "NAME", "tables or objects to keep: vcpu, 'Group Cpu'"),
-        ("vm", "NAME", "VMs to keep: group, worlds, virtual disks, ports, and what its worlds do on each device"),
-        ("instance", "REGEX", "instances to keep: a regular expression found between the parentheses of a name"),
+        ("vm", "NAME", "VMs to keep: their group, worlds, virtual disks, ports and per-device I/O"),
+        ("instance", "REGEX", "instances to keep: a regular expression matched against the text in parentheses"),
         ("counter", "NAME", "counters to keep, in every table that has them: %%RDY, '%% Ready' or pct_ready"),
     ):
         parser.add_argument(f"--{name}", metavar=metavar, nargs="+", action="extend", default=[], help=text)
@@ -42,17 +42,17 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     add_force(parser)
     add_opening(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary; warnings stay")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary, only warnings")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the slice, says on stderr what was odd, and sums up."""
+    """Writes the slice, reports anomalies on stderr, and prints a summary."""
     from esxparse.formats.esxtop.slice import slice_capture  # noqa: PLC0415  numpy and polars are not for --help
 
     to_stdout = options.output == "-"
     if to_stdout and getattr(sys.stdout, "name", "") == os.devnull:
-        print("esxparse: standard output is closed: name a file with -o", file=sys.stderr)
+        print("esxparse: standard output is closed: give a file with -o", file=sys.stderr)
         return 1
     name = "standard output" if to_stdout else options.output
     with Progress(Path(name).name, quiet=options.quiet) as progress:

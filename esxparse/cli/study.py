@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from esxparse.recording import Note
     from esxparse.studies import Study
 
-_DESCRIPTION = """A study is many runs and a manifest, study.toml, which says what each run's labels and files are,
-which part of it is measured and which runs the others are compared with. docs/study.md has its grammar."""
+_DESCRIPTION = """A study is many runs described in a manifest, study.toml: the labels and files of each run, the part
+to measure, and the baseline that the others are compared with. docs/study.md describes the manifest."""
 
-_COLUMNS = "Lists every column that the runs of a study can have: unit, file, meaning, and where its formula is."
+_COLUMNS = "Lists every column that the runs of a study can have: unit, file needed, meaning, source of the formula."
 _LEFT_OUT = 8
 _LIMIT = re.compile(r"\s*([^\W\d]\w*)\s*<=?\s*(\d+(?:\.\d+)?)\s*")
 _KINDS = (".csv", ".parquet", ".html")
@@ -30,40 +30,39 @@ _KINDS = (".csv", ".parquet", ".html")
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
-    parser = subparsers.add_parser("study", help="compute many runs from one manifest", description=_DESCRIPTION)
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, help="what to do")
+    parser = subparsers.add_parser("study", help="compare the runs described in a manifest", description=_DESCRIPTION)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, help="study command")
 
     check = actions.add_parser(
         "check",
-        help="say what is wrong with a manifest, with the line",
+        help="check a manifest and report problems with line numbers",
         description="Reads a manifest, opens the files of each run and finds its measured span; computes nothing. "
-        "Says everything that is wrong, with the line of the manifest.",
+        "Reports every problem with its line in the manifest.",
     )
-    check.add_argument("file", metavar="FILE", help="study.toml, or the directory that has it")
+    check.add_argument("file", metavar="FILE", help="study.toml, or its directory")
     _add_outside(check)
-    check.add_argument("-q", "--quiet", action="store_true", help="only what is wrong")
+    check.add_argument("-q", "--quiet", action="store_true", help="print problems only")
     check.set_defaults(run=run_check)
 
     new = actions.add_parser(
         "new",
-        help="write a manifest for a directory of files",
-        description="Looks at the files below a directory and writes a study.toml for them, to be edited.",
+        help="draft a manifest for a directory of files",
+        description="Drafts a study.toml for the files below a directory, for you to edit.",
     )
-    new.add_argument("directory", metavar="DIR", help="the directory of the files")
+    new.add_argument("directory", metavar="DIR", help="directory with the files")
     add_force(new)
     new.set_defaults(run=run_new)
 
-    columns = actions.add_parser("columns", help="list the columns that runs can have", description=_COLUMNS)
-    columns.add_argument("word", metavar="WORD", nargs="?", default="", help="only those with this in their line")
+    columns = actions.add_parser("columns", help="list the columns of a study's runs", description=_COLUMNS)
+    columns.add_argument("word", metavar="WORD", nargs="?", default="", help="only columns whose line has this text")
     columns.set_defaults(run=run_columns)
 
     compute = actions.add_parser(
         "run",
         help="compute the runs, print them, write them as CSV, Parquet or HTML",
-        description="Computes one row for each run and prints the columns that say most. Exit code 1: some run "
-        "lacks something.",
+        description="Computes one row for each run and prints the main columns. Exit code 1: a run is incomplete.",
     )
-    compute.add_argument("file", metavar="FILE", help="study.toml, or the directory that has it")
+    compute.add_argument("file", metavar="FILE", help="study.toml, or its directory")
     compute.add_argument(
         "-o",
         "--output",
@@ -74,33 +73,32 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     instead = compute.add_mutually_exclusive_group()
     instead.add_argument(
-        "--compare", metavar="COLUMN", help="instead of the runs: this column of each, divided by its baseline"
+        "--compare", metavar="COLUMN", help="print this column of each run divided by its baseline, instead of the runs"
     )
     instead.add_argument(
         "--scaling",
         metavar="COLUMN",
-        help="instead of the runs: this column of each, against the straight line through the smallest load",
+        help="print how this column scales against a straight line through the smallest load, instead of the runs",
     )
     instead.add_argument(
         "--largest-load",
         metavar="COLUMN<=LIMIT",
         action="append",
         default=[],
-        help="instead of the runs: the largest load at which this column keeps to its limit, interpolated; may be "
-        "repeated",
+        help="print the largest load within this limit, interpolated, instead of the runs; may be repeated",
     )
     compute.add_argument(
-        "--load", metavar="LABEL", help="the label that --scaling and --largest-load sweep; the axis without it"
+        "--load", metavar="LABEL", help="label that --scaling and --largest-load sweep (default: the axis)"
     )
     add_force(compute)
     _add_outside(compute)
-    compute.add_argument("-q", "--quiet", action="store_true", help="no progress, no table; warnings stay")
+    compute.add_argument("-q", "--quiet", action="store_true", help="print no progress and no table, only warnings")
     compute.set_defaults(run=run_study)
 
 
 def _add_outside(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--allow-outside", action="store_true", help="let the manifest name files outside its directory, and URLs"
+        "--allow-outside", action="store_true", help="allow URLs and files outside the manifest's directory"
     )
 
 
@@ -114,7 +112,7 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Says what is wrong with a manifest; 0 where nothing is."""
+    """Reports the problems in a manifest; returns 0 if there are none."""
     from esxparse.studies.model import check  # noqa: PLC0415  polars is not for --help
 
     with Progress("check", quiet=options.quiet) as progress:
@@ -156,7 +154,7 @@ def run_study(options: argparse.Namespace) -> int:
     """Computes a study, prints it and writes it."""
     unknown = [out for out in options.output if Path(out).suffix.lower() not in _KINDS]
     if unknown:
-        print(f"esxparse: {printable(unknown[0])} ends in none of {', '.join(_KINDS)}", file=sys.stderr)
+        print(f"esxparse: {printable(unknown[0])} must end in {', '.join(_KINDS)}", file=sys.stderr)
         return 2
     from esxparse.studies import study  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import text_table  # noqa: PLC0415
@@ -198,7 +196,7 @@ def printable_lines(text: str) -> str:
 def _limit(text: str) -> tuple[str, float]:
     match = _LIMIT.fullmatch(text)
     if not match:
-        raise EsxparseError(f"--largest-load {text!r} is no limit: write it as 'read_p95_ms<=100'")
+        raise EsxparseError(f"--largest-load {text!r} is not a limit: write it as 'read_p95_ms<=100'")
     return match[1], float(match[2])
 
 
@@ -211,7 +209,7 @@ def _asked(found: Study, options: argparse.Namespace, limits: Sequence[tuple[str
         return found.runs
     load = options.load or (found.axis[0] if len(found.axis) == 1 else None)
     if load is None:
-        raise EsxparseError(f"{found.path} has {len(found.axis)} axes: say which label is swept with --load LABEL")
+        raise EsxparseError(f"{found.path} has {len(found.axis)} axes: choose the swept label with --load LABEL")
     if options.scaling:
         return found.scaling(load, options.scaling)
     # One by one: a column may have several limits.

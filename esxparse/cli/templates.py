@@ -1,4 +1,4 @@
-"""`esxparse templates`: which reports there are, and what they take."""
+"""`esxparse templates`: the report templates and their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collecting while a capture runs: what other machines have to be asked for."""
+"""Collecting from other machines while a capture runs."""
 
 from esxparse.collect.credentials import Account
 from esxparse.collect.polling import Collected, power

@@ -38,7 +38,7 @@ _MOST_SUPPLIES = 16
 
 
 class RefusedError(EsxparseError):
-    """The BMC refuses the account: trying again could lock it."""
+    """The BMC rejects the account; retrying could lock it."""
 
 
 class UntrustedError(EsxparseError):
@@ -46,15 +46,15 @@ class UntrustedError(EsxparseError):
 
 
 class NoAnswerError(EsxparseError):
-    """A request that failed; the next may not."""
+    """A failed request; the next may succeed."""
 
 
 class ForbiddenError(EsxparseError):
-    """The account may not read one document."""
+    """The account has no access to one document."""
 
 
 class MissingError(EsxparseError):
-    """There is no such document."""
+    """The document does not exist."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,10 @@ class Bmc:
                             uri, _object(content, uri), sent + (datetime.now(UTC) - sent) / 2, took, _date(response)
                         )
             where = _same_place(self.url, where, response.headers.get("Location", ""))
-        raise NoAnswerError(f"{uri}: redirected again and again")
+        raise NoAnswerError(f"{uri}: too many redirects")
 
     def close(self) -> None:
-        """Logs out of a session; that it fails is of no matter."""
+        """Logs out of a session; a failure does not matter."""
         if self._session is not None:
             with suppress(Exception):
                 self._session.close()
@@ -154,7 +154,7 @@ def _sushy() -> Any:
         import sushy.auth  # noqa: PLC0415
         import sushy.connector  # noqa: PLC0415
     except ImportError:
-        raise EsxparseError('asking a BMC needs sushy: pip install "esxparse[collect]"') from None
+        raise EsxparseError('polling a BMC needs sushy: pip install "esxparse[collect]"') from None
     # What it warns of is said by the caller in words of its own.
     logger = logging.getLogger("sushy")
     if not logger.handlers:
@@ -178,15 +178,15 @@ def _translated(sushy: Any, what: str, error: Exception) -> EsxparseError:
     status = getattr(error, "status_code", None)
     if isinstance(error, sushy.exceptions.AccessError):
         if status == _UNAUTHORIZED:
-            return RefusedError("the BMC refuses the account (401): check the user name and the password")
-        return ForbiddenError(f"{what}: the account may not read it ({status})")
+            return RefusedError("the BMC rejects the login (401): check the user name and password")
+        return ForbiddenError(f"{what}: access denied ({status})")
     if isinstance(error, sushy.exceptions.ResourceNotFoundError):
-        return MissingError(f"{what}: there is no such document (404)")
+        return MissingError(f"{what}: not found (404)")
     if status is not None:
-        return NoAnswerError(f"{what}: the BMC answers with {status}")
+        return NoAnswerError(f"{what}: the BMC answered with status {status}")
     chain = " ".join(str(one) for one in _chain(error))
     if "CERTIFICATE_VERIFY_FAILED" in chain or "certificate verify failed" in chain:
-        return UntrustedError("its certificate cannot be verified: name its CA with --ca FILE, or give --insecure")
+        return UntrustedError("its certificate cannot be verified: give its CA with --ca FILE, or use --insecure")
     return NoAnswerError(f"{what}: {_reason(chain)}")
 
 
@@ -228,7 +228,7 @@ def _body(response: Any, seconds: float, uri: str) -> bytes:
         pieces.append(piece)
         size += len(piece)
         if time.monotonic() > until:
-            raise NoAnswerError(f"{uri}: no whole answer in time")
+            raise NoAnswerError(f"{uri}: timed out before the answer was complete")
         if size > _LARGEST:
             raise NoAnswerError(f"{uri}: an answer of more than {_LARGEST >> 20} MiB")
     return b"".join(pieces)
@@ -238,9 +238,9 @@ def _object(content: bytes, uri: str) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        raise NoAnswerError(f"{uri}: the answer is cut, or no JSON ({len(content):,} bytes)") from None
+        raise NoAnswerError(f"{uri}: the answer is truncated or not JSON ({len(content):,} bytes)") from None
     if not isinstance(document, dict):
-        raise NoAnswerError(f"{uri}: the answer is no JSON object")
+        raise NoAnswerError(f"{uri}: the answer is not a JSON object")
     return document
 
 
@@ -318,7 +318,7 @@ def find(bmc: Bmc) -> Places:
             once[subsystem] = None
             now |= dict.fromkeys(_supplies(bmc, document))
     if not now and not histories:
-        msg = "no chassis of this BMC has power readings that this account may read (Power, EnvironmentMetrics ...)"
+        msg = "no chassis of this BMC has power readings that this account can read (Power, EnvironmentMetrics ...)"
         raise EsxparseError(msg)
     return Places(tuple(now), tuple(histories), tuple(once))
 

@@ -37,7 +37,7 @@ def _of_netrc(host: str) -> tuple[str, str] | None:
 
 
 def account(url: str, username: str | None = None) -> Account | None:
-    """The account to use at this address; None where none is asked for: some BMCs answer everybody.
+    """The account to use at this address; None without a user name: some BMCs answer without a login.
 
     The name is `username`, or that of the netrc file. The password is that of the environment variable
     `ESXPARSE_BMC_PASSWORD`, of the netrc file, or what is typed at a prompt, in this order.
@@ -49,7 +49,7 @@ def account(url: str, username: str | None = None) -> Account | None:
         username = stored[0]
     if username is None:
         if password is not None:
-            raise EsxparseError(f"{PASSWORD} is set, and no user name: give --username")
+            raise EsxparseError(f"{PASSWORD} is set, but there is no user name: give --username")
         return None
     if password is None and stored and stored[0] == username:
         password = stored[1]

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-import esxparse
 from esxparse.collect.bmc import (
     Auth,
     Bmc,
@@ -41,6 +40,7 @@ from esxparse.collect.credentials import account as find_account
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
 from esxparse.target import target
+from esxparse.version import __version__
 
 if TYPE_CHECKING:
     from esxparse.collect.bmc import Answer
@@ -65,7 +65,7 @@ class Lines:
             self._file = os.open(self._path, flags, 0o666)
         except FileExistsError:
             raise EsxparseError(
-                f"{self._path} is there already: name another file, add to it with --append, or replace it with --force"
+                f"{self._path} already exists: use another file, append with --append, or replace it with --force"
             ) from None
         except OSError as error:
             raise self._unwritable(error) from None
@@ -123,7 +123,7 @@ class Collected:
 
 @dataclass
 class _Run:
-    """What goes on: where lines go, who hears of it, when to end."""
+    """The state of a run: its output, listener and stop event."""
 
     bmc: Bmc
     lines: Lines
@@ -166,30 +166,30 @@ def address(url: str, *, account: bool, insecure: bool) -> str:
         host, parts = None, urlsplit("")
     if not host or parts.scheme not in {"http", "https"}:
         shown = url.rpartition("@")[2]
-        raise EsxparseError(f"{shown!r} is no address of a BMC: write it as https://bmc.example.com")
+        raise EsxparseError(f"{shown!r} is not a BMC address: write it as https://bmc.example.com")
     if parts.username is not None or parts.password is not None:
-        msg = "a password in an address is seen by everybody: leave it out, and set ESXPARSE_BMC_PASSWORD"
+        msg = "a password in an address is visible to everyone: remove it and set ESXPARSE_BMC_PASSWORD"
         raise EsxparseError(msg)
     if account and parts.scheme == "http" and not insecure and host not in _LOCAL:
-        raise EsxparseError(f"http://{host} would send the password in clear: use https, or give --insecure")
+        raise EsxparseError(f"http://{host} would send the password unencrypted: use https, or give --insecure")
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 
 def _fetch(run: _Run, uri: str) -> bool:
-    """Fetches one document into the file; whether the BMC answered at all."""
+    """Fetches one document into the file; returns whether the BMC answered."""
     try:
         run.document(run.bmc.get(uri))
     except (ForbiddenError, MissingError) as error:
         run.gap(uri, error)
         if isinstance(error, ForbiddenError):
             run.forbidden.add(uri)
-            run.say(f"{error}; not asked for again")
+            run.say(f"{error}; not retried")
         return True
     except NoAnswerError as error:
         run.gap(uri, error)
         if run.failed_since is None:
             run.failed_since = time.monotonic()
-            run.say(f"{error}; trying again")
+            run.say(f"{error}; retrying")
         run.failures += 1
         return False
     if run.failed_since is not None:
@@ -200,7 +200,7 @@ def _fetch(run: _Run, uri: str) -> bool:
 
 
 def _poll(run: _Run, uris: tuple[str, ...]) -> bool:
-    """Fetches documents; after the first that is not answered the others are not asked for."""
+    """Fetches documents; stops at the first that gets no answer."""
     return all(run.stop.is_set() or uri in run.forbidden or _fetch(run, uri) for uri in uris)
 
 
@@ -220,7 +220,7 @@ def _loop(run: _Run, places: Places, interval: float, duration: float | None) ->
     while not run.stop.is_set():
         answered = _poll(run, places.now)
         if places.now and run.forbidden.issuperset(places.now):
-            raise ForbiddenError(f"{places.now[0]}: the account may not read it any more")
+            raise ForbiddenError(f"{places.now[0]}: access is now denied")
         if answered and time.monotonic() - fetched >= _HISTORY_EVERY_S:
             _poll(run, places.histories)
             fetched = time.monotonic()
@@ -237,9 +237,9 @@ def _verify(ca: str | os.PathLike[str] | None, *, insecure: bool) -> bool | str:
     if ca is None:
         return not insecure
     if insecure:
-        raise EsxparseError("a CA and --insecure exclude each other: leave one out")
+        raise EsxparseError("a CA and --insecure cannot be combined: remove one")
     if not os.path.exists(ca):  # noqa: PTH110  a file or a directory, as requests takes it
-        raise EsxparseError(f"{os.fspath(ca)} does not exist: name the file with the CA's certificate")
+        raise EsxparseError(f"{os.fspath(ca)} does not exist: give the file with the CA's certificate")
     return os.fspath(ca)
 
 
@@ -309,7 +309,7 @@ def power(
                     {
                         "time": _iso(datetime.now(UTC)),
                         "collector": COLLECTOR,
-                        "version": esxparse.__version__,
+                        "version": __version__,
                         "url": url,
                         "interval_s": step,
                     }

@@ -1,6 +1,6 @@
-"""Look a counter up by any name people know it by.
+"""Looks up a counter by any of its names.
 
-A name is first taken for one of the screen's (`%RDY`), then of the capture's (`% Ready`), then of a column
+A name is first looked up as one of the screen's (`%RDY`), then of the capture's (`% Ready`), then of a column
 (`pct_ready`), then for another spelling from the documents; case and blanks do not matter. Where a name stands under
 several objects, the order of `data/objects.toml` decides: groups before worlds, VMs and host before disks, storage
 devices before adapters, paths and virtual disks. So `%USED` is CPU of a group (the disks' is `%USD`), `MBREAD/s` is of
@@ -74,7 +74,7 @@ _NEAREST = 3
 
 
 class UnknownCounterError(EsxparseError):
-    """No counter, or no object, has the name asked for; the message gives the nearest names there are."""
+    """No counter or object has that name; the message gives the nearest ones."""
 
 
 def catalogue() -> tuple[Counter, ...]:
@@ -108,7 +108,7 @@ def counter(name: str, object: str | None = None) -> Counter:  # noqa: A002 (esx
 def lookup(table: str, column: str) -> Counter | None:
     """The counter that a table's column holds, None where the catalogue has none.
 
-    A second column of one name (`free_mbytes_2`) that has no entry of its own is taken for the same counter.
+    A second column of one name (`free_mbytes_2`) without an entry of its own is the same counter.
 
     >>> lookup("vcpu", "pct_ready")
     Counter('%RDY', vcpu.pct_ready, '% of one core')
@@ -141,7 +141,7 @@ def _by_column() -> dict[tuple[str, str], Counter]:
 
 @cache
 def _by_name() -> dict[str, tuple[Counter, ...]]:
-    """Counters by every name, under each those first that the name means first (see the top of the module)."""
+    """Counters by every name, in the order of precedence that the top of the module gives."""
     precedence = {name: rank for rank, name in enumerate(objects())}
     ranked: defaultdict[str, list[tuple[int, int, int, Counter]]] = defaultdict(list)
     for found in _placed():
@@ -189,13 +189,13 @@ def _known_table(name: str) -> str:
     if table in tables:
         return table
     nearest = ", ".join(_nearest(table, tables))
-    raise UnknownCounterError(f'esxtop has no object "{name}" that the catalogue knows; the nearest are {nearest}')
+    raise UnknownCounterError(f'the catalogue has no esxtop object "{name}"; the nearest are {nearest}')
 
 
 def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> str:
     if elsewhere:
         tables = ", ".join(dict.fromkeys(found.table for found in elsewhere))
-        return f'"{name}" is no counter of {table}; ask for one of {tables}, or leave the object out'
+        return f'"{name}" is not a counter of {table}; ask for one of {tables}, or leave the object out'
     spellings = {
         spelling.replace(FAMILY_MARK, "0"): found.column
         for found in _placed()
@@ -212,7 +212,7 @@ def _not_found(name: str, table: str | None, elsewhere: tuple[Counter, ...]) -> 
 
 
 def _nearest(name: str, spellings: Mapping[str, str]) -> list[str]:
-    """The three spellings most like a name, one for each thing that is spelt (the mapping's values)."""
+    """The three most similar spellings, one for each value of the mapping."""
     from difflib import SequenceMatcher  # noqa: PLC0415 (needed only for what is wrong)
 
     likeness = SequenceMatcher(b=name.strip().casefold(), autojunk=False)

@@ -1,4 +1,4 @@
-"""What the catalogue says of one counter, and the closed lists its fields are drawn from."""
+"""One counter of the catalogue, and the values its fields may take."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ OVER_INSTANCES = ("sum", "mean", "weighted mean", "max", "min", "none")
 """How the instances of one sample become one number; `none` where no number would mean anything."""
 
 BETTER = ("low", "high", "neither")
-"""Which values are good news."""
+"""Which values are good."""
 
 VIEWS = ("c", "m", "d", "u", "v", "n", "i", "p", "x")
 """Keys of esxtop's screens: cpu, memory, disk adapter, disk device, disk of VMs, network, interrupt, power, vSAN."""

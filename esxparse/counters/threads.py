@@ -1,4 +1,4 @@
-"""What two busy hyper-threads of a core are charged: one rule for those that read esxtop's numbers and the simulator.
+"""What two busy hyper-threads of a core are charged: one rule for metrics and simulator.
 
 A core of two threads is two PCPUs. While one thread runs and the other rests, the running one is charged all its time,
 scaled by the clock. While both run, the two kinds of counters part:
@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Final
 
 PCPU: Final = 0.5
-"""Of its running time, what a PCPU is charged in `% Processor Time` while its sibling runs."""
+"""Share of its running time that a PCPU is charged in `% Processor Time` while its sibling runs."""
 
 WORLD: Final = 0.625
-"""Of its running time, what a world is charged in `% Used` while the other thread of its core runs."""
+"""Share of its running time that a world is charged in `% Used` while the other thread of its core runs."""

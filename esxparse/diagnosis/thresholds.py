@@ -1,4 +1,4 @@
-"""Thresholds as data: what counts as a warning, what as critical, and who says so.
+"""Thresholds as data: warning and critical limits, and their sources.
 
 A profile is a TOML file of `[[threshold]]` entries. Two come with the package: "standard", the numbers everybody
 quotes, and "strict", for flash storage and for hosts that must not make their VMs wait. A profile may build on one of
@@ -17,7 +17,7 @@ Keys of an entry (all are needed but those marked)
     direction   str    "above": bad when large; "below": bad when small
     warn        float  from here on a warning
     critical    float  optional: from here on critical
-    floor       float  optional: with less than this going on, the value is no ground for a judgement
+    floor       float  optional: with less activity than this, the value is not judged
     floor_unit  str    with `floor`: unit of the floor
     source      str    where each number comes from
 """
@@ -47,7 +47,7 @@ _DIRECTIONS = ("above", "below")
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One limit and what it is about; the keys are explained at the top of the module."""
+    """One threshold; the module docstring explains its keys."""
 
     id: str
     screen: str
@@ -77,7 +77,7 @@ class Threshold:
         """Say whether a value is "ok", a "warning" or "critical".
 
         Above: at the limit or over it; a limit of 0 is passed by anything over 0. Below: under the limit.
-        No value (None or NaN) is no finding and so "ok".
+        A missing value (None or NaN) is "ok".
 
         Args:
             value: The measured value, in `unit`.
@@ -120,7 +120,7 @@ def load(profile: str | Path) -> Mapping[str, Threshold]:
 
     `profile`: the name of one that comes with the package (see `profiles`), or the path of a .toml file.
 
-    Raises EsxparseError: There is no such profile, the file cannot be read, or an entry is not sound; the message names
+    Raises EsxparseError: The profile does not exist, the file cannot be read, or an entry is invalid; the message names
     the file, the entry and the key.
 
     >>> standard = load("standard")
@@ -144,7 +144,7 @@ def _is_toml(name: str) -> bool:
 def _bundled(name: str) -> Traversable:
     if name not in profiles():
         known = ", ".join(repr(profile) for profile in profiles())
-        raise EsxparseError(f"unknown thresholds profile {name!r}: there are {known}; a path ending in .toml works too")
+        raise EsxparseError(f"unknown thresholds profile {name!r}: choose from {known}, or give a path ending in .toml")
     return _folder() / f"{name}.toml"
 
 
@@ -162,7 +162,7 @@ def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str
     """Give the entries by id with the file that each is to blame on, those of `extends` underneath."""
     unknown = sorted(set(document) - {"title", "extends", "threshold"})
     if unknown:
-        _refuse(file, None, unknown[0], "is unknown: a profile has title, extends and [[threshold]] entries")
+        _refuse(file, None, unknown[0], "is unknown: a profile takes title, extends and [[threshold]] entries")
     given = document.get("threshold", [])
     if not isinstance(given, list) or not all(isinstance(entry, dict) for entry in given):
         _refuse(file, None, "threshold", "must be a list of tables: write [[threshold]] above each")
@@ -175,7 +175,7 @@ def _entries(document: Mapping[str, Any], file: str) -> dict[str, tuple[dict[str
         if key in seen:
             _refuse(file, key, "id", "is given twice")
         if key in base and "source" not in entry:
-            _refuse(file, key, "source", "is missing: a limit that replaces another needs a source of its own")
+            _refuse(file, key, "source", "is missing: a threshold that replaces another needs its own source")
         seen.add(key)
         base[key] = ({**base.get(key, ({}, file))[0], **entry}, file)
     if not base:
@@ -187,7 +187,7 @@ def _base(extends: Any, file: str) -> dict[str, tuple[dict[str, Any], str]]:
     if extends is None:
         return {}
     if extends not in profiles():
-        _refuse(file, None, "extends", f"is {extends!r}, and the profiles to build on are {', '.join(profiles())}")
+        _refuse(file, None, "extends", f"is {extends!r}, but it must be one of {', '.join(profiles())}")
     source = _bundled(extends)
     return _entries(_parse(source), source.name)
 
@@ -197,7 +197,7 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
     known = {field.name for field in fields(Threshold)}
     for name in entry:
         if name not in known:
-            _refuse(file, key, name, f"is unknown: an entry has {', '.join(sorted(known))}")
+            _refuse(file, key, name, f"is unknown: an entry takes {', '.join(sorted(known))}")
     for name in (*_TEXTS, *(name for name in ("metric", "floor_unit") if name in entry)):
         if not isinstance(entry.get(name), str) or (not entry[name] and name != "metric"):
             _refuse(file, key, name, _wrong(entry, name, "text"))
@@ -209,7 +209,7 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
         _refuse(file, key, "direction", f'is {entry["direction"]!r}: write "above" or "below"')
     if ("floor" in entry) != ("floor_unit" in entry):
         missing = "floor_unit" if "floor" in entry else "floor"
-        _refuse(file, key, missing, "is missing: a floor has a number and a unit")
+        _refuse(file, key, missing, "is missing: a floor needs a number and a unit")
     made = Threshold(
         **{name: entry[name] for name in _TEXTS},
         warn=float(entry["warn"]),
@@ -221,7 +221,7 @@ def _threshold(entry: Mapping[str, Any], file: str) -> Threshold:
     _check_view(made, file)
     sign = 1 if made.direction == "above" else -1
     if made.critical is not None and made.critical * sign < made.warn * sign:
-        _refuse(file, key, "critical", f"is {made.critical:g}, which is met before warn, {made.warn:g}")
+        _refuse(file, key, "critical", f"is {made.critical:g}, which is reached before warn, {made.warn:g}")
     return made
 
 

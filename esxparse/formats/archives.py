@@ -1,4 +1,4 @@
-"""What is in a tar or a zip, one member after the other. Nothing is ever written anywhere."""
+"""The members of a tar or a zip, one after the other. Nothing is written to disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 512
 _TAR_HEADERS = 16 << 20
-"""Bytes that the headers of one member may take: a name is no gigabyte long."""
+"""Bytes that the headers of one member may take: no name is a gigabyte long."""
 
 _MOST_MEMBERS = 1_000_000
 _SKIP = 1 << 20
@@ -28,7 +28,7 @@ _KIND_BITS = 0o170000
 
 
 def shown(name: str) -> str:
-    """A name fit to print: every character that would not show is escaped."""
+    """A printable name: characters that would not show are escaped."""
     encoded = name.encode("utf-8", "backslashreplace").decode("utf-8")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in encoded)
 
@@ -50,7 +50,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a name would, unpacked, land outside the directory it is unpacked in."""
+    """Whether a member of that name would be unpacked outside the target directory."""
     return ".." in re.split(r"[/\\]", name) or bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name)) or "\0" in name
 
 
@@ -60,7 +60,7 @@ def _plain(name: str) -> str:
 
 @dataclass
 class Entry:
-    """A member, its content good until the next one is asked for."""
+    """A member; its content is valid until the next one is read."""
 
     name: str
     content: Layer | None
@@ -126,7 +126,7 @@ class _TarMember(Layer):
 
 def _tar_refusal(member: tarfile.TarInfo) -> str:
     if _leads_out(member.name):
-        return "its name leads out of the bundle"
+        return "its name points outside the bundle"
     if member.issym() or member.islnk():
         return "a link"
     if member.issparse():
@@ -173,7 +173,7 @@ class _Checked(Layer):
         if not piece:
             self.problem = self._below.problem
             if not self.problem and self._sum != self._crc:
-                self.problem = "the zip's check sum of it is another: any number in it may be wrong"
+                self.problem = "its checksum is not the one in the zip: any number in it may be wrong"
         return piece
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class _Checked(Layer):
 
 def _zip_refusal(info: zipfile.ZipInfo) -> str:
     if _leads_out(info.filename) or "\0" in info.orig_filename:
-        return "its name leads out of the bundle"
+        return "its name points outside the bundle"
     if info.flag_bits & _ENCRYPTED:
         return "encrypted: unpack it with its password first"
     kind = _UNIX_KIND.get(info.external_attr >> 16 & _KIND_BITS)
@@ -190,7 +190,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
         return kind
     if info.compress_type and info.compress_type not in ZIP_METHODS:
         title = zipfile.compressor_names.get(info.compress_type, f"method {info.compress_type}")  # type: ignore[attr-defined]
-        return f"compressed by {title}, which is not read here: unpack it first"
+        return f"compressed by {title}, which esxparse does not read: unpack it first"
     return ""
 
 
@@ -213,7 +213,7 @@ def _zip_content(file: BinaryIO, info: zipfile.ZipInfo, name: str, *, known: boo
 
 
 def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
-    """What a zip begins with whose directory, at its end, is missing."""
+    """The beginning of a zip whose directory, at its end, is missing."""
     file.seek(0)
     local = file.read(_ZIP_LOCAL)
     size = int.from_bytes(local[26:28], "little")
@@ -223,7 +223,7 @@ def _first_of_cut_zip(file: BinaryIO, name: str) -> Iterator[Entry]:
     info.compress_type = int.from_bytes(local[8:10], "little")
     refused = _zip_refusal(info)
     if not info.compress_type:
-        refused = refused or "stored in a zip that is cut: unpack what there is with zip -FF"
+        refused = refused or "stored in a zip that is cut: recover what is there with zip -FF"
     if len(local) < _ZIP_LOCAL or refused:
         yield Entry(_plain(info.filename), None, refused or "the zip is cut in its first header")
         return
@@ -247,10 +247,10 @@ def zip_entries(file: BinaryIO, name: str, layer: Layer) -> Iterator[Entry]:
         infos = zipfile.ZipFile(file).infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         if layer.peek(4) == b"PK\x03\x04":
-            layer.problem = f"the zip is cut: its directory is missing ({error}), only its first file was looked at"
+            layer.problem = f"the zip is cut: its directory is missing ({error}), only its first file was read"
             yield from _first_of_cut_zip(file, name)
             return
-        msg = f"{name} is a zip that cannot be read ({error}): unpack it and name what is in it"
+        msg = f"{name} is a zip that cannot be read ({error}): unpack it and open the capture"
         raise UnreadableError(msg) from None
     overlapping = _overlapping(infos)
     for info in infos:
@@ -258,5 +258,5 @@ def zip_entries(file: BinaryIO, name: str, layer: Layer) -> Iterator[Entry]:
             continue
         refused = _zip_refusal(info)
         if not refused and info.header_offset in overlapping:
-            refused = "its place in the zip is that of another file too: no program packs so"
+            refused = "it shares its place in the zip with another file, which no program writes"
         yield Entry(_plain(info.filename), None, refused) if refused else _zip_content(file, info, name)

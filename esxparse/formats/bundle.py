@@ -28,7 +28,7 @@ _MARKS = tuple(_MARK.encode(encoding) for encoding in ("ascii", "utf-16-le", "ut
 
 _LOOK = 1 << 10
 _MEMBER_HEAD = 64 << 10
-"""Bytes in which a member must show its format."""
+"""Bytes within which a member must show its format."""
 _DEEPEST = 1
 _READS = "esxparse reads .gz, .zst, .xz, .bz2, .zip and .tar"
 
@@ -51,7 +51,7 @@ class Found:
     """Its content, good until the next member is looked at; None where it is refused."""
     refused: str = ""
     layers: tuple[str, ...] = ()
-    """How it is compressed and packed, from the outside in."""
+    """Its compression and packing, from the outside in."""
     kind: Kind | None = None
     """None where it is refused."""
     head: Head | None = None
@@ -59,7 +59,7 @@ class Found:
 
 
 def foreign(head: bytes) -> str | None:
-    """What packed data that begins with `head`, of a kind not read here, is called."""
+    """Name of a packed format that esxparse does not read, told by `head`."""
     return next((title for magic, title in _FOREIGN.items() if head.startswith(magic)), None)
 
 
@@ -123,7 +123,7 @@ class _Search:
                         packed = (*layers, "tar", *found.layers)
                         yield replace(found, name=f"{name}:{found.name}", layers=packed)
                     continue
-                refused = "an archive in an archive in an archive: unpack it first"
+                refused = "archives nested three deep: unpack it first"
             if refused:
                 yield Found(name, None, refused, layers)
                 continue
@@ -143,10 +143,10 @@ def look_through(
     member: str | None,
     known: Callable[[Head], bool] | None = None,
 ) -> Iterator[Found] | None:
-    """What can be read in a bundle and what is refused in it, in its order; of `member` only, where it is given.
+    """What can be read in a bundle, and what is refused, in its order; only `member` if given.
 
     Captures of esxtop, and what is `known` by its beginning: see `_Search`.
-    `file` is the bundle as it lies there, `layer` its content, read through `raw`. None where it is no bundle.
+    `file` is the bundle as it lies there, `layer` its content, read through `raw`. None if it is not a bundle.
 
     Raises:
         UnreadableError: It is a bundle and cannot be looked into.
@@ -157,7 +157,7 @@ def look_through(
             msg = f"{raw.name} is a zip compressed by {layers[0]}: decompress it first"
             raise UnreadableError(msg)
         if not file.seekable():
-            msg = f"{raw.name} is a zip, whose directory stands at its end, and can only be read in order: copy it here"
+            msg = f"{raw.name} is a zip, which cannot be read as a stream (its directory is at its end): copy it here"
             raise UnreadableError(msg)
         entries, packed = zip_entries(file, raw.name, layer), (*layers, "zip")
     elif is_tar(head):

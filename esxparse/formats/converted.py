@@ -35,7 +35,7 @@ def inside(folder: Path) -> list[Path]:
 
 
 def recognise_directory(folder: Path) -> bool:
-    """Whether there is a converted recording in `folder`."""
+    """Whether `folder` holds a converted recording."""
     return bool(inside(folder))
 
 
@@ -79,7 +79,7 @@ def read_directory(folder: Path) -> Recording:
     found = inside(folder)
     if len(found) > 1:
         names = ", ".join(one.name for one in found)
-        msg = f"{folder} holds {len(found)} recordings: name one as {found[0]} ({names})"
+        msg = f"{folder} holds {len(found)} recordings: name one, such as {found[0]} ({names})"
         raise UnreadableError(msg)
     home = found[0]
     content, notes = manifest.read(home)
@@ -92,6 +92,6 @@ def read_directory(folder: Path) -> Recording:
             raise DamagedError(msg)
         tables[name] = _scan(file)
     if not manifest.is_of_now(content):
-        message = "converted by an esxparse whose numbers differ from those of this one: convert the capture again"
+        message = "converted by an esxparse whose numbers differ from this one's: convert the capture again"
         notes = (*notes, Note(message, severity="warning"))
     return Recording(content["format"], content["source"], tables, content["meta"], notes)

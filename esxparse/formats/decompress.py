@@ -94,7 +94,7 @@ class GzipMember:
             self.unused_data = self._trailer[_TRAILER:]
             stated = int.from_bytes(self._trailer[:4], "little"), int.from_bytes(self._trailer[4:_TRAILER], "little")
             if stated != (self._sum, self._size & 0xFFFFFFFF):
-                msg = "its checksum is not that of the content"
+                msg = "its checksum does not match its content"
                 raise self._error(msg)
         return b""
 
@@ -119,11 +119,11 @@ class Layer:
 
     def __init__(self) -> None:
         self.problem: str | None = None
-        """What ended the bytes before their time; known when they have ended."""
+        """Why the bytes ended early; known once they have ended."""
         self._ahead = b""
 
     def _more(self) -> bytes:
-        """The next bytes, as many as come easily; none at the end."""
+        """The next bytes, as many as are at hand; empty at the end."""
         raise NotImplementedError
 
     def peek(self, size: int) -> bytes:
@@ -299,7 +299,7 @@ class Decoded(Layer):
         self._step = _FIRST_STEP
         self._ended = False
         self._flaw: str | None = None
-        """What was wrong with a part all of whose content was given."""
+        """What was wrong with a part that was read to its end."""
 
     def _end(self, problem: str | None) -> bytes:
         self._ended = True
@@ -338,13 +338,13 @@ class Decoded(Layer):
             except self._error as error:
                 if self._decompressor.eof:
                     self._flaw = (
-                        f"{self._codec.title} data ends with a checksum that is not that of its {self.made:,} bytes of "
+                        f"{self._codec.title} data ends with a checksum that does not match its {self.made:,} bytes of "
                         "content: some of them may be wrong"
                     )
                     continue
                 problem = (
                     f"{self._codec.title} data cannot be decompressed beyond {self.made:,} bytes of content ({error}): "
-                    "what follows is lost, and what stands shortly before may be wrong"
+                    "what follows is lost, and the last numbers before it may be wrong"
                 )
                 return self._end(problem)
             if made:
@@ -359,7 +359,7 @@ class Decoded(Layer):
         if self.made > FREE and self.made > RATIO * self._raw.taken:
             msg = (
                 f"{self._raw.name} is refused: {self._raw.taken:,} bytes of it expand to more than {self.made:,}, "
-                f"over {RATIO} times; no capture does. If it is sound, decompress it and name the result"
+                f"over {RATIO} times; no capture does. If it is sound, decompress it and open the result"
             )
             raise UnreadableError(msg)
 

@@ -1,4 +1,4 @@
-"""What stands beside the tables of a converted recording: `recording.json`.
+"""`recording.json`, beside the tables of a converted recording.
 
 `format`, `source`, `meta` and `notes` are those of the Recording. `esxparse` is the version that wrote it, and `layout`
 the number of what its tables mean. `origin` says where it was read from: name, bytes and SHA-256 of the file, and the
@@ -77,12 +77,12 @@ def _is(value: Any, *types: type) -> Any:
     """The value, where it is of one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
-    msg = f"{str(value)[:_SHOWN]!r} stands where {types[0].__name__} is expected"
+    msg = f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected"
     raise TypeError(msg)
 
 
 def _beside(file: str) -> None:
-    """Refuses the name of a table's file that leads to another directory."""
+    """Refuses a table's file in another directory."""
     if PurePath(file).name != file or "\\" in file:
         msg = f"a table may not be in another directory, as {file!r} is"
         raise ValueError(msg)
@@ -90,7 +90,7 @@ def _beside(file: str) -> None:
 
 def _note(message: str, line: int | None = None, column: int | None = None, severity: Severity = "info") -> Note:
     if severity not in get_args(Severity):
-        msg = f"a note is no {severity!r}"
+        msg = f"a note cannot be {severity!r}"
         raise ValueError(msg)
     return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity)
 

@@ -1,4 +1,4 @@
-"""How much memory reading one file may take: `memory_limit`, whatever the file says of itself.
+"""How much memory reading one file may take: `memory_limit`, whatever the file claims.
 
 What is read whole (all formats but captures of esxtop, logs of fio and packet traces, which are read piece by piece)
 becomes Python objects, at most `PER_BYTE` bytes for each byte of it: it may be a `PER_BYTE`th of the limit long, and
@@ -36,7 +36,7 @@ def limit(asked: str | int, name: str = "memory_limit") -> int:
     True
 
     Raises:
-        EsxparseError: It is no size above zero.
+        EsxparseError: It is not a size above zero.
     """
     found = _SIZE.fullmatch(str(asked).strip())
     size = int(float(found["number"]) * 1024 ** _POWERS[found["prefix"].lower()]) if found else 0
@@ -65,7 +65,7 @@ def bounded(pieces: Iterable[bytes], allowed: int) -> list[bytes]:
     3
     >>> bounded([b"[{},{},{},{}]" * 100], 1300)
     Traceback (most recent call last):
-    esxparse.errors.TooLargeError: it is longer than 0 MiB, and is read whole, more than the memory limit of ...
+    esxparse.errors.TooLargeError: it is longer than 0 MiB, and must be read whole, more than the memory limit of ...
 
     Raises:
         TooLargeError: They would become larger objects than the limit is for.
@@ -80,7 +80,7 @@ def bounded(pieces: Iterable[bytes], allowed: int) -> list[bytes]:
             weight += sum(_weight(one) for one in taken[weighed:])
             weighed = len(taken)
             if not is_json or weight > allowed:
-                what = f"it is longer than {shown(length - len(piece))}, and is read whole"
+                what = f"it is longer than {shown(length - len(piece))}, and must be read whole"
                 raise refusal(what, allowed)
     return taken
 
@@ -91,8 +91,8 @@ def _weight(json: bytes) -> int:
 
 
 def refusal(what: str, allowed: int, instead: str = "") -> TooLargeError:
-    """The one error of what would take more than the limit."""
+    """The error for anything that would take more than the limit."""
     return TooLargeError(
-        f"{what}, more than the memory limit of {shown(allowed)} is for: {instead}"
+        f"{what}, more than the memory limit of {shown(allowed)} allows: {instead}"
         "set memory_limit higher if the file is sound and the machine has the memory"
     )

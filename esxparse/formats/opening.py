@@ -1,4 +1,4 @@
-"""What a caller can say of a recording that is opened: one class for every function and every command.
+"""The options for opening a recording: one class for all functions and commands.
 
 `esxparse.open`, `convert`, `report`, the slicer, studies and the command line all take the same options, check them
 here, and hand the same `Opening` to the readers. Nothing heavy is imported, for the command line's help needs it.
@@ -69,7 +69,7 @@ def moment(given: str | date | None, name: str) -> datetime | None:
     except OverflowError:
         msg = f"{name} {given!s} is outside the years 1 to 9999 in UTC: write it as 2026-03-11T09:02 (UTC)"
     except (ValueError, AttributeError):
-        msg = f"{name} {given!r} is no time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
+        msg = f"{name} {given!r} is not a time: write it as 2026-03-11T09:02 or 2026-03-11 09:02:30 (UTC)"
     raise EsxparseError(msg)
 
 
@@ -77,7 +77,7 @@ def day(given: str | date | None, name: str = "date") -> date | None:
     """A day: a date, the day of a datetime, or text such as `2026-03-11`.
 
     Raises:
-        EsxparseError: It is no day.
+        EsxparseError: It is not a day.
     """
     if given is None or given == "":
         return None
@@ -88,7 +88,7 @@ def day(given: str | date | None, name: str = "date") -> date | None:
     try:
         return date.fromisoformat(given.strip())
     except (ValueError, AttributeError):
-        msg = f"{name} {given!r} is no day: write it as 2026-03-11"
+        msg = f"{name} {given!r} is not a day: write it as 2026-03-11"
         raise EsxparseError(msg) from None
 
 
@@ -96,7 +96,7 @@ def period(given: str | timedelta | None, name: str) -> timedelta | None:
     """A length of time: a timedelta, or text such as `30s`, `5m`, `1h`.
 
     Raises:
-        EsxparseError: It is no length of time, or it is not above zero.
+        EsxparseError: It is not a length of time, or it is not above zero.
     """
     if given is None or given == "":
         return None
@@ -109,7 +109,7 @@ def period(given: str | timedelta | None, name: str) -> timedelta | None:
             msg = f"{name} {given!r} is longer than any recording: write a length as 30s, 5m or 1h"
             raise EsxparseError(msg) from None
     if not isinstance(length, timedelta) or length <= timedelta(0):
-        msg = f"{name} {given!r} is no length of time: write it as 30s, 5m or 1h"
+        msg = f"{name} {given!r} is not a length of time: write it as 30s, 5m or 1h"
         raise EsxparseError(msg)
     return length
 
@@ -200,7 +200,7 @@ class Opening:
         """
         unknown = next((name for name in options if name not in NAMES), None)
         if unknown is not None:
-            msg = f"there is no option {unknown!r} of opening a recording; there is: {', '.join(NAMES)}"
+            msg = f"there is no option {unknown!r} for opening a recording; the options are: {', '.join(NAMES)}"
             raise EsxparseError(msg)
         said = {name: value for name, value in options.items() if value is not None and value != ""}
         made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
@@ -215,7 +215,7 @@ class Opening:
         return Window(self.start, self.end, self.every)
 
     def said(self) -> dict[str, Any]:
-        """The options that say something, by name."""
+        """The options that are set, by name."""
         return {name: value for name in NAMES if (value := getattr(self, name)) is not None}
 
     def texts(self) -> dict[str, Any]:
@@ -249,4 +249,4 @@ NAMES: Final = tuple(field.name for field in fields(Opening))
 """The options, in their order."""
 
 AS_FOUND: Final = Opening()
-"""Nothing said: what the file tells counts."""
+"""No options: the file decides."""

@@ -122,10 +122,10 @@ class Reader:
         return any(sign.shows(head) for sign in self.signs) if self.signs else self.reading.recognise(head)
 
     def chosen(self, opening: Opening, name: str, left_out: set[str] | None = None) -> dict[str, Any]:
-        """The options that the reader takes; others are refused, or told in `left_out`.
+        """The options that the reader takes; others are refused, or added to `left_out`.
 
         Raises:
-            EsxparseError: The reader has no use for one, or the file is of another format than the one asked for.
+            EsxparseError: The reader does not take one, or the file is not in the format asked for.
         """
         if opening.format not in {None, self.name}:
             msg = f"{name} is read as {self.title}, not as {opening.format}: leave the format out"
@@ -133,7 +133,7 @@ class Reader:
         options = {option: value for option, value in opening.said().items() if option in _OF_READERS}
         other = [option for option in options if option not in self.options | _HINTS]
         if other and left_out is None:
-            msg = f"{name} is read as {self.title}, which has no {other[0]}: leave it out"
+            msg = f"{name} is read as {self.title}, which has no option {other[0]}: leave it out"
             raise EsxparseError(msg)
         if left_out is not None:
             left_out.update(other)
@@ -159,7 +159,7 @@ def _known(head: Head) -> bool:
 def _unknown(name: str, head: Head) -> UnknownFormatError:
     known = ", ".join(reader.name for reader in readers())
     return UnknownFormatError(
-        f"{name} is of no format esxparse reads (it begins with {head.content[:40]!r}); it reads: {known}"
+        f"{name} is not in a format esxparse reads (it begins with {head.content[:40]!r}); it reads: {known}"
     )
 
 
@@ -171,7 +171,7 @@ def reader_of(name: str) -> Reader:
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
-        msg = f"there is no reader for format {name!r}; there is: {', '.join(known)}"
+        msg = f"there is no format {name!r}; the formats are: {', '.join(known)}"
         raise EsxparseError(msg)
     return known[name]
 
@@ -214,7 +214,7 @@ def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Rec
 
 
 def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
-    """Refuses options that a reader has no use for.
+    """Refuses options that a reader does not take.
 
     Raises:
         EsxparseError: One was given.
@@ -228,7 +228,7 @@ def open_source(
     numbers: Collection[str] | None = None,
     left_out: set[str] | None = None,
 ) -> Recording:
-    """Reads what a source holds."""
+    """Reads a source."""
     if not source.head.content:
         msg = f"{source.name} is empty: nothing was captured, or the copy failed"
         raise DamagedError(msg)
@@ -248,19 +248,19 @@ def open_source(
 
 @contextmanager
 def _own_errors(name: str, title: str) -> Iterator[None]:
-    """Whatever a reader raises about a file becomes an error of ours, which names the file, and what caused it."""
+    """Turns whatever a reader raises into an error of ours that names the file and the cause."""
     try:
         yield
     except EsxparseError as error:
         msg = str(error) if name in str(error) else f"{name}: {error}"
         raise type(error)("\n".join(map(printable, msg.split("\n")))) from error
     except MemoryError as error:
-        msg = f"{name} takes more memory than there is: read less of it, or read it on a larger machine"
+        msg = f"{name} needs more memory than there is: read less of it, or read it on a larger machine"
         raise TooLargeError(msg) from error
     except BaseException as error:
-        # What polars panics with is not an Exception.
+        # A panic of polars is not an Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         why = f"{type(error).__name__}: {str(error)[:_SHOWN]}"
-        msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is whole, this is a fault of esxparse"
+        msg = f"{name} cannot be read as {title} ({why}): copy it again; if it is intact, this is a bug in esxparse"
         raise DamagedError(printable(msg)) from error

@@ -32,7 +32,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 _HTTP: Final = re.compile(r"https?://", re.IGNORECASE)
 _PARTIAL: Final = 206
 _GONE: Final = frozenset({400, 403, 404, 410})
-"""What servers answer where there is no such file, or one that they do not tell of."""
+"""What servers answer for a file that is missing, or hidden from us."""
 _LOGIN: Final = frozenset({401, 403, 407})
 _OF_SERVER: Final = 500
 
@@ -153,7 +153,7 @@ class _Answer(io.RawIOBase):
         if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
             raise _refused(self._url, status, reason)
         if place and status != _PARTIAL:
-            why = "the server gives no parts of files, which this bundle needs: download it, and name the file"
+            why = "the server does not serve parts of files, which this bundle needs: download it and open the file"
             raise _unreadable(self._url, why)
         length = self._answer.headers.get("Content-Length", "")
         if not place and length.isdecimal() and "Content-Encoding" not in self._answer.headers:
@@ -239,7 +239,7 @@ def _refused(url: str, status: int, reason: str) -> UnreadableError:
         return UnreadableError(f"{name} does not exist ({answer})")
     hint = "try again later" if status >= _OF_SERVER else "check the address"
     if status in _LOGIN:
-        hint = "it wants a login that may read it: https://NAME:PASSWORD@host/..."
+        hint = "it needs a login with read access: https://NAME:PASSWORD@host/..."
     kind = UnreadableError if status in _GONE else UnansweredError
     return kind(f"{name} cannot be read: {answer}; {hint}")
 
@@ -253,15 +253,15 @@ def _told(url: str, error: Exception) -> UnreadableError:
     port = getattr(error, "port", None)
     where = f"{host}:{port}" if port else host
     if isinstance(error, aiohttp.TooManyRedirects):
-        why = "the server redirects again and again, in a circle perhaps: check the address"
+        why = "the server keeps redirecting, perhaps in a circle: check the address"
     elif isinstance(error, aiohttp.InvalidURL):
-        why = "it is no URL: check the address"
+        why = "it is not a URL: check the address"
     elif isinstance(cause, socket.gaierror):
         why = f"there is no host called {host}: check the address, or the network"
     elif isinstance(cause, ConnectionRefusedError):
         why = f"{where} refuses the connection: nothing listens there"
     elif isinstance(error, aiohttp.ClientSSLError):
-        why = f"the certificate of {where} does not hold: {cause}"
+        why = f"the certificate of {where} is not valid: {cause}"
     elif isinstance(error, aiohttp.ClientPayloadError):
         why = "the connection ended before the file did: try again"
     else:

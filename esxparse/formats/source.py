@@ -53,7 +53,7 @@ class _Once:
 
     def take(self, name: str) -> Layer:
         if self._layer is None:
-            msg = f"{name} can be read once, and has been: write it to a file and name that"
+            msg = f"{name} can be read only once, and has been: write it to a file and open that"
             raise ReadOnceError(msg)
         layer, self._layer = self._layer, None
         return layer
@@ -121,7 +121,7 @@ class Source:
     def ended(self, stream: BinaryIO) -> list[Note]:
         """A note where the content of a stream of it, read to its end, ended before its time."""
         cut = problem(stream) or self.problem
-        return [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
+        return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
 
     def open(self) -> BinaryIO:
         """A new stream from the first byte of the content, with `readinto`; `problem` tells how it ended.
@@ -155,7 +155,7 @@ def _local(path: Path) -> io.FileIO:
             msg = f"{path} is a directory: name a capture in it"
             raise UnreadableError(msg)
         if not stat.S_ISREG(kind):
-            msg = f"{path} is no regular file: pipe what it gives into standard input (-), or write it to a file"
+            msg = f"{path} is not a regular file: pipe its content into standard input (-), or write it to a file"
             raise UnreadableError(msg)
         return path.open("rb", buffering=0)
     except FileNotFoundError:
@@ -226,25 +226,25 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
         return found[0]
     if found:
         names = [one.name for one in found]
-        msg = f"{name} holds {len(names)} captures: name one as {name}:{names[0]} ({_list(names)})"
+        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({_list(names)})"
         raise UnreadableError(msg)
     refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
         msg = f"{name}: {refused[0]}" if refused else f"{name} holds no {member}"
         raise UnreadableError(msg)
-    left_out = f"; not looked into: {_list(refused)}" if refused else ""
-    msg = f"{name} holds no capture: no file in it is of a format esxparse reads{left_out}"
+    left_out = f"; not read: {_list(refused)}" if refused else ""
+    msg = f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}"
     raise UnreadableError(msg)
 
 
 def _passed_over(found: list[Found]) -> str | None:
     """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
     refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
-    return f"passed over in the bundle, so that a capture may be missing: {_list(refused)}" if refused else None
+    return f"skipped in the bundle, so a capture may be missing: {_list(refused)}" if refused else None
 
 
 def _no_bundle(name: str, member: str) -> UnreadableError:
-    return UnreadableError(f"{name} is no bundle, so there is no {member} in it: leave the member out")
+    return UnreadableError(f"{name} is not a bundle, so there is no {member} in it: leave the member out")
 
 
 def _found(
@@ -265,7 +265,7 @@ def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
     for one in found or ():
         if one.content is not None:
             return one.content
-    msg = f"{source.name} is no longer there: the bundle has changed since it was looked through"
+    msg = f"{source.name} is no longer there: the bundle has changed since it was searched"
     raise UnreadableError(msg)
 
 
@@ -284,7 +284,7 @@ def _from_standard_input(member: str | None) -> Source:
     layer, layers, refused = unwrap(raw, raw)
     head = layer.peek(_LOOK)
     if is_tar(head) or is_zip(head):
-        refused = "a bundle, which is looked through before it is read: write it to a file, or pipe one capture of it"
+        refused = "a bundle, which must be searched before it is read: write it to a file, or pipe one capture of it"
     if refused:
         msg = f"standard input is {refused}" if not layer.problem else f"standard input: {refused}"
         raise UnreadableError(msg)
@@ -359,7 +359,7 @@ def _without_content(found: Iterable[Found]) -> list[Found]:
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:
-    """Names of the captures inside a bundle, in its order; none where it is no bundle, or standard input.
+    """Names of the captures inside a bundle, in its order; empty for a plain file or standard input.
 
     Raises:
         EsxparseError: It cannot be read.

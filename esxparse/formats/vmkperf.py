@@ -89,7 +89,7 @@ def read(source: Source) -> Recording:
     rows = [row for run, (block, found) in runs for row in _rows(run, block, found)]
     if not rows:
         why = f" ({notes[0]})" if notes else ""
-        msg = f"{source.name}: no line of numbers of vmkperf is whole in it{why}: poll again and keep the whole output"
+        msg = f"{source.name}: no complete line of vmkperf numbers in it{why}: poll again and keep the whole output"
         raise DamagedError(msg)
     intervals = {block.interval for block in blocks if block.rates}
     meta: dict[str, Any] = {
@@ -167,12 +167,12 @@ def read_polls(block: Block) -> tuple[list[tuple[int, list[str]]], list[Note]]:
     for poll, group in enumerate(groups, start=1):
         cells = [cell for line in group for cell in line.cells]
         if len(cells) != len(block.pcpus):
-            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {poll} is not whole, and left out"
+            many = f"{len(cells)} numbers for {len(block.pcpus)} PCPUs: poll {poll} is incomplete, and left out"
             notes.warn(many, group[0].place)
             continue
         polls.append((poll, cells))
         if any(number(cell) is None for cell in cells):
-            notes.warn("not all of it are numbers", group[0].place)
+            notes.warn("not all of it is numbers", group[0].place)
     return polls, sorted(notes, key=lambda note: note.line or 0)
 
 
@@ -207,7 +207,7 @@ def _by_shape(block: Block) -> tuple[list[list[Line]], list[Note]]:
         whole = next((to for to, numbers in enumerate(accumulate(counts), 1) if numbers == len(block.pcpus)), 0)
         shape = counts[:whole] or shape
     if shape[-1] == shape[0] and len(shape) > 1 and len(lines) % len(shape):
-        why = f"{len(lines)} lines for polls of {len(shape)}: a line is lost, and which one cannot be told: left out"
+        why = f"{len(lines)} lines for polls of {len(shape)}: a line is missing, and which one is unknown: left out"
         return [], [Note(why, line=lines[0].place, severity="warning")]
     groups: list[list[Line]] = []
     at = 0

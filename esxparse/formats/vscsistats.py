@@ -176,10 +176,10 @@ def _whose(title_line: str, line: int) -> tuple[Row, list[Note]]:
     world, handle = _WORLD.search(title_line), _HANDLE.search(title_line)
     notes = Notes()
     if not kind:
-        notes.say(f"a histogram not known here, kept: {title[:60]!r}", line)
+        notes.say(f"unknown histogram, kept: {title[:60]!r}", line)
         kind = re.sub(r"[^a-z0-9]+", "_", low).strip("_")[:60] or "unnamed"
     if world is None or handle is None:
-        notes.say("the title does not say of which VM and disk it is", line)
+        notes.say("the title does not name the VM and the disk", line)
     return {
         "world_group_id": int(world[1]) if world else None,
         "handle_id": int(handle[1]) if handle else None,
@@ -251,7 +251,7 @@ def _as_usual(bins: Sequence[_Bin], usual: Sequence[_Limit], line: int) -> tuple
     ]
     missing = len(usual) - len({row["to"] for row in kept})
     what = f"{missing:,} of the {len(usual):,} bins that others of its kind have are missing"
-    left = f", and {len(rows) - len(kept):,} left out whose limits cannot be told" if len(kept) < len(rows) else ""
+    left = f", and {len(rows) - len(kept):,} left out because their limits are unknown" if len(kept) < len(rows) else ""
     return kept, [Note(f"{what}{left}: lines may be lost", line, severity="warning")]
 
 
@@ -264,7 +264,7 @@ def _check(summary: Row, bins: Sequence[_Bin], line: int) -> Iterator[Note]:
         yield Note("its last bin, that of the largest values, is missing: lines may be lost", line, severity="warning")
     total = sum(count for count, _, _ in bins)
     if summary.get("count") is None:
-        yield Note("a histogram that does not say how many commands it is of", line, severity="warning")
+        yield Note("a histogram that does not say how many commands it counts", line, severity="warning")
     elif summary["count"] != total:
         what = f"its bins hold {total:,} commands, its count says {summary['count']:,}"
         yield Note(f"{what}: lines may be lost, or it was printed while it changed", line, severity="warning")

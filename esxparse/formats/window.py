@@ -53,7 +53,7 @@ def cut(tables: Mapping[str, pl.LazyFrame], bounds: Window) -> dict[str, pl.Lazy
     kept = every_time.gather(inside(every_time, bounds))
     if every_time.len() and not kept.len():
         msg = (
-            f"nothing in the window asked for ({bounds}): times go from {every_time[0]:%Y-%m-%dT%H:%M:%S} "
+            f"nothing in the requested window ({bounds}): times run from {every_time[0]:%Y-%m-%dT%H:%M:%S} "
             f"to {every_time[-1]:%Y-%m-%dT%H:%M:%S} UTC"
         )
         raise EsxparseError(msg)

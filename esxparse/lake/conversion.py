@@ -15,7 +15,6 @@ import nanoarrow
 import polars as pl
 from polars.io.plugins import register_io_source
 
-import esxparse
 from esxparse.counters.catalogue import lookup
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
@@ -25,6 +24,7 @@ from esxparse.formats.registry import open_source, refuse_foreign
 from esxparse.formats.remote import shown
 from esxparse.formats.source import STANDARD_INPUT, resolve
 from esxparse.formats.unpack import unpacked
+from esxparse.version import __version__
 from esxparse.whole import Scratch, claimed, short_name
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _source(table: Table) -> pl.LazyFrame:
     ) -> Iterator[pl.DataFrame]:
         # All of it is written: nothing is asked for less.
         if with_columns is not None or predicate is not None or n_rows is not None:
-            raise EsxparseError("a part of a table was asked for where the whole is written")
+            raise EsxparseError("part of a table was requested where the whole table is written")
         yield from by_instance.frames(table, BUDGET)
 
     return register_io_source(read, schema=table.schema(), validate_schema=True, is_pure=True)
@@ -175,7 +175,7 @@ def convert(
     source = resolve(capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
     name = name or recording_name(source.name)
     if Path(name).name != name or name.startswith("."):
-        msg = f"{name!r} is no name of a directory in {lake}: give one without slashes, that does not begin with a dot"
+        msg = f"{name!r} is not a valid directory name in {lake}: use one without slashes or a leading dot"
         raise EsxparseError(msg)
     target = lake / name
     made = not lake.exists()
@@ -183,7 +183,7 @@ def convert(
         lake.mkdir(parents=True, exist_ok=True)
         with claimed(target) as mine:
             if not mine:
-                msg = f"{target} is being written by another run: wait for it, or give this one another name (--name)"
+                msg = f"{target} is being written by another run: wait for it, or use another name (--name)"
                 raise EsxparseError(msg)
             return _convert(source, target, asked, progress or (lambda _done, _total, _table: None), replace=replace)
     except OSError as error:
@@ -248,7 +248,7 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
     if not target.exists():
         return None
     if not (target / manifest.NAME).is_file():
-        raise EsxparseError(f"{target} is there and no recording: give another directory, or move it away")
+        raise EsxparseError(f"{target} exists and is not a recording: give another directory, or move it away")
     try:
         content, _ = manifest.read(target)
     except DamagedError:
@@ -257,10 +257,9 @@ def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted 
     other = theirs["sha256"] != origin["sha256"] or _member(theirs.get("name", "")) != _member(origin["name"])
     if other and not replace:
         raise EsxparseError(
-            f"{target} holds another recording, of {theirs.get('name')}: give this one another name, or replace that "
-            "one with --force"
+            f"{target} holds another recording, of {theirs.get('name')}: use another name, or replace it with --force"
         )
-    same = theirs.get("options") == origin["options"] and content.get("esxparse") == esxparse.__version__
+    same = theirs.get("options") == origin["options"] and content.get("esxparse") == __version__
     same = same and manifest.is_of_now(content)
     whole = all(
         (file := target / table["file"]).is_file() and file.stat().st_size == table["bytes"]
@@ -301,7 +300,7 @@ def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
         for name, file in files.items()
     }
     content = {
-        "esxparse": esxparse.__version__,
+        "esxparse": __version__,
         "layout": manifest.LAYOUT,
         "format": rec.format,
         "source": rec.source,

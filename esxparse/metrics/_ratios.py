@@ -66,12 +66,12 @@ def beside_baseline(
             )
         )
     except (pl.exceptions.PolarsError, OverflowError) as error:
-        msg = f"the baseline {text(baseline)} is of another type than the runs: {str(error).splitlines()[0]}"
+        msg = f"the baseline {text(baseline)} has a different type than the runs: {str(error).splitlines()[0]}"
         raise EsxparseError(msg) from None
     base = marked.filter("is_baseline")
     if base.is_empty():
         seen = "; ".join(f"{name} is {_some(table[name])}" for name in baseline)
-        raise EsxparseError(f"no run is of the baseline {text(baseline)}: {seen}")
+        raise EsxparseError(f"no run matches the baseline {text(baseline)}: {seen}")
     double = base.filter(base.select(shared).is_duplicated()) if shared else base
     if double.height > 1:
         first = (
@@ -134,7 +134,7 @@ def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: flo
         .when(pl.col("baseline_runs") < fewest)
         .then(pl.lit("1 repetition of the baseline: an interval needs 2 or more"))
         .when(low.is_null() | high.is_null())
-        .then(pl.lit("the baseline scatters too much: its mean cannot be told from 0"))
+        .then(pl.lit("the baseline varies too much: its mean is indistinguishable from 0"))
         .alias("gap"),
     )
 

@@ -60,7 +60,7 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
     [('WRITE', 512, 2, 2, 100.0, 100.0), ('WRITE', 4096, 2, 1, 50.0, 75.0)]
     """
     if any(boundary < 1 for boundary in boundaries):
-        raise EsxparseError(f"a boundary is 1 byte or more, not {min(boundaries)}")
+        raise EsxparseError(f"a boundary must be 1 byte or more, not {min(boundaries)}")
     sized = pl.col("size_bytes").fill_null(0).cast(pl.Float64)
     on_it = pl.col("offset_bytes") % pl.col("boundary_bytes") == 0
     every = pl.LazyFrame({"boundary_bytes": list(boundaries)}, schema={"boundary_bytes": pl.Int64})
@@ -97,7 +97,7 @@ def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
     [('WRITE', 3584, 3, 75.0), ('WRITE', 0, 1, 25.0)]
     """
     if boundary < 1:
-        raise EsxparseError(f"a boundary is 1 byte or more, not {boundary}")
+        raise EsxparseError(f"a boundary must be 1 byte or more, not {boundary}")
     return (
         _addressed(requests)
         .group_by("operation", (pl.col("offset_bytes") % boundary).cast(pl.Int64).alias("remainder_bytes"))
@@ -172,7 +172,9 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
     there = names(requests)
     keys = next((pair for pair in _FILES if {*pair} <= there), None)
     if keys is None:
-        raise EsxparseError("sequential share is by file or LUN: it needs columns server and file, or target and lun")
+        raise EsxparseError(
+            "the sequential share is per file or LUN: it needs columns server and file, or target and lun"
+        )
     follows = pl.col("offset_bytes") == (pl.col("offset_bytes") + pl.col("size_bytes")).shift(1)
     return (
         requests.filter(pl.col("offset_bytes").is_not_null(), pl.col("direction").is_not_null())

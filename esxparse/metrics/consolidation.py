@@ -57,10 +57,10 @@ def largest_loads(
     status             str        interpolated; measured (a point lies on the limit); not reached (the largest load
                                   measured is within: the true one is larger); beyond from the start; no values
     last_within, first_beyond     f64   the measured loads on either side, L0 and L1
-    within_again       i64        loads above that are within once more: with any, the curve is no clean one
+    within_again       i64        higher loads that are within the limit again: if any, the curve is not monotonic
     unknown_loads      i64        loads without a value: whether they are within is not known
 
-    Raises EsxparseError: A column is missing, there are no limits, or one is no number.
+    Raises EsxparseError: A column is missing, there are no limits, or one is not a number.
 
     >>> curve = pl.LazyFrame({"vms": [400, 450, 500], "p95_ms": [40.0, 80.0, 130.0]})
     >>> largest_loads(curve, "vms", {"p95_ms": 100.0}).select("largest_load", "status").collect().row(0)

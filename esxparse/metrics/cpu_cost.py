@@ -5,7 +5,7 @@
 Two measures of "use" exist and are never mixed; the first word of every result says which it rests on:
 
 used  `% Processor Time` of `Physical Cpu(_Total)`, PCPU USED(%): work at the nominal frequency. Turbo raises it, and
-      two busy hyper-threads count half each in every release known, so the sum over PCPUs is in percent of *cores*.
+      two busy hyper-threads count as half a core each in every known release: summed over PCPUs, percent of *cores*.
       The talk's formula. (%USED of worlds counts them 62.5 % each and adds up to more: `esxparse.counters.threads`.)
 util  `% Util Time`, PCPU UTIL(%): time not halted, whatever the frequency. The sum over PCPUs is in percent of
       *PCPUs*, which are hyper-threads where there are any; MHz of it are time x nominal frequency, not cycles.
@@ -49,7 +49,7 @@ def busy_mhz(pct: float, cpus: float, mhz: float) -> float:
     >>> busy_mhz(25.0, cpus=8, mhz=2400)
     4800.0
     """
-    _positive(cpus, "the number of CPUs", "give the PCPUs that esxtop shows")
+    _positive(cpus, "the number of CPUs", "give the number of PCPUs in esxtop")
     _positive(mhz, "the CPU frequency", "give the nominal MHz of the host's CPUs")
     return pct / 100 * cpus * mhz
 
@@ -65,7 +65,7 @@ def mhz_per_mbps(pct: float, cpus: float, mhz: float, mb_per_s: float) -> float:
     >>> mhz_per_mbps(25.0, cpus=8, mhz=2400, mb_per_s=100.0)
     48.0
     """
-    _positive(mb_per_s, "throughput", "a run without I/O has no CPU cost; check the run, or leave it out")
+    _positive(mb_per_s, "throughput", "a run without I/O has no CPU cost: check the run, or leave it out")
     return busy_mhz(pct, cpus, mhz) / mb_per_s
 
 
@@ -77,7 +77,7 @@ def cycles_per_io(pct: float, cpus: float, mhz: float, iops: float) -> float:
     >>> cycles_per_io(25.0, cpus=8, mhz=2400, iops=48_000.0)
     100000.0
     """
-    _positive(iops, "IOPS", "a run without I/O has no CPU cost; check the run, or leave it out")
+    _positive(iops, "IOPS", "a run without I/O has no CPU cost: check the run, or leave it out")
     return busy_mhz(pct, cpus, mhz) * _HERTZ / iops
 
 
@@ -91,8 +91,8 @@ def core_pct_per_1k_iops(pct: float, cpus: float, iops: float) -> float:
     >>> core_pct_per_1k_iops(10.0, cpus=32, iops=64_000.0)
     5.0
     """
-    _positive(cpus, "the number of CPUs", "give the PCPUs that esxtop shows")
-    _positive(iops, "IOPS", "a run without I/O has no CPU cost; check the run, or leave it out")
+    _positive(cpus, "the number of CPUs", "give the number of PCPUs in esxtop")
+    _positive(iops, "IOPS", "a run without I/O has no CPU cost: check the run, or leave it out")
     return pct * cpus / (iops / 1000)
 
 
@@ -129,7 +129,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
         raise EsxparseError(f"unknown measure {measure!r}: choose from {', '.join(get_args(Measure))}")
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"
     if not throughput.endswith(unit):
-        msg = f"the column {throughput!r} does not say its unit: end its name in mb_per_s (10**6) or mib_per_s (2**20)"
+        msg = f"the column {throughput!r} has no unit in its name: end it in mb_per_s (10**6) or mib_per_s (2**20)"
         raise EsxparseError(msg)
     there = names(runs)
     pct = column(there, f"host_{measure}_pct")
@@ -170,7 +170,7 @@ def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
         "the host's CPU frequency is not known: column mhz": _above_zero(column(there, "mhz")).is_null(),
     }
     if "load_hosts" in there:
-        reasons["nothing tells how many hosts share the load: column load_hosts"] = _above_zero(
+        reasons["unknown number of hosts that share the load: column load_hosts"] = _above_zero(
             pl.col("load_hosts")
         ).is_null()
     work = [name for name in ("iops", throughput) if name in there]

@@ -32,7 +32,7 @@ def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) ->
         if name not in there:
             raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")
         if name in results:
-            raise EsxparseError(f"the column {name!r} has the name of a result: rename it")
+            raise EsxparseError(f"the column {name!r} clashes with a result column: rename it")
 
 
 def column(there: Collection[str], name: str) -> pl.Expr:

@@ -73,7 +73,7 @@ def needs_scipy() -> None:
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse what is no confidence."""
+    """Reject an invalid confidence."""
     if not 0 < confidence < 1:
         raise EsxparseError(f"confidence must lie between 0 and 1, not {confidence!r} (0.95 is usual)")
 
@@ -81,7 +81,7 @@ def check_confidence(confidence: float) -> None:
 def _sample(values: Sequence[float], what: str) -> Numbers:
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
-        raise EsxparseError(f"{what} has a repetition without a number: leave it out")
+        raise EsxparseError(f"{what} has a repetition without a value: leave it out")
     if len(numbers) < FEWEST:
         msg = f"{what} has {len(numbers)} repetition{'s' * (len(numbers) != 1)}: an interval needs {FEWEST} or more"
         raise EsxparseError(msg)
@@ -91,7 +91,7 @@ def _sample(values: Sequence[float], what: str) -> Numbers:
 def _baseline_mean(baseline: Numbers) -> float:
     mean = float(baseline.mean())
     if mean == 0:
-        raise EsxparseError("the baseline's mean is 0: nothing can be divided by it")
+        raise EsxparseError("the baseline's mean is 0: cannot divide by it")
     return mean
 
 
@@ -168,9 +168,9 @@ def fieller_bounds(
 
 
 def check_resolution(resolution: float | None) -> None:
-    """Refuse what is no unit of a last digit."""
+    """Reject an invalid resolution."""
     if resolution is not None and not (math.isfinite(resolution) and resolution >= 0):
-        msg = f"resolution is the unit of the last digit printed, 0 or more (0.01 for 9.40), not {resolution!r}"
+        msg = f"resolution must be the unit of the last printed digit, 0 or more (0.01 for 9.40), not {resolution!r}"
         raise EsxparseError(msg)
 
 

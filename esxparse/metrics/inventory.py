@@ -73,7 +73,7 @@ def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:
     The way to leave idle and helper worlds out of a ranking: `only_kinds(vcpu, "vcpu")`.
     Needs columns `group_id`, `group`, `world`; returns all columns and `kind`.
 
-    Raises EsxparseError: A kind is none of `KINDS`, or none is given.
+    Raises EsxparseError: A kind is not in `KINDS`, or no kind is given.
 
     >>> worlds = pl.LazyFrame({
     ...     "group_id": [1, 7], "group": ["system", "db"], "world": ["idle0", "vmx-vcpu-0:db"], "pct_used": [99.0, 2.0],

@@ -80,7 +80,7 @@ def host(memory: pl.LazyFrame, release: str | None = None) -> pl.LazyFrame:
     other_mib          everybody else's: VMs and user worlds
     free_mib           free
     minfree_mib        what the VMkernel wants free: it takes memory back below this
-    balloon_mib        taken back from guests by balloons (MEMCTL curr)
+    balloon_mib        reclaimed from guests by ballooning (MEMCTL curr)
     swap_used_mib      swapped out by the VMkernel (SWAP curr)
     compressed_mib     compressed, by its size before (ZIP zipped)
     pshare_saved_mib   saved by page sharing (PSHARE saving)
@@ -129,7 +129,7 @@ def vms(group_memory: pl.LazyFrame, vms: pl.LazyFrame) -> pl.LazyFrame:
     numa_local_mib, numa_remote_mib        NLMEM, NRMEM
     numa_local_pct                         N%L, % of its memory on its home node
 
-    On a host with one NUMA node esxtop writes 0 for all three NUMA counters; 0 % of nothing is no measurement: null.
+    On a host with one NUMA node esxtop writes 0 for all three NUMA counters; 0 % of nothing is not a measurement: null.
 
     >>> table = pl.LazyFrame({
     ...     "time": [0, 0], "group_id": [7, 9], "memctl_mbytes": [1230.57, 0.0], "numa_pct_local": [0.0, 0.0],

@@ -57,7 +57,7 @@ class Runs(NamedTuple):
 def runs(misses: Sequence[float], elapsed_s: Sequence[float]) -> Runs:
     """Put counts and times of `perf stat` together, one of each for every repetition.
 
-    Raises EsxparseError: They are not as many, none, or a time is not above 0.
+    Raises EsxparseError: Their numbers differ or are 0, or a time is not above 0.
 
     >>> runs([1_000, 3_000], [0.5, 1.0])
     Runs(per_s=(2000.0, 3000.0), work_s=(0.5, 1.0))
@@ -185,7 +185,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
     """
     for name, one in (("nested", nested), ("shadow", shadow)):
         if not one.per_s:
-            raise EsxparseError(f"there are no runs with {name} paging to compare")
+            raise EsxparseError(f"no runs with {name} paging to compare")
     nested_pct = _bounds(nested, NESTED_CYCLES, mhz, cpus)
     shadow_pct = _bounds(shadow, SHADOW_CYCLES, mhz, cpus)
     below = fmean(shadow.per_s)
@@ -210,7 +210,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
             + (f"{mode} is faster" if shown else "no difference shown")
         )
     elif nested_pct[1] < MATTERS_PCT:
-        why = f"under {MATTERS_PCT:g} %: the mode hardly matters"
+        why = f"under {MATTERS_PCT:g} %: the paging mode hardly matters"
     elif time_ratio is not None:
         mode = "shadow" if time_ratio > 1 else "nested" if time_ratio < 1 else "either"
         why = (
@@ -219,7 +219,7 @@ def advice(nested: Runs, shadow: Runs, mhz: float, cpus: int = 1, confidence: fl
         )
     else:
         mode = "shadow" if rate_ratio is not None and rate_ratio > 1 else "either"
-        why = "misses alone do not say what they cost: time the same work in both modes"
+        why = "the number of misses does not show their cost: time the same work in both modes"
     return Advice(
         mode=mode,
         shown=shown,

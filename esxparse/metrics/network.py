@@ -158,7 +158,7 @@ def summary(ports: pl.LazyFrame, packet_floor: float = PACKET_FLOOR) -> pl.LazyF
 
 
 def link_speeds(network_port: pl.LazyFrame | None) -> pl.LazyFrame | None:
-    """Give the speed of the link of every uplink; None where the capture has not the counter.
+    """Give the speed of the link of every uplink; None if the capture lacks the counter.
 
     Needs `switch`, `port_id`, `world_id`, `client`, `link_speed_mb_per_s`. Returns one row per uplink (see `kind`)
     whose link was up at any time:

@@ -184,7 +184,7 @@ def vnuma(
         follow_cores_per_socket: `numa.vcpu.followcorespersocket`.
         cpu_hot_add: `vcpu.hotadd`.
 
-    Raises EsxparseError: A number is less than 1, or the release has none.
+    Raises EsxparseError: A number is less than 1, or the release text has no number.
 
     >>> vnuma(12, 8, "5.0", cores_per_node=6, cores_per_socket=6)[:3]
     (True, 2, 6)
@@ -202,7 +202,7 @@ def vnuma(
     elif hardware < VNUMA_HARDWARE:
         hidden = f"hardware version {hardware}, and it takes {VNUMA_HARDWARE}"
     elif cpu_hot_add:
-        hidden = "CPU hot add is on, which turns it off"
+        hidden = "CPU hot add is on, which disables virtual NUMA"
     elif vcpus < fewest:
         hidden = f"{vcpus} vCPUs, and it takes {fewest}"
     if hidden:
@@ -248,7 +248,7 @@ def advice(release: str, fit: NodeFit, seen: VirtualNuma | None = None) -> tuple
     elif fit.wide and seen is not None and seen.nodes < fit.nodes:
         lines.append(
             f"its guest sees {seen.nodes} nodes and the host needs {fit.nodes}: leave cores per socket at the default, "
-            "or set them to at most the cores of a node"
+            "or set it to at most the cores of a node"
         )
     if not fit.memory_fits and not fit.wide:
         lines.append("give it less memory than a node has: a part of it is remote whatever the scheduler does")

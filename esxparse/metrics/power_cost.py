@@ -70,7 +70,7 @@ def watts_per_unit(hosts: float, watts: float, units: float) -> float:
     """
     _at_least_0(hosts=hosts, watts=watts)
     if not (math.isfinite(units) and units > 0):
-        msg = f"power cannot be shared among {units!r} units: give their number, or the rate of the work they did"
+        msg = f"power cannot be divided by {units!r} units: give their number, or the rate of the work done"
         raise EsxparseError(msg)
     return hosts * watts / units
 
@@ -138,7 +138,7 @@ def compare_policies(runs: pl.LazyFrame, baseline: str, interval_s: float = 20.0
         found = counts.filter(pl.col("policy") == baseline)["len"].sum()
         if found != 1:
             known = ", ".join(repr(name) for name in counts["policy"])
-            msg = f"the baseline policy {baseline!r} is in {found} rows, and must be in one; policies: {known}"
+            msg = f"the baseline policy {baseline!r} must be in exactly one row, not {found}; policies: {known}"
             raise EsxparseError(msg)
         return frame
 

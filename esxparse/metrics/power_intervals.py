@@ -90,7 +90,7 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
     meter = _spans(seconds(readings["time"]), readings["own_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy())
     watts = readings["watts"].cast(pl.Float64).to_numpy()
     told = loads[:, np.isfinite(loads).any(axis=0)][:, :1]
-    shift = _shift(samples, told, meter, watts) if told.size else 0.0
+    shift = _shift(samples, told, meter, watts)
     ends, means = _means(samples, loads, meter.later(shift), watts)
     return Shared(_table(load, names, ends, means), shift)
 
@@ -122,7 +122,7 @@ def _cells(spans: _Spans, middles: Numbers) -> Numbers:
     """Which of the spans each moment is in; -1 in none."""
     place = np.searchsorted(spans.ends, middles)
     inside = np.minimum(place, len(spans.ends) - 1)
-    return np.where((place < len(spans.ends)) & (spans.begins[inside] <= middles), inside, -1)
+    return np.where((place < len(spans.ends)) & (spans.begins[inside] < middles), inside, -1)
 
 
 def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tuple[Numbers, Numbers]:
@@ -142,10 +142,9 @@ def _means(samples: _Spans, loads: Numbers, meter: _Spans, watts: Numbers) -> tu
     reading, sample = _cells(meter, middles), _cells(samples, middles)
     covered = reading >= 0
     window = np.searchsorted(bounds, middles) - 1
-    count = len(bounds) - 1
 
     def total(weights: Numbers) -> Numbers:
-        return np.asarray(np.bincount(window, weights, minlength=count), dtype=np.float64)
+        return np.asarray(np.bincount(window, weights), dtype=np.float64)
 
     known = total(np.where(covered, lengths, 0.0))
     # Rounded time stamps leave slivers of a microsecond.

@@ -92,7 +92,7 @@ def _offset(given: timedelta | float | str | None) -> timedelta:
         given,
     )
     if not match or not any(match[unit] for unit in "hms"):
-        raise EsxparseError(f"offset {given!r} is no length of time: write it as -2h, 90s or -5h30m")
+        raise EsxparseError(f"offset {given!r} is not a length of time: write it as -2h, 90s or -5h30m")
     length = timedelta(hours=float(match["h"] or 0), minutes=float(match["m"] or 0), seconds=float(match["s"] or 0))
     return -length if match["sign"] == "-" else length
 
@@ -139,7 +139,7 @@ def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, 
     """The readings of one sensor: the one asked for, or that of the whole host with most readings in the capture."""
     table = power["power"]
     if "time" not in names(table):
-        raise EsxparseError(f"the readings of {power.source} have no times: they cannot be laid beside a capture")
+        raise EsxparseError(f"the readings of {power.source} have no times: they cannot be aligned with a capture")
     there = names(table)
     rows = (
         table.filter(pl.col("watts").is_not_null())
@@ -244,7 +244,7 @@ def _explained(offset: timedelta, lag: Lag) -> str:
         east = -offset
         hours, minutes = divmod(abs(round(east.total_seconds())) // 60, 60)
         sign = "-" if east < timedelta(0) else "+"
-        zone = f", as a clock in time zone UTC{sign}{hours:02d}:{minutes:02d} taken for UTC"
+        zone = f", like a clock in time zone UTC{sign}{hours:02d}:{minutes:02d} taken for UTC"
     return (
         f"the meter's clock seems {apart} {side} the capture's{zone} (correlation with the load "
         f"{lag.correlation:.2f}); join with offset={_shown(offset)!r}"
@@ -260,8 +260,10 @@ def _none_shared(
 ) -> EsxparseError:
     spans = [f"{_day(frame['time'].min())} to {_day(frame['time'].max())}" for frame in (load, rows)]
     found = _suspect(lag)
-    why = f": {_explained(found, lag)}" if found and lag else "; offset= shifts the readings, if a clock was wrong"
-    return EsxparseError(f"{capture.source} ({spans[0]} UTC) and {power.source} ({spans[1]} UTC) share no time{why}")
+    why = f": {_explained(found, lag)}" if found and lag else "; if a clock was wrong, shift the readings with offset="
+    return EsxparseError(
+        f"{capture.source} ({spans[0]} UTC) and {power.source} ({spans[1]} UTC) do not overlap in time{why}"
+    )
 
 
 def join_power(
@@ -333,13 +335,15 @@ def _notes(table: pl.DataFrame, suspected: timedelta | None, lag: Lag | None, sh
     notes = []
     without = table["watts"].null_count() - 1
     if without > 0:
-        notes.append(Note(f"{without:,} of {table.height - 1:,} intervals have no power: no readings cover them whole"))
+        notes.append(
+            Note(f"{without:,} of {table.height - 1:,} intervals have no power: no readings cover them completely")
+        )
     if suspected is not None and lag is not None:
         notes.append(Note(_explained(suspected, lag), severity="warning"))
     elif shift_s:
         way = "later" if shift_s > 0 else "earlier"
-        what = f"its readings go together with the load best {abs(shift_s):.3g} s {way} than their stamps say"
-        notes.append(Note(f"{what}, and were moved by that where power is fitted on load"))
+        what = f"its readings match the load best {abs(shift_s):.3g} s {way} than their time stamps"
+        notes.append(Note(f"{what}, and were shifted by that to fit power against load"))
     if lag is None:
-        notes.append(Note("whether the clocks agree cannot be said: too few readings, or a load that does not change"))
+        notes.append(Note("cannot tell whether the clocks agree: too few readings, or a constant load"))
     return tuple(notes)

@@ -58,7 +58,7 @@ def performance(value: float, baseline: float, *, higher_is_better: bool) -> flo
 
 def _divisor(value: float) -> float:
     if not math.isfinite(value) or value == 0:
-        raise EsxparseError(f"a ratio to {value:g} says nothing: check that run")
+        raise EsxparseError(f"a ratio to {value:g} is meaningless: check that run")
     return value
 
 
@@ -111,8 +111,8 @@ def ratios(
     verdict            higher, lower, or no difference shown: the interval holds 1
     gap                str   why the ratio or its interval is null, in words
 
-    Raises EsxparseError: A column is missing, `value` is no number, or `confidence` or `method` is none; on collecting,
-    no run is of the baseline, or it is not unique.
+    Raises EsxparseError: A column is missing, `value` is not numeric, or `confidence` or `method` is invalid; on
+    collecting, no run matches the baseline, or it is not unique.
 
     >>> runs = pl.LazyFrame({
     ...     "platform": ["native"] * 3 + ["vm"] * 3, "ops": [100.0, 101.0, 99.0, 95.5, 96.0, 96.5],
@@ -128,20 +128,20 @@ def ratios(
         msg = f"the baseline must name one or more of the labels {', '.join(keys)}, not {', '.join(baseline) or 'none'}"
         raise EsxparseError(msg)
     if taken := set(keys) & set(OUTPUT):
-        raise EsxparseError(f"the label {min(taken)!r} has the name of a result: rename that column")
+        raise EsxparseError(f"the label {min(taken)!r} clashes with a result column: rename it")
     kinds = runs.collect_schema()
     if not (kinds[value].is_numeric() or kinds[value] == pl.Null):
         # Counts are rarely what is compared: measurements first.
         numbers = [name for name, kind in kinds.items() if kind.is_float() and name not in keys]
         numbers += [name for name, kind in kinds.items() if kind.is_integer() and name not in keys]
         told = ", ".join(numbers[:_SHOWN]) + (" ..." if len(numbers) > _SHOWN else "")
-        raise EsxparseError(f"{value} is no number and cannot be compared; columns that can be: {told or 'none'}")
+        raise EsxparseError(f"{value} is not numeric and cannot be compared; numeric columns: {told or 'none'}")
     interval.check_confidence(confidence)
     interval.check_method(method)
     others = [name for name in keys if name not in baseline]
     shared = others if within is None else list(within)
     if not set(shared) <= set(others):
-        msg = f"`within` must be of the labels that the baseline does not name: {', '.join(others) or 'there are none'}"
+        msg = f"`within` must name labels that are not in the baseline: {', '.join(others) or 'there are none'}"
         raise EsxparseError(msg)
     units = pl.col(resolution) if resolution else pl.lit(None)
     chosen = runs.select(

@@ -159,7 +159,7 @@ def _checked(units: Sequence[float], values: Sequence[float], confidence: float,
     if n.shape != y.shape:
         raise EsxparseError(f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values")
     if not (np.isfinite(n).all() and np.isfinite(y).all() and (n > 0).all() and (y > 0).all()):
-        msg = "a fit needs units and values above 0: leave runs without a number or without throughput out"
+        msg = "a fit needs units and values above 0: leave out runs without a number or without throughput"
         raise EsxparseError(msg)
     points = len(np.unique(n))
     if points < FEWEST:
@@ -274,22 +274,22 @@ def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> 
     if law.points < ENOUGH:
         found.append(f"only {law.points} different numbers of units: {ENOUGH} or more are advised")
     if not freedom:
-        found.append("as many parameters as points: the curve meets them all, and nothing is known of its error")
+        found.append("as many parameters as points: the curve passes through all points, so its error is unknown")
     if law.verdict == "superlinear":
         found.append(
             "superlinear: values rise faster than units, which the law has no place for; contention or coherency below "
             "0 stand for it, and neither means what it says"
         )
     if law.verdict == "does not fit":
-        found.append("the law does not fit: the values bend in a way that no contention and coherency can make")
+        found.append("the law does not fit: no contention and coherency give a curve of this shape")
     if scatter > _SCATTERS:
-        found.append(f"values lie {scatter:.0%} off the curve, typically: it may not be theirs")
+        found.append(f"values are typically {scatter:.0%} off the curve: the law may not apply")
     if law.verdict == "falls":
-        found.append("values fall from the smallest point on: there is no gain, and no peak to look for")
+        found.append("values fall from the smallest point on: there is no gain and no peak")
     elif peak is not None and peak > largest:
         found.append(f"the peak at {peak:.4g} units lies beyond the largest measured, {largest:g}: an extrapolation")
     elif peak is not None and freedom and law.coherency_interval[0] <= 0:
-        found.append("the interval of the coherency holds 0: a peak is not shown")
+        found.append("the interval of the coherency includes 0: a peak is not proven")
     return found
 
 
@@ -327,7 +327,7 @@ def fits(
     Returns one row per sweep, in their order: *by, then the fields of `ScalabilityLaw`, each interval as `_low` and
     `_high` (null where unbounded), `warnings` as one text (null without any), and `gap`: why there is no fit.
 
-    Raises EsxparseError: A column is missing, `confidence` is none, or scipy is not there.
+    Raises EsxparseError: A column is missing, `confidence` is invalid, or scipy is not installed.
 
     >>> sweep = pl.LazyFrame({"vms": [1, 2, 4, 8, 16, 32], "iops": [100.0, 190.0, 340.0, 560.0, 780.0, 890.0]})
     >>> fits(sweep, "vms", "iops").select(pl.col("contention", "r_squared").round(2)).collect().row(0)

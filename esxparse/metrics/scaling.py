@@ -235,7 +235,7 @@ def _check_rule(records: pl.LazyFrame, name: str, rule: object) -> None:
         except pl.exceptions.PolarsError as error:
             raise EsxparseError(f"the rule {name!r} does not fit the table: {str(error).splitlines()[0]}") from None
     if kind not in {pl.Boolean, pl.Null}:
-        msg = f'the rule {name!r} must be true or false of a row, as pl.col("p95_ms") <= 100 is, not {rule}'
+        msg = f'the rule {name!r} must be true or false for each row, such as pl.col("p95_ms") <= 100 is, not {rule}'
         raise EsxparseError(msg)
 
 

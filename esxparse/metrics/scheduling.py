@@ -53,7 +53,7 @@ def contention() -> pl.Expr:
     """Give ready time without what a limit caused: `max(ready_pct - max_limited_pct, 0)`.
 
     Both are rounded to two decimals in the capture, so the difference can fall below 0 by that much and is held at 0.
-    Null if either is: without `%MLMTD` nobody can tell how much of the ready time a limit explains.
+    Null if either is: without `%MLMTD`, the part of ready time due to a limit is unknown.
     """
     return (pl.col("ready_pct") - pl.col("max_limited_pct")).clip(lower_bound=0.0).alias("contention_pct")
 
@@ -68,7 +68,7 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     Needs `time`, `group_id` and any of `pct_ready`, `pct_max_limited`, `pct_costop`, `pct_swap_wait`, `pct_used`,
     `pct_run`, `pct_system`, `pct_overlap` in `group_cpu`; `group_id`, `vm`, `vcpus` in `vms` (`inventory.vms`); `time`,
     `group_id`, `world_id`, `world` and any of the counters of waits in `vcpu`.
-    Groups that are no VM are left out. Returns, in the order of `group_cpu`; % of one core, null without the counter:
+    Groups that are not VMs are left out. Returns, in the order of `group_cpu`; % of one core, null without the counter:
 
     time, group_id, vm, vcpus
     ready_pct        %RDY, with the limit inside, as on the screen

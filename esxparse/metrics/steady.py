@@ -76,7 +76,7 @@ def measured_span(
 
     `first + warmup_s` and `measure_s` after it; without `measure_s` all of the rest.
 
-    Raises EsxparseError: A length is negative or none, or the recording ends before the span does.
+    Raises EsxparseError: A length is negative or invalid, or the recording ends before the span does.
 
     >>> from datetime import datetime
     >>> start, end = measured_span(datetime(2015, 11, 2, 9, 0), datetime(2015, 11, 2, 9, 5), 120, 120)
@@ -85,9 +85,9 @@ def measured_span(
     """
     _lengths(warmup_s, measure_s)
     if first == last:
-        when = f"it begins and ends at {first:%H:%M:%S}"
+        when = f"it starts and ends at {first:%H:%M:%S}"
         raise EsxparseError(
-            f"{when}: there is one sample (or one time), and an interval needs two: record longer, or widen the window"
+            f"{when}: it has one sample (or one time), but an interval needs two: record longer, or widen the window"
         )
     try:
         start = first + timedelta(seconds=warmup_s)
@@ -117,7 +117,7 @@ def cut(samples: pl.LazyFrame, warmup_s: float, measure_s: float | None = None, 
     `warmup_s < time - first <= warmup_s + measure_s`. All columns stay. A recording that ends too early gives what
     there is: `measured_span` refuses it.
 
-    Raises EsxparseError: A length is negative or none.
+    Raises EsxparseError: A length is negative or invalid.
 
     >>> from datetime import datetime, timedelta
     >>> times = [datetime(2015, 11, 2) + timedelta(seconds=second) for second in range(0, 301, 60)]

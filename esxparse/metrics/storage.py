@@ -138,7 +138,7 @@ def left_out() -> pl.Expr:
     ...     "failed_per_s": [0.8, 20.0, None],
     ... })
     >>> rows.group_by("device").agg(left_out()).sort("device").collect().rows()
-    [('cd', 'every command fails'), ('disk', None), ('poll', 'no reads and writes, or next to none')]
+    [('cd', 'every command fails'), ('disk', None), ('poll', 'few or no reads and writes')]
     """
     iops, good, failed = pl.col("iops").sum(), pl.col("good_iops").sum(), pl.col("failed_per_s").sum()
     return (
@@ -148,7 +148,7 @@ def left_out() -> pl.Expr:
         .then(pl.lit("every command fails"))
         .when(failed >= iops / 2)
         .then(pl.lit("most commands fail"))
-        .otherwise(pl.lit("no reads and writes, or next to none"))
+        .otherwise(pl.lit("few or no reads and writes"))
         .alias("left_out")
     )
 

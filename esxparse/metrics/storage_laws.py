@@ -40,7 +40,7 @@ def mb_per_s(iops: float, block_size_bytes: float) -> float:
     (286.72, 262.144)
     """
     if not (iops >= 0 and block_size_bytes >= 0):
-        raise EsxparseError(f"{iops!r} I/Os per second of {block_size_bytes!r} bytes: neither can be below 0")
+        raise EsxparseError(f"{iops!r} I/Os per second of {block_size_bytes!r} bytes: both must be 0 or more")
     return iops * block_size_bytes / 1e6
 
 
@@ -62,7 +62,7 @@ def latency_ms(outstanding: float, iops: float) -> float:
     20.0
     """
     if not (math.isfinite(iops) and iops > 0):
-        raise EsxparseError(f"{iops!r} I/Os per second have no latency: nothing was done")
+        raise EsxparseError(f"{iops!r} I/Os per second have no latency: there was no I/O")
     return outstanding / iops * 1000
 
 
@@ -77,7 +77,7 @@ def iops_limit(outstanding: float, latency_ms: float) -> float:
     50.0
     """
     if not (math.isfinite(latency_ms) and latency_ms > 0):
-        raise EsxparseError(f"a latency of {latency_ms!r} ms limits nothing: give one above 0")
+        raise EsxparseError(f"a latency of {latency_ms!r} ms is no limit: give one above 0")
     return outstanding / latency_ms * 1000
 
 
@@ -114,7 +114,7 @@ def check_outstanding(results: pl.LazyFrame, tolerance_pct: float = 10.0) -> pl.
     outstanding_agrees    bool  within `tolerance_pct` percent; `active` and `queued` are looked at once a sample, so
                                 judge them by their mean over many
 
-    Raises EsxparseError: There is no latency, or no measured I/Os under way.
+    Raises EsxparseError: There is no latency, or no measured outstanding I/Os.
 
     >>> results = pl.LazyFrame({"iops": [32_000.0, 32_000.0], "latency_mean_ms": [2.0, 1.0], "outstanding": [64, 64]})
     >>> wanted = ["outstanding_by_law", "outstanding_pct", "outstanding_agrees"]
@@ -203,7 +203,7 @@ def mean_and_peak(samples: pl.LazyFrame, columns: Sequence[str], by: Sequence[st
     """
     need(names(samples), *columns, *by)
     if not columns:
-        raise EsxparseError("no columns were given to look for the peaks of")
+        raise EsxparseError("no columns given to find the peaks of")
     keys: list[str | pl.Expr] = [*by] or [pl.lit(0).alias("_all")]
 
     def of(name: str) -> pl.LazyFrame:

@@ -74,14 +74,16 @@ _UNCLEAR: Final = {
 }
 
 
+class UnclearUnitError(EsxparseError):
+    """The name of a unit has several meanings, such as `mbps`."""
+
+
 def _unit(name: str) -> Unit:
     if name in UNITS:
         return UNITS[name]
     if name in _UNCLEAR:
-        msg = f"unit {name!r} can be read in several ways: write {_UNCLEAR[name]}"
-    else:
-        msg = f"unknown unit {name!r}: choose from {', '.join(UNITS)}"
-    raise EsxparseError(msg)
+        raise UnclearUnitError(f"unit {name!r} is ambiguous: write {_UNCLEAR[name]}")
+    raise EsxparseError(f"unknown unit {name!r}: choose from {', '.join(UNITS)}")
 
 
 def factor(unit: str, to: str) -> float:
@@ -95,7 +97,7 @@ def factor(unit: str, to: str) -> float:
     first, second = _unit(unit), _unit(to)
     if first.kind != second.kind:
         raise EsxparseError(
-            f"{unit} is a unit of {first.kind} and {to} one of {second.kind}: no conversion leads from one to the other"
+            f"{unit} is a unit of {first.kind} and {to} one of {second.kind}: no conversion between them"
         )
     return first.factor / second.factor
 
@@ -114,7 +116,7 @@ def convert(value: Number, unit: str, to: str) -> Number:
 def unit_of(column: str) -> str:
     """Give the unit that the name of a column ends in.
 
-    Raises EsxparseError: It ends in none, or in one that means several.
+    Raises EsxparseError: It ends in no unit, or in an ambiguous one.
 
     >>> unit_of("read_mib_per_s"), unit_of("elapsed_s"), unit_of("mhz")
     ('mib_per_s', 's', 'mhz')
@@ -126,7 +128,9 @@ def unit_of(column: str) -> str:
             return ending
         if ending in _UNCLEAR:
             _unit(ending)
-    raise EsxparseError(f"the name of column {column!r} ends in no unit: rename it, as in {column}_mb_per_s")
+    raise EsxparseError(
+        f"the name of column {column!r} does not end in a unit: rename it, for example {column}_mb_per_s"
+    )
 
 
 def common_unit(*columns: str) -> str:
@@ -138,12 +142,12 @@ def common_unit(*columns: str) -> str:
     'mb_per_s'
     """
     if not columns:
-        raise EsxparseError("no columns were given to compare the units of")
+        raise EsxparseError("no columns given to compare the units of")
     units = {name: unit_of(name) for name in columns}
     first, *others = units.items()
     for name, unit in others:
         if unit != first[1]:
-            msg = f"{first[0]} is in {first[1]} and {name} in {unit}: bring them to one unit first (units.in_unit)"
+            msg = f"{first[0]} is in {first[1]} and {name} in {unit}: convert them to one unit first (units.in_unit)"
             raise EsxparseError(msg)
     return first[1]
 

@@ -59,11 +59,11 @@ def results(format_name: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFram
 
     `format_name`: `Recording.format`: fio, iometer or diskspd. `tables`: `Recording.tables`.
 
-    Raises EsxparseError: It is of another format, or holds logs only.
+    Raises EsxparseError: The format is not a storage workload, or the recording has only logs.
     """
     needed = {"fio": "jobs", "iometer": "results", "diskspd": "jobs"}.get(format_name)
     if needed is None or needed not in tables:
-        what = "logs, without the results of its jobs" if needed else "no storage workload"
+        what = "logs only, without job results" if needed else "no storage workload"
         raise EsxparseError(f"a recording of {format_name} with the tables {', '.join(tables)} holds {what}")
     if format_name == "fio":
         return from_fio(tables["jobs"])

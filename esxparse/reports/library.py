@@ -62,12 +62,12 @@ def find(template: str | Path) -> Template:
     path = Path(template)
     if path.suffix == ".ipynb":
         if not path.is_file():
-            msg = f"no template notebook at {path}: give the name of a template or the path of an .ipynb file"
+            msg = f"no template notebook at {path}: give a template name or the path of an .ipynb file"
             raise EsxparseError(msg)
         return read(path)
     known = {one.name: one for one in templates()}
     if str(template) not in known:
-        msg = f"unknown template {str(template)!r}: there is {', '.join(known)}; a path of an .ipynb file works too"
+        msg = f"unknown template {str(template)!r}: choose from {', '.join(known)}, or give the path of an .ipynb file"
         raise EsxparseError(msg)
     return known[str(template)]
 
@@ -169,7 +169,7 @@ _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "float": (float, "a number"),
     "bool": (_truth, "true or false"),
     "list": (_list, "a list: a,b,c or JSON"),
-    "dict": (lambda text: dict(json.loads(text)), 'an object of JSON: {"name": "value"}'),
+    "dict": (lambda text: dict(json.loads(text)), 'a JSON object: {"name": "value"}'),
 }
 
 
@@ -181,4 +181,4 @@ def _typed(kind: str, value: Any, name: str) -> Any:
     try:
         return read(value.strip())
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise EsxparseError(f"parameter {name} is {value!r}: it has to be {what}") from None
+        raise EsxparseError(f"parameter {name} is {value!r}: it must be {what}") from None

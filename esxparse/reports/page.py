@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
 import polars as pl
 
-import esxparse
 from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, table
+from esxparse.version import __version__
 
 if TYPE_CHECKING:
     import altair as alt
@@ -101,9 +101,9 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
         Column("severity", "Severity", level=True),
         Column("line", "Line", digits=None),
         Column("column", "Column", digits=None),
-        Column("message", "What was met, and what was done"),
+        Column("message", "Notes on the input"),
     ]
-    return table(frame, columns, "Notes of the readers", "The readers met nothing odd.")
+    return table(frame, columns, "Reader notes", "The readers found no anomalies.")
 
 
 def provenance(
@@ -130,7 +130,7 @@ def provenance(
         [
             *items,
             *more,
-            ("Program", f"esxparse {esxparse.__version__}"),
+            ("Program", f"esxparse {__version__}"),
             ("Template", template),
             *([("Parameters", asked)] if asked else []),
             ("Made", moment(datetime.now(UTC))),

@@ -70,7 +70,7 @@ class Inputs:
             with standard_input() as stream, copy.open("wb") as file:
                 shutil.copyfileobj(stream, file, _PIECE)
         except OSError as error:
-            msg = f"standard input cannot be kept in {copy.parent.parent}: {error.strerror or error}; set TMPDIR"
+            msg = f"standard input cannot be stored in {copy.parent.parent}: {error.strerror or error}; set TMPDIR"
             raise EsxparseError(msg) from None
         return str(copy)
 

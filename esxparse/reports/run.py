@@ -57,7 +57,7 @@ def report(
         parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or text that stands for
             them. Options of `esxparse.open` may stand among them.
         progress: Called with (steps done, steps in all, what is done now).
-        replace: Whether a file that is there may be replaced. One that is read never is, a report always.
+        replace: Whether to replace an existing file. One that is read never is, a report always.
         opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
     Returns:
@@ -121,11 +121,11 @@ def _steps(progress: Callable[[int, int, str], None] | None) -> Callable[[int, i
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
     """Refuse what the template would fail on, before a kernel is started for it."""
     if len(paths) > 1 and not template.has("captures"):
-        msg = f"template {template.name!r} takes one capture, and {len(paths)} were given: run it once for each"
+        msg = f"template {template.name!r} takes one capture, but {len(paths)} were given: run it once per capture"
         raise EsxparseError(msg)
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
-            msg = f"template {template.name!r} reads {', '.join(template.formats)}, and {rec.source} is {rec.format}"
+            msg = f"template {template.name!r} reads {', '.join(template.formats)}, but {rec.source} is {rec.format}"
             raise EsxparseError(msg)
     if "profile" in values:
         thresholds.load(str(values["profile"]))
@@ -183,7 +183,7 @@ def _execute(
     # data) is one line to the user too; the cause hangs on it for whoever debugs a template.
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        msg = f"template {template.name!r} could not be run (section {title!r}): {first[:_LONGEST_REASON]}"
+        msg = f"template {template.name!r} could not run (section {title!r}): {first[:_LONGEST_REASON]}"
         raise EsxparseError(msg) from error
     return done
 

@@ -42,7 +42,7 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
     notes = [
         *_twice(runs, labels),
         *(
-            Note(f"the axis {name!r} is no label of any run", severity="warning")
+            Note(f"the axis {name!r} is not a label of any run", severity="warning")
             for name in manifest.axis
             if name not in labels
         ),
@@ -52,11 +52,11 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
     line = manifest.baseline_line
     strange = [name for name in manifest.baseline if name not in labels]
     if strange:
-        return [*notes, Note(f"the baseline's {strange[0]!r} is no label of any run", line, severity="warning")]
+        return [*notes, Note(f"the baseline's {strange[0]!r} is not a label of any run", line, severity="warning")]
     base = [run for run, mark in zip(runs, marked(manifest.baseline, runs), strict=True) if mark]
     if not base:
         seen = "; ".join(f"{name} is {_values(runs, name)}" for name in manifest.baseline)
-        message = f"no run is of the baseline {text(manifest.baseline)}: {seen}"
+        message = f"no run matches the baseline {text(manifest.baseline)}: {seen}"
         return [*notes, Note(message, line, severity="warning")]
     shared = within(manifest, labels)
     others = [name for name in labels if name not in shared]
@@ -71,7 +71,7 @@ def complaints(manifest: Manifest, runs: Sequence[Run]) -> list[Note]:
             told = "; ".join(f"{name} is {_values(base, name)}" for name in differ)
             message = (
                 f"the baseline {text(manifest.baseline)} is not unique{' at ' + where if where else ''}: {told}; "
-                f"name which in baseline, or add {differ[0]} to axis"
+                f"specify it in baseline, or add {differ[0]} to axis"
             )
             return [*notes, Note(message, line, severity="warning")]
     return notes
@@ -84,7 +84,7 @@ def _twice(runs: Sequence[Run], labels: Sequence[str]) -> list[Note]:
         key = (run.repetition, *((type(run.labels[name]) is bool, run.labels[name]) for name in labels))
         first = seen.setdefault(key, run)
         if first is not run:
-            message = f"{run} is repetition {run.repetition}, and so is run {first.number}: number them apart"
+            message = f"{run} is repetition {run.repetition}, and so is run {first.number}: give them different numbers"
             notes.append(Note(message, run.line, severity="warning"))
     return notes
 

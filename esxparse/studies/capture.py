@@ -170,7 +170,7 @@ def _power(tables: Tables) -> list[pl.LazyFrame]:
 
 
 def _series(by_sample: pl.LazyFrame | None, use: pl.LazyFrame | None) -> dict[str, pl.LazyFrame]:
-    """What steadiness is looked at of: the host's throughput, or else, where there is no I/O, its CPU use."""
+    """The metric checked for steadiness: the host's throughput or, without I/O, its CPU use."""
     series: dict[str, pl.LazyFrame] = {}
     if by_sample is not None:
         series["host_iops"] = by_sample.select("time", value="iops").drop_nulls("value")

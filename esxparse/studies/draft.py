@@ -39,7 +39,7 @@ _SHARED: Final = _HOSTS | {"esxtop", "power", "vmx"}
 """What one file can tell of several runs: of the host, or of all the time in which they were."""
 _FILE: Final = "file"
 _KEYS: Final = frozenset({*COLUMNS, *ROLES, _FILE, "window", "host", "values"})
-"""What no placeholder is called, for it would be no label, or another's column."""
+"""Names that a placeholder cannot have, because they are not labels or are columns of the results."""
 
 
 class Named(NamedTuple):
@@ -77,13 +77,13 @@ def format_of(path: Path) -> str | None:
 def look(folder: Path) -> tuple[dict[str, list[str]], list[str]]:
     """The files below a directory by the role each can have, and those that a study has no use for."""
     if not folder.is_dir():
-        raise EsxparseError(f"{folder} is no directory: name the one that has the files of the runs")
+        raise EsxparseError(f"{folder} is not a directory: give the one that holds the files of the runs")
     if shown(folder) != str(folder):
-        raise EsxparseError(f"the name of {shown(folder)} is not UTF-8 text, in which results name files: rename it")
+        raise EsxparseError(f"the name of {shown(folder)} is not valid UTF-8: rename it")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != FILE_NAME]
     files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     if len(files) > _MOST:
-        raise EsxparseError(f"{folder} has more than {_MOST:,} files: name the directory of the runs alone")
+        raise EsxparseError(f"{folder} has more than {_MOST:,} files: give a directory that holds only the runs")
     found: dict[str, list[str]] = {}
     other = []
     for path in files:
@@ -255,7 +255,7 @@ def draft(folder: Path) -> tuple[str, list[str]]:
     """The text of a manifest for the files below a directory, and the files it leaves out."""
     roles, other = look(folder)
     if not roles:
-        msg = f"{folder} has no file that a study is made of (captures, results of load generators, power readings)"
+        msg = f"{folder} holds no files for a study (captures, results of load generators, power readings)"
         raise EsxparseError(msg)
     for text in (_by_name(folder, roles), _one_by_one(folder, roles)):
         if _finds_each_once(text, folder, roles):
@@ -288,7 +288,7 @@ def _by_name(folder: Path, roles: Roles) -> str:
 
 
 def _one_by_one(folder: Path, roles: Roles) -> str:
-    """Each file a run of its own, where names are such that nothing can be made of them."""
+    """One run per file, if the names show no structure."""
     files = [(role, name) for role, names in roles.items() for name in names]
     rows = [{_FILE: _quoted(name), role: _quoted(literal(name))} for role, name in files]
     return _text(folder, rows, {}, {_FILE: [name for _, name in files]})
@@ -323,20 +323,20 @@ def _text(
     lines += [f"axis = {json.dumps(axis, ensure_ascii=False)}"] if axis else ['# axis = ["vms"]   # what is swept']
     if texts:
         choice = ", ".join(_quoted(value)[1:-1] for value in values[texts[0]])
-        lines.append(f"# which runs the others are compared with; {texts[0]} is one of: {choice}")
+        lines.append(f"# the runs that the others are compared with; {texts[0]} is one of: {choice}")
         lines.append(f"baseline = {{ {texts[0]} = {_quoted(values[texts[0]][0])} }}")
     else:
-        lines.append('# baseline = { filter = "default" }   # which runs the others are compared with')
+        lines.append('# baseline = { filter = "default" }   # the runs that the others are compared with')
     generator = next(iter(sorted(WORKLOADS & {key for row in rows for key in row})), "fio")
     lines += [
         "",
-        "[window]   # the measured part of each run; all of it where nothing is said",
+        "[window]   # the measured part of each run; by default, all of it",
         '# warmup = "2m"',
         '# measure = "2m"',
-        f'# span = "{generator}"   # or: from begin to end of the load generator\'s own run',
+        f'# span = "{generator}"   # or: from start to end of the load generator\'s own run',
         "",
-        "[host]   # what no file tells",
-        "# cpus = 32   # PCPUs that esxtop shows",
+        "[host]   # facts that no file contains",
+        "# cpus = 32   # PCPUs as esxtop counts them",
         "# cores = 16",
         "# mhz = 2400",
     ]

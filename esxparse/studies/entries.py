@@ -17,7 +17,7 @@ from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
 
 if TYPE_CHECKING:
-    from esxparse.studies.study_file import Complaints
+    from esxparse.studies.lines import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")
@@ -65,7 +65,7 @@ def offset(text: Any) -> timedelta:
     if _is_number(text) and abs(text) <= _LONGEST_S:
         return timedelta(seconds=text)
     if not isinstance(text, str):
-        raise EsxparseError(f"clock {text!r} is no length of time: write it as -2h, 90s or +30m")
+        raise EsxparseError(f"clock {text!r} is not a length of time: write it as -2h, 90s or +30m")
     sign = -1 if text.startswith(_NEGATIVE) else 1
     return sign * timedelta(seconds=_length(text.lstrip("+-"), "clock"))
 
@@ -75,7 +75,7 @@ def _seconds(value: Any, name: str) -> float:
     if _is_number(value) and 0 <= value <= _LONGEST_S:
         return float(value)
     if not isinstance(value, str):
-        raise EsxparseError(f"{name} {value!r} is no length of time: write it as 30s, 5m or 1h")
+        raise EsxparseError(f"{name} {value!r} is not a length of time: write it as 30s, 5m or 1h")
     if value.strip() in {"0", "0s", "0m", "0h"}:
         return 0.0
     return _length(value, name)
@@ -84,7 +84,7 @@ def _seconds(value: Any, name: str) -> float:
 def _length(text: str, name: str) -> float:
     length = period(text or "?", name) or timedelta(0)
     if length.total_seconds() > _LONGEST_S:
-        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a length as 30s, 5m or 1h")
+        raise EsxparseError(f"{name} {text!r} is longer than any recording: write a duration such as 30s, 5m or 1h")
     return length.total_seconds()
 
 
@@ -99,7 +99,7 @@ def _time(value: Any, name: str) -> datetime | None:
 
 
 def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *path: str | int) -> WindowSpec:
-    """A window, with what it does not say from the one above; a start or a span of its own replaces those above."""
+    """A window, completed from the one above; its own start or span replaces those above."""
     found = above
     if {"start", "end", "span"} & set(entry):
         found = replace(found, start=None, end=None, span=None)
@@ -115,7 +115,7 @@ def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *p
         elif key == "span":
             if not isinstance(value, str) or value not in WORKLOADS:
                 wrong.add(
-                    f"span {value!r} is no load generator: choose from {', '.join(sorted(WORKLOADS))}", *path, key
+                    f"span {value!r} is not a load generator: choose from {', '.join(sorted(WORKLOADS))}", *path, key
                 )
             else:
                 found = replace(found, span=value)
@@ -126,11 +126,11 @@ def window_of(entry: Mapping[str, Any], above: WindowSpec, wrong: Complaints, *p
             except EsxparseError as error:
                 wrong.add(str(error), *path, key)
     if found.measure_s == 0:
-        wrong.add("measure is 0: leave it out to measure all of the rest", *path, "measure")
+        wrong.add("measure is 0: leave it out to measure everything after the warm-up", *path, "measure")
     if found.start and found.end and found.end <= found.start:
-        wrong.add("the window ends before it begins: change start or end", *path, "end")
+        wrong.add("the window ends before it starts: change start or end", *path, "end")
     if found.span and (found.start or found.end):
-        wrong.add("a window has a span or a start and an end, not both: leave one out", *path, "span")
+        wrong.add("a window takes either span or start and end: remove one", *path, "span")
     return found
 
 
@@ -155,7 +155,7 @@ def facts_of(entry: Mapping[str, Any], wrong: Complaints, *path: str | int) -> d
             facts[key] = int(value) if key in _WHOLE else float(value)
         else:
             what = "text" if key == "name" else "a whole number" if key in _WHOLE else "a number above 0"
-            what += ', or the label that tells it: "{hosts}"' if key == "load_hosts" else ""
+            what += ', or a label in braces: "{hosts}"' if key == "load_hosts" else ""
             wrong.add(f"{key} is {value!r}: give {what}", *path, key)
     return facts
 
@@ -165,27 +165,31 @@ def _positive(value: Any) -> bool:
 
 
 def figures_of(entry: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> dict[str, float]:
-    """Figures given by hand; a name whose unit can be read in several ways is refused."""
+    """Figures given by hand; a name with an ambiguous unit is an error."""
     figures = {}
     for key, value in entry.items():
-        unclear = ""
-        try:
-            units.unit_of(key)
-        except EsxparseError as error:
-            unclear = str(error) if "several ways" in str(error) else ""
-        if unclear:
+        if unclear := _unclear_unit(key):
             wrong.add(unclear, *path, key)
         elif key in {**FIRST, **SPAN, **LAST}:
-            wrong.add(
-                f"{key!r} is a column of the results that is not measured: give the figure another name", *path, key
-            )
+            wrong.add(f"{key!r} is a column of the results that is not a measurement: rename the figure", *path, key)
         elif not key[:1].isalpha():
-            wrong.add(f"{key!r} is no name of a figure: let it begin with a letter", *path, key)
+            wrong.add(f"{key!r} is not a valid name for a figure: start it with a letter", *path, key)
         elif not _is_number(value):
             wrong.add(f"{key} is {value!r}: figures are numbers", *path, key)
         else:
             figures[key] = float(value)
     return figures
+
+
+def _unclear_unit(name: str) -> str:
+    """Why the unit that a name ends in is unclear; empty if it is not, or if the name ends in none."""
+    try:
+        units.unit_of(name)
+    except units.UnclearUnitError as error:
+        return str(error)
+    except EsxparseError:
+        pass
+    return ""
 
 
 def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequence[str | int]) -> FileSpec | None:
@@ -200,9 +204,9 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
     several = isinstance(named, list)
     patterns: list[Any] = named if isinstance(named, list) else [named]
     if not patterns or not all(isinstance(one, str) and one for one in patterns):
-        wrong.add(f'{role} names a file, not {named!r}: write {role} = "name", or a list of names', *path)
+        wrong.add(f'{role} must name a file, not {named!r}: write {role} = "name", or a list of names', *path)
     elif several and len(patterns) > 1 and role in ONE_FILE:
-        wrong.add(f"{role} is one file for each run, not {len(patterns)}: keep one", *path)
+        wrong.add(f"{role} takes one file per run, not {len(patterns)}: keep one", *path)
     test, sensor = options.get("test"), options.get("sensor")
     if not (test is None or isinstance(test, str) or type(test) is int):
         wrong.add(f"test is {test!r}: give its name or its number", *path, "test")
@@ -211,7 +215,7 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
     pcpus = options.get("pcpus", [])
     pcpus = pcpus if isinstance(pcpus, list) else [pcpus]
     if not all(type(one) is int and one in INT64 and one >= 0 for one in pcpus):
-        wrong.add(f"pcpus is {pcpus!r}: give the number of a PCPU, or a list of them", *path, "pcpus")
+        wrong.add(f"pcpus is {pcpus!r}: give a PCPU number or a list of them", *path, "pcpus")
     opening = _opening(options, wrong, path)
     clock = timedelta(0)
     try:
@@ -224,12 +228,12 @@ def file_of(role: str, entry: Any, shared: Any, wrong: Complaints, path: Sequenc
 
 
 def _opening(options: Mapping[str, Any], wrong: Complaints, path: Sequence[str | int]) -> Opening:
-    """The options of `esxparse.open`; complains of those that nobody can use."""
+    """The options of `esxparse.open`; reports invalid ones."""
     said = {}
     for key in NAMES:
         value = options.get(key)
         if value == "":
-            wrong.add(f"{key} is '': say what it is, or leave it out", *path, key)
+            wrong.add(f"{key} is empty: give a value or leave it out", *path, key)
             continue
         try:
             Opening.of({key: value})

@@ -1,4 +1,4 @@
-"""The runs that a manifest stands for: labels crossed, patterns matched with files, repetitions counted."""
+"""The runs that a manifest expands to: labels crossed, patterns matched with files, repetitions counted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Run:
     values: Mapping[str, float]
     problems: tuple[Note, ...] = ()
     unusable: bool = False
-    """Whether its entry in the manifest holds a mistake: nobody knows what it asks for, and nothing is computed."""
+    """Whether its manifest entry has a mistake: then nothing is computed."""
 
     def __str__(self) -> str:
         """What messages call it."""
@@ -67,7 +67,7 @@ class Place:
     """Whether they may be outside it, and behind URLs."""
 
     def check(self, role: str, pattern: str) -> None:
-        """Refuses a name that leads elsewhere, before anything is looked for there."""
+        """Rejects a name outside the folder before searching there."""
         # Of a pattern with placeholders all that stands before them counts.
         name = patterns.plain(pattern) if not patterns.unknown(pattern) else patterns.broad(pattern)
         path = Path(name)
@@ -76,13 +76,13 @@ class Place:
             raise self._refused(role, name)
 
     def check_found(self, role: str, path: Path) -> None:
-        """Refuses a file that a link leads to from the folder."""
+        """Rejects a file outside the folder that a link points to."""
         if not self.outside and not path.resolve().is_relative_to(self.folder.resolve()):
             raise self._refused(role, str(path))
 
     def _refused(self, role: str, name: str) -> EsxparseError:
         return EsxparseError(
-            f"{role}: {shown(name)} is outside {shown(self.folder)}, the directory of the manifest: allow it with "
+            f"{role}: {shown(name)} is outside {shown(self.folder)}, the manifest's directory: allow it with "
             "--allow-outside (outside=True)"
         )
 
@@ -96,7 +96,7 @@ def expand(manifest: Manifest, *, outside: bool = False) -> tuple[Run, ...]:
     for spec in manifest.runs:
         count = prod(map(len, spec.labels.values()))
         if count > MOST_RUNS:
-            msg = f"{manifest.path}, line {spec.line}: this [[run]] stands for {count:,} runs, more than {MOST_RUNS:,}"
+            msg = f"{manifest.path}, line {spec.line}: this [[run]] expands to {count:,} runs, more than {MOST_RUNS:,}"
             raise EsxparseError(msg)
     found = [run for spec in manifest.runs for run in _of_spec(spec, place)]
     seen: dict[tuple[Any, ...], int] = {}
@@ -165,13 +165,13 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
 def _problem(
     role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec
 ) -> Note | None:
-    """What keeps the files that were found for a role from being used."""
+    """Why the files found for a role cannot be used."""
     if not paths or (len(paths) > 1 and (role in ONE_FILE or not entry.several)):
         return _unclear(role, asked, paths, folder, entry)
     if double := [path for path in paths if paths.count(path) > 1]:
-        message = f"{role}: {shown(Path(double[0]).name)} is found twice and would count twice: name it once"
+        message = f"{role}: {shown(Path(double[0]).name)} is matched twice and would count twice: name it once"
     elif odd := [path for path in paths if shown(path) != str(path)]:
-        message = f"{role}: the name of {shown(odd[0])} is not UTF-8 text: rename it"
+        message = f"{role}: the name of {shown(odd[0])} is not valid UTF-8: rename it"
     else:
         return None
     return Note(message, entry.line, severity="warning")
@@ -186,8 +186,8 @@ def _host(spec: RunSpec, labels: Mapping[str, Any]) -> tuple[dict[str, Any], lis
     if patterns.are_numbers([text]) and text and int(text) > 0:
         return {**spec.host, "load_hosts": int(text)}, []
     left = {name: value for name, value in spec.host.items() if name != "load_hosts"}
-    found = text or "the name of no label of this run"
-    message = f"load_hosts = {hosts!r} is {found}: name a label that is a whole number above 0"
+    found = text or "not a label of this run"
+    message = f"load_hosts = {hosts!r} is {found}: use a label whose values are whole numbers above 0"
     return left, [Note(message, spec.line, severity="warning")]
 
 
@@ -197,7 +197,7 @@ def _name(path: str | Path, folder: Path) -> str:
 
 
 def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[tuple[dict[str, str], str | Path]]:
-    """The files of a role that are there, with what they tell of placeholders and wildcards."""
+    """The existing files of a role, with the values of their placeholders and wildcards."""
     found: list[tuple[dict[str, str], str | Path]] = []
     for pattern in filled:
         if is_url(pattern):
@@ -221,7 +221,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
 
 
 def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list[dict[str, str]]:
-    """What placeholders and wildcards may stand for at once: all that some file tells, so that a lack shows."""
+    """All combinations of placeholder and wildcard values found in any file, so that missing files show."""
     merged: list[dict[str, str]] = [{}]
     told = [list({tuple(known.items()): known for known, _ in options}.values()) for options in looked]
     for options in sorted(told, key=lambda options: -max((len(known) for known in options), default=0)):
@@ -239,7 +239,7 @@ def _assignments(looked: Iterable[Sequence[tuple[dict[str, str], Any]]]) -> list
         whole = set(merged[0]) if merged else set()
         joined += [known for place, known in enumerate(options) if place not in used and set(known) == whole]
         if len(joined) > MOST_RUNS:
-            msg = f"the file names stand for more than {MOST_RUNS:,} runs: give roles of one run the same placeholders"
+            msg = f"the file names expand to more than {MOST_RUNS:,} runs: use the same placeholders for all its files"
             raise EsxparseError(msg)
         merged = joined
     order = list(dict.fromkeys(name for one in merged for name in one))
@@ -256,14 +256,14 @@ def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folde
     wanted = ", ".join(asked)
     if paths:
         todo = (
-            f'a run has one of these; for a run of each, write {role} = "{asked[0]}", not a list'
+            f'a run takes one such file; for one run per file, write {role} = "{asked[0]}", not a list'
             if role in ONE_FILE
-            else f'if all belong to the run, write {role} = ["{asked[0]}"]'
+            else f'if they all belong to the run, write {role} = ["{asked[0]}"]'
         )
         first = shown(Path(paths[0]).name)
-        message = f"{role} = {wanted!r} finds {len(paths)} files for one run, {first} the first; {todo}"
+        message = f"{role} = {wanted!r} matches {len(paths)} files for one run, starting with {first}; {todo}"
     elif any(patterns.unknown(pattern) for pattern in asked):
-        message = f"{role} = {wanted!r} finds no file in {shown(folder)}: check the pattern"
+        message = f"{role} = {wanted!r} matches no file in {shown(folder)}: check the pattern"
     else:
         message = f"{role}: there is no file {wanted} in {shown(folder)}"
     return Note(message, entry.line, severity="warning")

@@ -5,26 +5,26 @@ from __future__ import annotations
 import html as markup
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-import esxparse
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.target import PAGE_MARK, target
+from esxparse.version import __version__
 
 if TYPE_CHECKING:
     from great_tables import GT
 
+    from esxparse.recording import Note
     from esxparse.studies.expand import Run
-    from esxparse.studies.model import Study
     from esxparse.target import Target
 
 _WRITTEN: Final = {
@@ -122,7 +122,7 @@ def parquet(table: pl.LazyFrame, out: Target, title: str, base: str) -> None:
     """Writes a table as Parquet; its metadata has `title`, `baseline`, `esxparse`, `unit.COLUMN` for each unit."""
     frame = table.collect()
     told = {f"unit.{name}": unit for name in frame.columns if (unit := heading(name)[1])}
-    metadata = {"title": printable(title), "baseline": printable(base), "esxparse": esxparse.__version__, **told}
+    metadata = {"title": printable(title), "baseline": printable(base), "esxparse": __version__, **told}
     written = io.BytesIO()
     frame.write_parquet(written, metadata=metadata)
     out.write(written.getvalue())
@@ -157,7 +157,7 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
     if columns is not None:
         for name in columns:
             if name not in frame.columns:
-                raise EsxparseError(f"there is no column {name!r} to show; there is: {', '.join(frame.columns)}")
+                raise EsxparseError(f"no column {name!r} to show; available: {', '.join(frame.columns)}")
         return list(columns)
     there = [name for name in frame.columns if frame[name].null_count() < frame.height]
     if "quantity" in frame.columns:
@@ -169,25 +169,23 @@ def chosen(frame: pl.DataFrame, labels: Sequence[str], columns: Sequence[str] | 
     return [*(name for name in labels if name in frame.columns), *repeated, *known, *own, *ends]
 
 
-def great_table(study: Study, table: pl.LazyFrame, columns: Sequence[str] | None) -> GT:
-    """A table for publication: title, units under the names, the baseline and what is missing below it."""
+def great_table(frame: pl.DataFrame, labels: Sequence[str], title: str, below: str, notes: Iterable[str]) -> GT:
+    """A table for publication: title, subtitle, units under the column names, notes below the table."""
     try:
         from great_tables import GT, html  # noqa: PLC0415  an extra, and slow to import
     except ImportError:
         msg = "tables for publication need great-tables: install esxparse with the extra `study`"
         raise EsxparseError(msg) from None
-    frame = table.collect()
-    shown = chosen(frame, study.labels, columns)
-    made = GT(frame.select(shown)).tab_header(title=printable(study.title), subtitle=printable(_subtitle(study, frame)))
-    made = made.cols_label(cases={name: html(_two_lines(name)) for name in shown})
-    for name in shown:
+    made = GT(frame).tab_header(title=printable(title), subtitle=printable(below))
+    made = made.cols_label(cases={name: html(_two_lines(name)) for name in frame.columns})
+    for name in frame.columns:
         kind = frame.schema[name]
         if kind.is_float():
             made = made.fmt_number(columns=name, n_sigfig=4, use_seps=True)
-        elif kind.is_integer() and name not in study.labels:
+        elif kind.is_integer() and name not in labels:
             made = made.fmt_integer(columns=name)
     made = made.sub_missing(missing_text=_DASH).opt_row_striping()
-    for line in _source_notes(study, frame):
+    for line in notes:
         made = made.tab_source_note(html(markup.escape(printable(line))))
     return made
 
@@ -198,26 +196,27 @@ def _two_lines(name: str) -> str:
     return f"{escaped}<br><small>{markup.escape(unit)}</small>" if unit else escaped
 
 
-def _subtitle(study: Study, frame: pl.DataFrame) -> str:
+def subtitle(frame: pl.DataFrame, base: Mapping[str, Any], description: str) -> str:
+    """The quantity compared, if any, and the baseline; without a baseline, the study's description."""
     told = heading(frame["quantity"][0]) if "quantity" in frame.columns and frame.height else ()
     quantity = f"{', '.join(filter(None, told))}: " if told else ""
-    if not study.baseline:
-        return quantity + (study.description or "no baseline")
-    return f"{quantity}baseline {baseline.text(study.baseline)}"
+    return quantity + (f"baseline {baseline.text(base)}" if base else description or "no baseline")
 
 
-def _source_notes(study: Study, frame: pl.DataFrame) -> list[str]:
+def source_notes(frame: pl.DataFrame, base: Mapping[str, Any], found: Iterable[Note]) -> list[str]:
+    """The lines below a table: its baseline, how it was computed, what is missing."""
     notes = []
-    if study.baseline and "is_baseline" in frame.columns:
+    if base and "is_baseline" in frame.columns:
         count = frame["is_baseline"].sum()
-        notes.append(f"Baseline: {baseline.text(study.baseline)} ({count} of {frame.height} rows).")
+        notes.append(f"Baseline: {baseline.text(base)} ({count} of {frame.height} rows).")
     if "ratio_low" in frame.columns:
-        notes.append("Ratio: mean / mean of the baseline; interval by Fieller's theorem unless said otherwise, 95 %.")
+        notes.append("Ratio: mean / mean of the baseline; 95 % interval by Fieller's theorem unless noted otherwise.")
     if any(name.startswith("used_") for name in frame.columns):
         notes.append(
-            "Used: work at nominal frequency, in cores: two busy hyper-threads count half each. Util: time not halted."
+            "Used: work at nominal frequency, in cores (two busy hyper-threads count as half a core each). "
+            "Util: time not halted."
         )
-    warnings = [str(note) for note in study.notes if note.severity == "warning"]
+    warnings = [str(note) for note in found if note.severity == "warning"]
     notes += [f"{_DASH}: no value. {warning}" for warning in warnings[:_NOTES_SHOWN]]
     if len(warnings) > _NOTES_SHOWN:
         notes.append(f"and {len(warnings) - _NOTES_SHOWN} more notes")

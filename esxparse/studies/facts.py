@@ -23,7 +23,7 @@ _WHOLE_MIB: Final = 2**20
 
 
 def of_capture(rec: Recording) -> dict[str, Any]:
-    """What an esxtop capture tells of its host."""
+    """Host facts from an esxtop capture."""
     meta = rec.meta
     found = {"host_name": meta.get("host"), "esxi_release": meta.get("release"), "cpus": meta.get("pcpus")}
     found["mhz"] = host.nominal_mhz(rec.tables)
@@ -33,7 +33,7 @@ def of_capture(rec: Recording) -> dict[str, Any]:
 
 
 def of_hardware(rec: Recording) -> dict[str, Any]:
-    """What a file on the hardware tells: esxcli, lscpu, /proc/cpuinfo, numactl."""
+    """Host facts from a hardware file: esxcli, lscpu, /proc/cpuinfo, numactl."""
     meta = rec.meta
     memory = meta.get("memory_bytes")
     return _known(
@@ -53,7 +53,7 @@ def _known(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
-    """One value for each fact, of the first that tells it, and what the others say against it.
+    """One value for each fact, from the first source that has it, and the values that contradict it.
 
     >>> together([("hardware", {"mhz": 2394.3}), ("esxtop", {"cpus": 32}), ("the manifest", {"cpus": 16, "mhz": 2400})])
     ({'mhz': 2394.3, 'cpus': 32}, ['cpus is 32 by esxtop and 16 by the manifest: 32 is used'])
@@ -80,7 +80,7 @@ def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, A
 
 
 def _fits(release: str, guess: str) -> bool:
-    """Whether a release may be what a capture looks like.
+    """Whether a release is consistent with the capture.
 
     >>> _fits("5.0", "6.0 or 5.x"), _fits("8.0", "6.7 or later"), _fits("6.0", "6.5")
     (True, True, False)
@@ -114,7 +114,7 @@ def _shown(value: Any) -> str:
 def configured(
     vms: Sequence[Recording], facts: Mapping[str, Any], hardware: Sequence[Recording]
 ) -> tuple[dict[str, Any], list[str]]:
-    """What the VMs of a run are given, and whether each fits a NUMA node of the host; and what is to be said of it.
+    """What the VMs of a run are given, and whether each fits a NUMA node of the host, with notes.
 
     `vms`: one recording of a .vmx for each VM. `facts`: of the host, under the names of their columns. `hardware`:
     files on the host, of which `numactl --hardware` knows the nodes best.
@@ -122,7 +122,7 @@ def configured(
     for rec in vms:
         for name, key in (("numvcpus", "numvcpus"), ("memsize_mib", "memSize")):
             if rec.meta.get(name) is None:
-                raise EsxparseError(f"{rec.source} tells no {key}: copy the .vmx again, whole")
+                raise EsxparseError(f"{rec.source} has no {key}: copy the complete .vmx again")
     found: dict[str, Any] = {
         "vmx_vms": len(vms),
         "vmx_vcpus": sum(rec.meta["numvcpus"] for rec in vms),
@@ -132,7 +132,7 @@ def configured(
     }
     cores, memory = node(facts, hardware)
     if cores is None or memory is None:
-        lacking = "whether its VMs fit a NUMA node is not known: give numa_nodes, cores and memory_mib in [host]"
+        lacking = "cannot tell whether its VMs fit a NUMA node: give numa_nodes, cores and memory_mib in [host]"
         return found, [lacking]
     fits = [numa.node_fit(rec.meta["numvcpus"], rec.meta["memsize_mib"], cores, memory) for rec in vms]
     found |= {

@@ -1,4 +1,4 @@
-"""The row of a run, as far as logs of fio tell it: bw, iops and latency logs, cut to the measured span.
+"""The columns of a run from fio logs: bw, iops and latency logs, cut to the measured span.
 
 A log has a line for each I/O, or lines that are means over a stated time (`log_avg_msec`). Lines for each I/O are
 counted; means are averaged over the lines in the span, for each log by itself, and those of several logs are added up.
@@ -34,7 +34,7 @@ def has_logs(rec: Recording) -> bool:
 
 
 def begin(rec: Recording, outputs: Sequence[Recording], clock: timedelta) -> datetime | None:
-    """When the jobs of a log began, as fio's output tells: that in its directory, or else the only one there is."""
+    """When the jobs of a log started, from fio's output: the one in its directory, or else the only one."""
     beside = rec if loads.has_results(rec) else outputs[0] if len(outputs) == 1 else None
     own = loads.own_span(beside, clock) if beside else None
     return own.start if own else None
@@ -56,8 +56,8 @@ def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: t
                 time = pl.lit(began) + pl.duration(microseconds=(pl.col("elapsed_s") * 1e6).cast(pl.Int64))
             else:
                 raise EsxparseError(
-                    f"{rec.source} counts from the begin of its job, and nothing tells when that was: "
-                    "give fio's output beside it, or log with log_unix_epoch=1"
+                    f"{rec.source} counts from the start of its job, and the start time is unknown: "
+                    "add fio's output, or log with log_unix_epoch=1"
                 )
             stream = [pl.col(name) for name in ("job", "job_number", "hostname") if name in there]
             parts.append(
@@ -76,7 +76,7 @@ def lines(recs: Sequence[Recording], begins: Sequence[datetime | None], clock: t
 
 
 def length(recs: Sequence[Recording]) -> float:
-    """Seconds from the begin of the jobs to the last line of logs that count from there; 0 where none does."""
+    """Seconds from the start of the jobs to the last line of logs that count from there; 0 if none does."""
     tables = [rec[name] for rec in recs for name in _TABLES if name in rec]
     seconds = [
         table.select(pl.col("elapsed_s").max()).collect().item()
@@ -109,7 +109,7 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     if not streams.height:
         raise EsxparseError(
             f"{source} has no line in the measured span ({span.start:%Y-%m-%dT%H:%M:%S} to {span.end:%H:%M:%S} UTC): "
-            "where its clock is another, say so with clock = ... beside its file"
+            "if its clock differs, set clock = ... for that file"
         )
     found: dict[str, Any] = {}
     for way in _WAYS:

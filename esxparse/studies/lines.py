@@ -1,11 +1,13 @@
-"""On which line of a TOML text each table and key stands, which the standard library's parser does not keep."""
+"""Line numbers of tables and keys in TOML text, which the standard library's parser drops, and complaints with them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-Path = tuple[str | int, ...]
+from esxparse.recording import Note
+
+Place = tuple[str | int, ...]
 """Where something is: `("run", 0, "vms")` is the key `vms` of the first `[[run]]`."""
 
 _PART = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
@@ -21,7 +23,7 @@ def _parts(key: str) -> list[str]:
 
 
 def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
-    """What is open at the end of a line: the quote of a string of several lines, and how many brackets."""
+    """What is still open at the end of a line: the quote of a multi-line string, and the number of brackets."""
     place = 0
     while place < len(text):
         if quote:
@@ -42,7 +44,7 @@ def _after(text: str, quote: str, depth: int) -> tuple[str, int]:
     return (quote if len(quote) > 1 else ""), depth
 
 
-def index(text: str) -> dict[Path, int]:
+def index(text: str) -> dict[Place, int]:
     r"""The line of each table and key, from 1; keys within inline tables and arrays have that of the key before them.
 
     >>> index('axis = "a"\n[window]\nwarmup = "2m"\n[[run]]\nvms = [\n1]\n[run.host]\nmhz = 2400')["run", 0, "vms"]
@@ -50,9 +52,9 @@ def index(text: str) -> dict[Path, int]:
     >>> index('[[run]]\n[[run]]\n[run.host]\nmhz = 2400\n')["run", 1, "host", "mhz"]
     4
     """
-    found: dict[Path, int] = {}
-    arrays: dict[Path, int] = {}
-    table: Path = ()
+    found: dict[Place, int] = {}
+    arrays: dict[Place, int] = {}
+    table: Place = ()
     quote, depth = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         if not quote and not depth:
@@ -74,7 +76,7 @@ def index(text: str) -> dict[Path, int]:
     return found
 
 
-def line_of(lines: Mapping[Path, int], *path: str | int) -> int | None:
+def line_of(lines: Mapping[Place, int], *path: str | int) -> int | None:
     """The line of a key, or else of the nearest table that it is in.
 
     >>> line_of({("run", 0): 4}, "run", 0, "vms"), line_of({}, "axis")
@@ -84,3 +86,19 @@ def line_of(lines: Mapping[Path, int], *path: str | int) -> int | None:
         if path[:length] in lines:
             return lines[path[:length]]
     return None
+
+
+class Complaints(list[Note]):
+    """Problems found so far, each with its line."""
+
+    def __init__(self, lines: Mapping[Place, int]) -> None:
+        super().__init__()
+        self.lines = lines
+
+    def line(self, *path: str | int) -> int | None:
+        """The line of the key at `path`."""
+        return line_of(self.lines, *path)
+
+    def add(self, message: str, *path: str | int) -> None:
+        """Adds a problem with the key at `path`."""
+        self.append(Note(message, self.line(*path), severity="warning"))

@@ -1,4 +1,4 @@
-"""The row of a run, as far as its load generators tell it: fio, Iometer, DiskSpd."""
+"""The columns of a run from its load generators: fio, Iometer, DiskSpd."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def chosen(rec: Recording, test: str | int | None) -> Recording:
 
 
 def own_span(rec: Recording, clock: timedelta) -> Span | None:
-    """When a load generator measured, on the capture's clock; None where its file does not tell.
+    """When a load generator measured, on the capture's clock; None if its file does not contain it.
 
     fio writes when a job began (since 3.35) and when it ended, or else how long it was busy; Iometer the moment of each
     result, and how long its workers ran.
@@ -113,10 +113,10 @@ def _backwards(end: datetime | None, length: float | None) -> tuple[datetime, da
 
 
 def load(recs: Sequence[Recording]) -> dict[str, Any]:
-    """What load generators reported; those of several files worked at the same time and are added up."""
+    """Results of the load generators; those of several files ran at the same time and are added up."""
     for rec in recs:
         if not has_results(rec):
-            msg = f"{rec.source} has no results (it has {', '.join(rec.tables)}): name the file that has them"
+            msg = f"{rec.source} has no results (only {', '.join(rec.tables)}): give the file with the results"
             raise EsxparseError(msg)
     tests = pl.concat(
         [workload.results(rec.format, rec.tables).with_columns(file=place) for place, rec in enumerate(recs)]

@@ -35,9 +35,9 @@ class Study:
 
     title: str
     axis: tuple[str, ...]
-    """The labels that are swept."""
+    """The swept labels."""
     baseline: Mapping[str, Any]
-    """The labels of the runs that others are divided by; empty without one."""
+    """The labels of the baseline runs; empty without a baseline."""
     labels: tuple[str, ...]
     """The labels of the runs, in the order of the manifest."""
     within: tuple[str, ...]
@@ -48,12 +48,12 @@ class Study:
     """Figures of benchmarks, one row per figure, under the labels of their run (for `metrics.ratio.virtual_to_native`);
     None where no run has any."""
     notes: tuple[Note, ...]
-    """What a run lacks and why, facts that disagree, runs that were not steady; lines are those of the manifest."""
+    """Missing data and why, conflicting facts, unsteady runs; lines refer to the manifest."""
     path: Path
     """The manifest."""
     description: str = ""
     inputs: tuple[Path, ...] = ()
-    """What it was computed from, which no table is written over."""
+    """The input files, which no table may overwrite."""
 
     def compare(
         self, value: str, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
@@ -63,11 +63,11 @@ class Study:
         Raises EsxparseError: The study has no baseline or no such column.
         """
         if not self.baseline:
-            raise EsxparseError(f'{self.path} names no baseline to compare with: add baseline = {{ label = "value" }}')
+            raise EsxparseError(f'{self.path} has no baseline to compare with: add baseline = {{ label = "value" }}')
         self._has(value)
         for name in self.baseline:
             if name not in self.labels:
-                msg = f"the baseline's {name!r} is no label of the runs of {self.path}: name one of theirs"
+                msg = f"the baseline's {name!r} is not a label of the runs in {self.path}: name one of theirs"
                 raise EsxparseError(msg)
         return ratio.ratios(
             _repetitions(self.runs, value, self.labels),
@@ -88,7 +88,7 @@ class Study:
 
         `load`: the label that is swept, a number: VMs, hosts, vCPUs. `value`: a column of `runs`.
 
-        Raises EsxparseError: There is no such label or column, or its values are no numbers.
+        Raises EsxparseError: The label or column does not exist, or is not numeric.
         """
         return scaling.efficiency(self._curve(load, value), load, value, self._others(load))
 
@@ -132,7 +132,7 @@ class Study:
             raise EsxparseError(msg)
         if len(self.baseline) != 1:
             named = of_baseline.text(self.baseline) or "none"
-            msg = f'{self.path}: the baseline has to name one label, such as {{ platform = "native" }}, not {named}'
+            msg = f'{self.path}: the baseline must name one label, such as {{ platform = "native" }}, not {named}'
             raise EsxparseError(msg)
         ((label, native),) = self.baseline.items()
         first = self.runs.filter(pl.col("recording") == pl.col("run")).select("run")
@@ -151,11 +151,11 @@ class Study:
     def _curve(self, load: str, *values: str) -> pl.LazyFrame:
         """Labels and some columns of `runs`."""
         if load not in self.labels:
-            msg = f"{load!r} is no label of the runs of {self.path}: it has {', '.join(self.labels) or 'none'}"
+            msg = f"{load!r} is not a label of the runs in {self.path}: it has {', '.join(self.labels) or 'none'}"
             raise EsxparseError(msg)
         for name in (load, *values):
             if not self._has(name).is_numeric():
-                raise EsxparseError(f"{name} is no number in the runs of {self.path}: choose another column")
+                raise EsxparseError(f"{name} is not numeric in the runs of {self.path}: choose another column")
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
 
     def _has(self, name: str) -> pl.DataType:
@@ -163,14 +163,14 @@ class Study:
         schema = self.runs.collect_schema()
         if name not in schema:
             close = get_close_matches(name, schema, 1, 0.6)
-            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists those there can be"
+            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists all columns"
             raise EsxparseError(f"no column {name!r} in the runs of {self.path}: {hint}")
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
         """Writes `runs`, or another table of this study, as CSV; see `studies.export.csv`.
 
-        Raises EsxparseError: It cannot be written, is what the study reads, or is there and may not be replaced.
+        Raises EsxparseError: It cannot be written, is an input of the study, or exists and `replace` is False.
         """
         out = export.place(path, self.inputs, replace=replace)
         export.csv(self.runs if table is None else table, out)
@@ -193,13 +193,20 @@ class Study:
         """Gives `runs`, or another table of this study, as a table for publication, and writes it as HTML.
 
         Args:
-            path: Where the HTML is written, if it is.
+            path: Where to write the HTML, if at all.
             table: `compare(...)` for instance; `runs` where none is given.
-            columns: Which columns, in which order; without, labels and those that say most.
-            replace: Whether a file that is there may be replaced.
+            columns: Which columns, in which order; by default the labels and main columns.
+            replace: Whether to replace an existing file.
         """
         out = None if path is None else export.place(path, self.inputs, replace=replace)
-        made = export.great_table(self, self.runs if table is None else table, columns)
+        frame = (self.runs if table is None else table).collect()
+        made = export.great_table(
+            frame.select(export.chosen(frame, self.labels, columns)),
+            self.labels,
+            self.title,
+            export.subtitle(frame, self.baseline, self.description),
+            export.source_notes(frame, self.baseline, self.notes),
+        )
         if out is not None:
             export.html(made, out, self.title)
         return made
@@ -233,11 +240,11 @@ def study(
 
     Args:
         path: The manifest, or the directory that has it as `study.toml`.
-        outside: Whether it may name files outside its directory, and URLs: a manifest from somebody else would read
-            what it likes.
-        progress: Is told how many runs are done, of how many, and which is next.
+        outside: Whether it may name URLs and files outside its directory; do not allow this for a manifest you do not
+            trust.
+        progress: Called with the runs done, the total, and the next run.
 
-    Raises EsxparseError: The manifest cannot be read, is no TOML, or says above its runs what nobody can use.
+    Raises EsxparseError: The manifest cannot be read, is not valid TOML, or has a mistake above its runs.
     """
     manifest = load(Path(path))
     runs = expand(manifest, outside=outside)
@@ -260,7 +267,7 @@ def study(
 
 @dataclass(frozen=True)
 class Checked:
-    """What a manifest stands for, and what is wrong with it."""
+    """The size of a study, and the problems in its manifest."""
 
     path: Path
     runs: int
@@ -281,7 +288,7 @@ def check(
     outside: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Checked:
-    """Looks through a manifest and opens the files of each run; those outside its directory where `outside` allows."""
+    """Checks a manifest and opens the files of each run; those outside its directory if `outside` allows."""
     manifest, wrong = examine(Path(path))
     if wrong:
         return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))

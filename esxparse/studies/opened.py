@@ -54,13 +54,13 @@ class Opened:
 
 @contextmanager
 def collected(gaps: list[str]) -> Iterator[None]:
-    """Goes on after what cannot be read or computed, and keeps why."""
+    """Continues after what cannot be read or computed, and records why."""
     try:
         yield
     except (EsxparseError, OSError) as error:
         gaps.append(str(error))
     except OverflowError:
-        gaps.append("a length of time puts the measured span beyond the year 9999: change window or clock")
+        gaps.append("the measured span lies beyond the year 9999: change window or clock")
     except pl.exceptions.PolarsError as error:
         gaps.append(f"it could not be computed: {str(error).splitlines()[0]}")
 
@@ -77,13 +77,13 @@ def recordings(role: str, files: RunFiles, kept: Kept) -> tuple[Recording, ...]:
 def recording(role: str, files: RunFiles, kept: Kept) -> Recording:
     """The recording of a role that has one file."""
     if len(files.paths) != 1:
-        msg = f"{role} takes one file for each run, and {len(files.paths):,} are given: keep one, or make a run of each"
+        msg = f"{role} takes one file per run, and {len(files.paths):,} are given: keep one, or make one run per file"
         raise EsxparseError(msg)
     return recordings(role, files, kept)[0]
 
 
 def warned(recs: Iterable[Recording]) -> list[str]:
-    """What recordings say could not be used, each with its file."""
+    """The recordings' notes on unusable data, each with its file."""
     return [f"{rec.source}: {note}" for rec in recs for note in rec.notes if note.severity == "warning"]
 
 
@@ -98,7 +98,7 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
         rec = open_recording(path, opening, numbers=numbers)
         if rec.format not in ROLES[role]:
             right = role_of(rec.format)
-            hint = f": name it as {right} = ..." if right else ", which a study has no use for"
+            hint = f": name it as {right} = ..." if right else ", which studies do not use"
             raise EsxparseError(f"{role}: {rec.source} is a recording of {rec.format}{hint}")
         found.append(rec)
     return tuple(found)
@@ -163,7 +163,7 @@ def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
     """The run's load generator, its files cut to the one test asked for."""
     roles = [role for role in run.files if role in WORKLOADS]
     if len(roles) > 1:
-        msg = f"it has results of {' and '.join(roles)}, and nobody can tell which its throughput is: keep one"
+        msg = f"it has results of {' and '.join(roles)}, so its throughput is ambiguous: keep one"
         raise EsxparseError(msg)
     return {
         role: tuple(loads.chosen(rec, run.files[role].spec.test) for rec in recordings(role, run.files[role], kept))
@@ -175,7 +175,7 @@ def _own_span(run: Run, found: Mapping[str, Sequence[Recording]]) -> Span | None
     """From when to when the load generators measured, all of them, on the capture's clock."""
     wanted = run.window.span
     if wanted and wanted not in run.files:
-        raise EsxparseError(f"the window is the span of {wanted}, and the run has no {wanted} file")
+        raise EsxparseError(f"the window is the span of {wanted}, but the run has no {wanted} file")
     groups = {role: group for role, group in found.items() if role in WORKLOADS and wanted in {None, role}}
     spans = [
         loads.own_span(rec, run.files[role].spec.clock)
@@ -196,7 +196,7 @@ def _cut(rec: Recording, span: Span) -> dict[str, pl.LazyFrame]:
 
 
 def try_others(run: Run, kept: Kept) -> list[str]:
-    """What is wrong with the files that `open_run` leaves: power readings, events, benchmarks."""
+    """Problems with the files that `open_run` does not open: power readings, events, benchmarks."""
     gaps: list[str] = []
     if run.unusable:
         return gaps

@@ -24,12 +24,12 @@ def _pieces(pattern: str) -> list[tuple[str, str | None, str]]:
     try:
         found = [(text, name, spec or "") for text, name, spec, _ in Formatter().parse(pattern)]
     except ValueError as error:
-        raise EsxparseError(f"pattern {pattern!r}: {error}; write {{{{ and }}}} for braces that are meant") from None
+        raise EsxparseError(f"pattern {pattern!r}: {error}; write {{{{ and }}}} for literal braces") from None
     for _, name, _ in found:
         if name is not None and not _NAME.fullmatch(name):
-            raise EsxparseError(f"pattern {pattern!r}: {{{name}}} is no name of a label")
+            raise EsxparseError(f"pattern {pattern!r}: {{{name}}} is not a valid label name")
     if any(_HUGE.search(spec) for _, _, spec in found):
-        raise EsxparseError(f"pattern {pattern!r}: no file name is so long")
+        raise EsxparseError(f"pattern {pattern!r}: too long for a file name")
     return found
 
 
@@ -130,7 +130,7 @@ def matches(pattern: str, folder: Path) -> list[tuple[dict[str, str], Path]]:
 
 
 def shown(name: object) -> str:
-    r"""A file name as text: bytes that are no UTF-8 are written out, for no table, page or terminal takes them.
+    r"""A file name as text; bytes that are not UTF-8 are escaped.
 
     >>> shown("a-\udcff.csv")
     'a-\\xff.csv'

@@ -1,4 +1,4 @@
-"""Which runs are repetitions: those of recordings of their own. Parts of one recording resemble each other too much.
+"""Which runs are repetitions: those with separate recordings. Parts of one recording are too similar.
 
 Runs with the same labels are parts of one recording where they share
 
@@ -35,7 +35,7 @@ _DATED: Final = WORKLOADS | _CUT
 """Files with times in them: two of the same bytes are copies, where two short tables may be the same by chance."""
 _OWN: Final = WORKLOADS | BENCHMARKS | {"esxtop"}
 _ENOUGH: Final = 5
-"""So many figures that are all the same are no chance."""
+"""This many identical figures are no coincidence."""
 
 
 def recordings(runs: Sequence[Run], rows: Sequence[Row]) -> tuple[list[int | None], list[Note]]:
@@ -74,8 +74,8 @@ def _said(runs: Sequence[Run], numbers: Sequence[int | None]) -> Iterator[Note]:
         if len(some) > 1:
             told = ", ".join(str(run.number) for run in some[:-1]) + f" and {some[-1].number}"
             message = (
-                f"runs {told} are parts of one recording and no repetitions: they count as one; "
-                "give them a label that tells them apart, or record again"
+                f"runs {told} are parts of one recording, not repetitions: they count as one; "
+                "add a label that distinguishes them, or record again"
             )
             yield Note(message, some[-1].line, severity="warning")
 

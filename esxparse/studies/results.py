@@ -1,4 +1,4 @@
-"""The row of a run, as far as meters, hardware counters, packet traces and benchmarks tell it."""
+"""The columns of a run from power meters, hardware counters, packet traces and benchmarks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _UNITS: Final = {"1": "", "%": "pct", "usec/KB": "us/KB"}
 
 @dataclass(frozen=True)
 class Meter:
-    """The readings of a power meter, and how they are taken."""
+    """The readings of a power meter, and how to use them."""
 
     rec: Recording
     sensor: str | None = None
@@ -102,13 +102,13 @@ class Meter:
 
 
 def joined(meter: Meter, capture: Recording, span: Span) -> tuple[Figures, list[str]]:
-    """Mean power and energy over the intervals of a capture in the span; and what is to be said of it."""
+    """Mean power and energy over the intervals of a capture in the span, with notes."""
     rec = meter.rec
     laid = power_join.join_power(capture, rec, sensor=meter.sensor, offset=meter.clock)
     rows = laid.table.filter(span.inside(), pl.col("energy_joules").is_not_null())
     row = rows.select(pl.col("energy_joules").sum(), pl.col("interval_s").sum()).collect().row(0, named=True)
     if not row["interval_s"]:
-        raise EsxparseError(f"{rec.source} has no readings that cover an interval of the measured span")
+        raise EsxparseError(f"{rec.source} has no readings that cover any interval of the measured span")
     told = [str(note) for note in laid.notes if note.severity == "warning"]
     found = {"watts": row["energy_joules"] / row["interval_s"], "energy_joules": row["energy_joules"]}
     return found | {"watts_from": rec.format}, told + _choice(meter, laid.sensor)
@@ -131,7 +131,7 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
     table = table.filter(pl.col("watts").is_not_null())
     if "time" not in there:
         found, used = _timeless(rec, table, there)
-        told = [f"the window does not cut {rec.source}: its readings have no times"] * (window is not None)
+        told = [f"the window does not apply to {rec.source}: its readings have no times"] * (window is not None)
         return found | {"watts_from": rec.format}, told + _choice(meter, used)
     table = table.filter(pl.col("time").is_not_null()).with_columns(pl.col("time") + meter.clock)
     said: Figures = {"watts_from": rec.format}
@@ -168,9 +168,10 @@ def _windowed(rec: Recording, table: pl.LazyFrame, window: WindowSpec, own: Span
 
 
 def _choice(meter: Meter, used: str | None) -> list[str]:
-    """What is said where a sensor was taken of several."""
+    """A note if one of several sensors was chosen."""
     others = [name for name in _sensors(meter.rec) if name != used] if meter.sensor is None else []
-    return [f"power is that of {used!r}; sensor = ... beside its file chooses {', '.join(others)}"] * bool(others)
+    text = f"power is from {used!r}; to use another, set sensor = ... for that file: {', '.join(others)}"
+    return [text] * bool(others)
 
 
 def _system(rec: Recording) -> pl.LazyFrame:
@@ -216,7 +217,7 @@ def _polled(rec: Recording, pcpus: Collection[int]) -> pl.DataFrame:
     polls = rec["events"]
     unknown = sorted(set(pcpus) - set(polls.select(pl.col("pcpu").unique()).collect()["pcpu"]))
     if unknown:
-        raise EsxparseError(f"{rec.source} has no PCPU {unknown[0]}: it tells of {rec.meta['pcpus']}, counted from 0")
+        raise EsxparseError(f"{rec.source} has no PCPU {unknown[0]}: it has {rec.meta['pcpus']}, counted from 0")
     chosen = polls.filter(pl.col("pcpu").is_in(pcpus)) if pcpus else polls
     return hardware_events.vmkperf_totals(chosen).collect()
 
@@ -230,7 +231,7 @@ def _counted(rec: Recording) -> pl.DataFrame:
 
 
 def disks(rec: Recording) -> dict[str, Any]:
-    """What vscsiStats tells of the I/O, all disks together."""
+    """I/O figures from vscsiStats, all disks together."""
     reads = io_profile.read_share(rec["histograms"]).select(pl.col("reads", "writes").sum()).collect().row(0)
     found: dict[str, Any] = {"vscsi_read_pct": 100 * reads[0] / sum(reads) if sum(reads) else None}
     shares = io_profile.sequential_share(rec["histograms"]).collect()
@@ -284,7 +285,7 @@ _WAYS: Final = ("read", "write")
 
 
 def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, clock: timedelta) -> dict[str, Any]:
-    """What was asked for and answered in the measured span; connections are told of as a whole.
+    """Requests and replies in the measured span; connections are reported for the whole trace.
 
     Without a span from elsewhere the window is that of the traces' own packets.
     """
@@ -294,15 +295,15 @@ def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, c
     tables = [rec[name] for rec in recs for name in _REQUESTS if name in rec]
     found = _connections(recs)
     if not tables:
-        raise EsxparseError(f"{recs[0].source} has no NFS and no iSCSI: there are no requests to measure")
+        raise EsxparseError(f"{recs[0].source} has no NFS or iSCSI traffic to measure")
     # The two directions are what both protocols have in common: READ of one is READ(10) of the other.
     wanted = ("time", "latency_ms", "offset_bytes", "size_bytes", pl.col("direction").alias("operation"))
     moved = [table.filter(pl.col("direction").is_in(_WAYS)).select(wanted) for table in tables]
     moved_in = pl.concat(moved).with_columns(pl.col("time") + clock).filter(span.inside()).collect().lazy()
     count = moved_in.select(pl.len()).collect().item()
     if not count:
-        msg = f"{recs[0].source} has no read and no write in the measured span ({span.start:%H:%M:%S} to "
-        msg += f"{span.end:%H:%M:%S} UTC): where its clock is another, say so with clock = ... beside its file"
+        msg = f"{recs[0].source} has no reads or writes in the measured span ({span.start:%H:%M:%S} to "
+        msg += f"{span.end:%H:%M:%S} UTC): if its clock differs, set clock = ... for that file"
         raise EsxparseError(msg)
     latency, shares, sizes = pl.collect_all(
         [

@@ -1,4 +1,4 @@
-"""What the files of a run are for: the keys of `[[run]]` that name files, and the formats each takes."""
+"""Roles of a run's files: the keys of `[[run]]` that name files, and the formats each takes."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     close = get_close_matches(word, names, 1, 0.6)
-    return f": did you mean {close[0]!r}?" if close else f"; known here: {', '.join(names)}"
+    return f": did you mean {close[0]!r}?" if close else f"; valid here: {', '.join(names)}"

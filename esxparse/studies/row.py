@@ -61,7 +61,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
             row |= capture.metrics(opened.tables, opened.facts.get("esxi_release"))
             notes += [*_unsteady(row), *_left_out(row)]
         if row.get("samples") == 0:
-            gaps.append("no sample of the capture is in the measured span: it has a hole there")
+            gaps.append("the capture has no sample in the measured span: there is a gap")
     figures = []
     if not run.unusable:
         figures = _others(opened, row, idle, gaps, notes)
@@ -71,7 +71,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
         row["load_hosts"], unclear = scope.load_hosts(row, opened.recordings)
         gaps += [unclear] if unclear else []
     if row.get("iops") == 0 and row["throughput_from"] != "esxtop":
-        gaps.append("zero throughput: no I/O was done, so it has no CPU cost and no power per I/O")
+        gaps.append("zero throughput: without I/O there is no CPU cost and no power per I/O")
     row["files"] = ", ".join(f"{role}={path}" for role, files in run.files.items() for path in files.names) or None
     row |= {"_gaps": gaps, "_against": opened.against}
     told = [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
@@ -82,7 +82,7 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
 
 
 def _logged(opened: Opened, group: Sequence[Recording], logs: Sequence[Recording]) -> Row:
-    """What logs of fio tell of the measured span, which goes before what its output tells of the whole run."""
+    """Figures from fio logs for the measured span; they take precedence over fio's output for the whole run."""
     run, clock = opened.run, opened.run.files["fio"].spec.clock
     outputs = [rec for rec in group if loads.has_results(rec)]
     begins = [fio_logs.begin(rec, outputs, clock) for rec in logs]
@@ -119,7 +119,7 @@ def _derived(run: Run, row: Row, notes: list[str]) -> Row:
 
 
 def _throughput(run: Run, row: Row, notes: list[str]) -> Row:
-    """Throughput that no load generator told, of the manifest or else the capture; and whose it is.
+    """Throughput from the manifest or else the capture, if no load generator gives it; and its source.
 
     One of I/Os and bytes may be the manifest's and the other the capture's, which `throughput_from` says.
     """
@@ -144,7 +144,7 @@ def _differs(name: str, shown: float | None, given: float) -> list[str]:
 
 
 def _uncut(opened: Opened) -> list[str]:
-    """What is said of files that the window does not cut, where there is no capture that it cuts."""
+    """Notes on files that the window does not apply to, if there is no capture that it applies to."""
     run = opened.run
     asked = replace(run.window, span=None) != WindowSpec()
     whole = [
@@ -154,7 +154,7 @@ def _uncut(opened: Opened) -> list[str]:
     ]
     if run.unusable or not asked or not whole or "esxtop" in run.files:
         return []
-    return [f"the window does not cut {', '.join(whole)}: the figures are those of the whole file"]
+    return [f"the window does not apply to {', '.join(whole)}: its figures are for the whole file"]
 
 
 def _beside(opened: Opened, role: str) -> tuple[Recording, ...]:
@@ -168,7 +168,7 @@ def _left_out(row: Row) -> list[str]:
     if row.get("left_out_devices") is None:
         return []
     what = f"{row['left_out_iops']:.2f} commands per second of {row['left_out_devices']}"
-    return [f"host_iops and latencies are those of I/O: {what} are not in them"]
+    return [f"host_iops and latencies leave out {what}: not I/O"]
 
 
 def _unsteady(row: Row) -> list[str]:
@@ -199,9 +199,9 @@ def _others(opened: Opened, row: Row, idle: dict[str, Row], gaps: list[str], not
 
 
 def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """What files tell that are cut to the measured span: power readings and packets."""
+    """Columns from files cut to the measured span: power readings and packets."""
     if opened.lost:
-        raise EsxparseError(f"{role}: nothing tells which part of it is measured, for the window could not be applied")
+        raise EsxparseError(f"{role}: cannot tell which part to measure, because the window could not be applied")
     if role == "packets":
         # What is left of the window is counted by the traces' own packets.
         span = None if opened.left else opened.span
@@ -218,7 +218,7 @@ def _cut(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
 
 
 def _whole(role: str, files: RunFiles, opened: Opened, notes: list[str]) -> Row:
-    """What files tell that are of all they were measured over: hardware events, disks, configurations."""
+    """Columns from files used whole: hardware events, disks, configurations."""
     if role in {"perf", "vmkperf"}:
         return results.events(recording(role, files, opened.kept), files.spec.pcpus)
     if role == "vscsistats":
@@ -244,7 +244,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
         if key not in idle:
             rec = recording("idle", files, opened.kept)
             if (use := host.cpu(rec.tables)) is None:
-                raise EsxparseError(f"{rec.source} has no physical CPUs: there is no idle use in it")
+                raise EsxparseError(f"{rec.source} has no physical CPU table, so no idle CPU use")
             row = capture.host_use(use).collect().row(0, named=True)
             idle[key] = {
                 "idle_used_pct": row["host_used_pct"],
@@ -255,7 +255,7 @@ def _idle(files: RunFiles, opened: Opened, idle: dict[str, Row]) -> Row:
         found = dict(idle[key])
     cpus, source, own = found.pop("cpus"), found.pop("source"), opened.facts.get("cpus")
     if None not in {cpus, own} and cpus != own:
-        msg = f"{source} is of a host with {cpus} PCPUs, and the run of one with {own}: its idle use is not subtracted"
+        msg = f"{source} is from a host with {cpus} PCPUs, but the run's host has {own}: its idle use is not subtracted"
         raise EsxparseError(msg)
     return found
 

@@ -88,7 +88,7 @@ def table_of(
     """The rows of all runs, the figures of their benchmarks, and notes."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
-            what = "the name of a column of the results: give it another" if name else "no name: give it one"
+            what = "the name of a column of the results: give it another" if name else "no name: name it"
             raise EsxparseError(f"{manifest.path}: the label {name!r} has {what}")
     computed = rows_of(runs, progress)
     rows = [row for row, _, _ in computed]
@@ -150,7 +150,7 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
 
 
 def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
-    """Facts of the host on which files and manifest disagree, each said once with the runs it is of."""
+    """Host facts on which files and manifest disagree, each reported once with its runs."""
     found: dict[str, list[int]] = {}
     for run, against in told:
         for message in against:
@@ -162,7 +162,7 @@ def disagreements(told: Iterable[tuple[Run, Iterable[str]]]) -> list[Note]:
 
 
 def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]]:
-    """A column for each label; values of several types, and integers beyond 64 bits, become text; a note says so."""
+    """A column for each label; values of mixed types, and integers beyond 64 bits, become text, with a note."""
     found: dict[str, pl.Series] = {}
     notes = []
     for name in runs[0].labels if runs else ():
@@ -172,7 +172,7 @@ def label_columns(runs: Sequence[Run]) -> tuple[dict[str, pl.Series], list[Note]
         if kind is None and kinds and len(kinds) > 1:
             there = {type(value): run for run, value in zip(runs, values, strict=True) if value is not None}
             told = " and ".join(f"{run.labels[name]!r} (line {run.line})" for run in there.values())
-            notes.append(Note(f"the label {name} is {told}: it is kept as text; write it one way", severity="warning"))
+            notes.append(Note(f"the label {name} is {told}: it is kept as text; use one type", severity="warning"))
             kind = pl.String
         elif int in kinds and any(isinstance(value, int) and abs(value) > _LARGEST for value in values):
             notes.append(Note(f"the label {name} has numbers beyond 64 bits: it is kept as text", severity="warning"))
@@ -189,7 +189,7 @@ def _text(value: object) -> str:
 
 
 def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
-    """The columns that the files of these runs have, known by their kinds, so that a gap is a null and no lack."""
+    """The columns that these runs' kinds of files provide, so that a gap is a null rather than a missing column."""
     roles = {role for run in runs for role in run.files}
     named = {name for row in rows for name in row}
     has = (
@@ -205,7 +205,7 @@ def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
 
 
 def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
-    """The table with what is computed of columns: CPU costs, power per I/O; and why a run has no cost."""
+    """Adds computed columns (CPU costs, power per I/O), and why a run has no cost."""
     there = frame.collect_schema().names()
     if {"watts", "iops"} <= set(there):
         each = frame.with_columns((pl.col("iops") / pl.col("load_hosts")).alias("_iops_of_host"))
@@ -224,16 +224,14 @@ def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
 
 def _too_short(rows: Sequence[Row]) -> list[Note]:
     short = sum(row.get("steady") == steady.TOO_FEW for row in rows)
-    told = (
-        f"{short} of {len(rows)} runs have too few samples to tell whether they drifted (column steady): measure longer"
-    )
+    told = f"{short} of {len(rows)} runs have too few samples to check for drift (column steady): measure longer"
     return [Note(told)] if short else []
 
 
 def _mixed_units(frame: pl.DataFrame) -> list[Note]:
-    """Complains of figures that stand in one unit in some runs and in another in others."""
+    """Reports figures that have different units in different runs."""
     found: dict[tuple[str, str], list[str]] = {}
-    told = "are one figure in several units, each in a column of its own: bring them to one unit"
+    told = "are one figure in several units, in separate columns: convert them to one unit"
     for name in frame.columns:
         if frame[name].null_count() == frame.height:
             continue

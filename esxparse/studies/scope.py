@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 ALIKE: Final = 1.2
 """Two figures of one load differ by no more than this factor: a host has some I/O of its own beside it."""
 _CAPTURE: Final = "esxtop"
-_TOLD: Final = "say in [host] how many hosts alike share the load (load_hosts = 4, or the label that tells it)"
+_TOLD: Final = "give the number of identical hosts that share the load in [host] (load_hosts = 4, or a label)"
 _LACKING: Final = "no cost per I/O or megabyte, and no power per I/O"
 
 
 def load_hosts(  # noqa: PLR0911  one for each way it is known or not
     row: Mapping[str, Any], groups: Mapping[str, Iterable[Recording]]
 ) -> tuple[int | None, str | None]:
-    """How many hosts alike share the load of a run, of which the capture or the meter is one; and why nobody knows.
+    """How many identical hosts share the load of a run (capture and meter cover one), or why that is unknown.
 
     `row`: the columns of the run, its throughput among them. `groups`: its load generators by role.
     """
@@ -50,13 +50,13 @@ def load_hosts(  # noqa: PLR0911  one for each way it is known or not
         name, (own, theirs) = next(iter(pairs.items()))
         unit = {"iops": "I/Os per second", "mb_per_s": "MB/s"}[name]
         return None, (
-            f"the load is {own:,.0f} {unit} by {whose}, and the host in the capture did {theirs:,.0f}: {_LACKING}; "
-            f"{_TOLD}, or load_hosts = 1 where the host did all of it and its devices do not show it"
+            f"the load is {own:,.0f} {unit} by {whose}, but the host in the capture did {theirs:,.0f}: {_LACKING}; "
+            f"{_TOLD}, or load_hosts = 1 if this host did all of it but its devices do not show it"
         )
     several = _generators(groups)
     if several > 1:
         return None, (
-            f"{several} load generators worked together, and nothing shows whether one host had all of them: "
+            f"{several} load generators ran together, and it is unclear whether one host served them all: "
             f"{_LACKING}; {_TOLD}, or load_hosts = 1"
         )
     return 1, None

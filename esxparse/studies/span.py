@@ -20,7 +20,7 @@ _FURTHEST: Final = timedelta(hours=14)
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when a run is measured."""
+    """The time span in which a run is measured."""
 
     start: datetime
     end: datetime
@@ -47,11 +47,11 @@ def measured(
     *,
     of: str = "the capture",
 ) -> Span:
-    """The measured span of a run whose capture goes from `first` to `last`; `of` is what else it may be that does.
+    """The measured span of a run whose capture goes from `first` to `last`; `of` names that recording in messages.
 
-    Counted from the window's start, from the begin of the load generator's run (`own`), or from the first sample; up to
+    Counted from the window's start, from the start of the load generator's run (`own`), or from the first sample; up to
     its end, the end of that run, or the last sample; of that, `warmup` is left out and `measure` kept. A span may pass
-    the capture's ends by one interval, for samples and load generators do not begin at one moment.
+    the capture's ends by one interval, because samples and load generators do not start at the same moment.
 
     >>> from esxparse.studies.entries import WindowSpec
     >>> span = measured(WindowSpec(120, 120), datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 9, 5), 5.0, None)
@@ -62,7 +62,7 @@ def measured(
     begin, stop = window.start or first, window.end or last
     if window.span:
         if own is None:
-            msg = f"the window is the span of {window.span}, whose files do not tell it: give start and end instead"
+            msg = f"the window is the span of {window.span}, which its files do not contain: give start and end"
             raise EsxparseError(msg)
         begin, stop = own.start, own.end
     if begin < first - slack or stop > last + slack or begin > last or stop < first:
@@ -85,9 +85,9 @@ def _outside(
         shift = _shift(begin, stop, first, last)
         told = f"{'-' if shift < timedelta(0) else ''}{abs(shift) // timedelta(minutes=1)}m" if shift else None
         message += (
-            f": with clock = {told!r} beside its file it would be, as for a clock in local time"
+            f": it would be with clock = {told!r} for that file, as for a clock in local time"
             if told
-            else ": record longer, or say beside its file with clock = what to add to its times"
+            else ": record longer, or set clock = ... for that file to the offset of its times"
         )
     else:
         message += ": change start or end"
@@ -95,7 +95,7 @@ def _outside(
 
 
 def _shift(begin: datetime, stop: datetime, first: datetime, last: datetime) -> timedelta | None:
-    """The one shift by a time zone that puts a span into a capture; None where none or several do."""
+    """The time zone offset that puts a span into a capture; None if there is none or more than one."""
     steps = int(_FURTHEST / _ZONE)
     fitting = [
         step * _ZONE

@@ -151,7 +151,7 @@ def _figures(summary: Sequence[Fields]) -> list[Figure]:
 
 
 def read_fact(line: str) -> Fields:
-    """What a line says of the whole test."""
+    """What a line says about the whole test."""
     if settings := _SETTINGS.search(line):
         return {name: value for name, value in settings.groupdict().items() if value}
     if cpu := _CPU.search(line):
@@ -164,7 +164,7 @@ def read_fact(line: str) -> Fields:
 
 
 def read_test(line: int, block: Sequence[tuple[int, str]]) -> tuple[Test, list[tuple[int, str]]]:
-    """One test, and the lines of it that nobody reads."""
+    """One test, and its unknown lines."""
     test = Test(Run("tcp", "", ()), line)
     rows: list[Fields] = []
     rest: list[tuple[int, str]] = []
@@ -214,7 +214,7 @@ def _settle(test: Test, rows: Sequence[Fields], facts: Fields) -> None:
 
 
 def read_text(lines: Sequence[str]) -> tuple[list[Test], list[tuple[int, str]]]:
-    """The tests of a text, and the lines of it that nobody reads."""
+    """The tests of a text, and its unknown lines."""
     read_tests = [read_test(line, block) for line, block in _blocks(lines)]
     rest = [line for _, left in read_tests for line in left]
     return [test for test, _ in read_tests if test.intervals or test.run.figures or test.error], rest

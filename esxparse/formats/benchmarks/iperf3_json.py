@@ -48,7 +48,7 @@ def _decoded(at: int, effort: Effort) -> tuple[Any, int] | None:
 
 
 def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
-    """What is whole of a document that is not."""
+    """The complete parts of a damaged document."""
     document: dict[str, Any] = {}
     place = at
     while not effort.spent and (match := _PART.search(text, place, end)):
@@ -68,7 +68,7 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
 
 
 def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], list[tuple[int, str]]]:
-    """The documents of a text with the line each begins at, mended where it can be; notes; lines between them."""
+    """The documents of a text (repaired if possible) with their first lines; notes; lines between them."""
     mended, many = NOT_A_NUMBER.subn("null", text)
     notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     found: list[tuple[int, dict[str, Any]]] = []
@@ -93,7 +93,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
         document = _salvaged(mended, begin, place, effort)
         if document:
             found.append((line, document))
-        notes.warn("the document is cut or damaged: what is whole of it is read", line)
+        notes.warn("the document is cut or damaged: its complete parts are read", line)
     between.append((place, mended[place:]))
     rest = [
         (places.line(begin) + offset, line)
@@ -170,7 +170,7 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
 
 
 def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields]:
-    """The streams at the end of a test, each side's own account of them."""
+    """The streams at the end of a test, as each side reports them."""
     rows = []
     for stream in map(mapping, listed(end.get("streams"))):
         for side in ("sender", "receiver", "udp"):
@@ -256,7 +256,7 @@ def read_test(line: int, document: Mapping[str, Any]) -> Test:
 
 
 def read(text: str) -> tuple[list[Test], list[Note], list[tuple[int, str]]]:
-    """The tests of a text that holds iperf3's JSON; none where it holds no JSON."""
+    """The tests of a text that holds iperf3's JSON; empty if it has no JSON."""
     found, notes, rest = documents(text)
     whole, more = gathered(found)
     return [read_test(line, document) for line, document in whole], [*notes, *more], rest

@@ -94,7 +94,7 @@ def _clock(text: str) -> datetime | None:
 
 
 def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Note]]:
-    """The solves and the summary of MKL's benchmark, and what its checks say."""
+    """The solves and the summary of MKL's benchmark, and notes on its checks."""
     solves: list[Fields] = []
     summary: list[Fields] = []
     notes = Notes()
@@ -113,7 +113,7 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
             row |= dict(zip(("time_s", "gflops", "residual", "residual_norm"), values, strict=True))
             passed = _MKL_VERDICTS.get((numbers[4] or "").lower())
             if numbers[4] and passed is None:
-                notes.warn(f"residual check {numbers[4]!r} is neither pass nor fail: taken for none", place)
+                notes.warn(f"residual check {numbers[4]!r} is neither pass nor fail: ignored", place)
             solves.append({"benchmark": "linpack", **row, **facts, "passed": passed})
         elif verdict := _MKL_VERDICT.match(line):
             if verdict[1].upper() != "PASSED":
@@ -162,7 +162,7 @@ def read_progress(lines: Sequence[str]) -> list[Fields]:
 
 
 def is_damaged(line: str) -> bool:
-    """Whether a line begins as a row of a table does, and is none."""
+    """Whether a line begins like a row of a table but is not one."""
     return bool(_ROW.match(line)) and not (_MKL_SOLVE.match(line) or _HPL_SOLVE.match(line))
 
 
@@ -178,7 +178,7 @@ def run_of(solve: Fields) -> Run:
 
 
 def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
-    """What is odd about the solves."""
+    """Notes on the solves."""
     notes = Notes(
         Note(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"], severity="warning")
         for solve in solves
@@ -191,11 +191,11 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
     ]
     unchecked = [solve for solve in solves if solve["passed"] is None]
     if unchecked:
-        notes.say(f"{len(unchecked)} of {len(solves)} solves have no residual check beside them", unchecked[0]["line"])
+        notes.say(f"{len(unchecked)} of {len(solves)} solves have no residual check", unchecked[0]["line"])
     if progress and not solves:
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
-        notes.warn(f"the run ended before its result{share}: only its progress is here", len(lines))
+        notes.warn(f"the run ended before its result{share}: only its progress is in the file", len(lines))
     said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
     notes += left_out([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
     return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
@@ -212,7 +212,7 @@ def read(source: Source) -> Recording:
     if not (mkl or hpl or progress or summary):
         raise nothing(notes, "LINPACK")
     if summary and not mkl:
-        notes.warn("the summary is here, the solves are not", summary[0]["line"])
+        notes.warn("the file has the summary, but not the solves", summary[0]["line"])
     solves = [
         {**solve, "repetition": repetition}
         for part in (mkl, hpl)

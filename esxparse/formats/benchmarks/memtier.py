@@ -62,7 +62,7 @@ _SERIES = schema("section test str, elapsed_s f64, metric str, value f64, unit s
 
 
 def figure(name: str, value: Any) -> Figure | None:
-    """A number under its printed name, as the common table has it; none where the name says nothing."""
+    """A number under its printed name, as the common table has it; None if the name is unknown."""
     if match := _PERCENTILE.match(name.strip()):
         return Figure(f"latency_p{float(match['percentile']):g}", number(value), "ms", higher_is_better=False)
     if name.strip().lower() not in _METRICS:
@@ -81,7 +81,7 @@ def configured(settings: Mapping[str, Any], section: str) -> str:
 
 
 def read_row(cells: list[str], titles: list[str]) -> tuple[str, tuple[Figure, ...]]:
-    """A row of the table: the kind of command, and its figures; none where it has dashes only."""
+    """A row of the table: the kind of command, and its figures; None if it has only dashes."""
     numbers = cells[1 - len(titles) :]
     figures = [one for title, cell in zip(titles[1:], numbers, strict=True) if (one := figure(title, cell))]
     measured = any(one.value for one in figures) or all(one.value is not None for one in figures)
@@ -90,7 +90,7 @@ def read_row(cells: list[str], titles: list[str]) -> tuple[str, tuple[Figure, ..
 
 
 def read_report(lines: list[str]) -> Fields:
-    """The text report: runs, steps of distributions, what went wrong, what nobody reads."""
+    """The text report: runs, steps of distributions, errors, unknown lines."""
     found: Fields = {"runs": [], "distribution": [], "wrong": [], "rest": []}
     settings: dict[str, Any] = {}
     section, titles, steps = "ALL STATS", [""], False
@@ -174,14 +174,14 @@ def read_document(document: Mapping[str, Any]) -> Fields:
 
 
 def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
-    """The document, mended where memtier prints what is no JSON (`nan`), or where the file was cut."""
+    """The document, repaired if it holds `nan` (not JSON) or was cut."""
     mended, many = NOT_A_NUMBER.subn("null", text[text.index("{") :])
     notes = Notes([Note(f"{many} numbers are nan or inf: left out")] if many else [])
     try:
         return mapping(json.JSONDecoder().raw_decode(mended)[0]), notes
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        notes.warn("the document is cut or damaged: what is whole of it is read", line)
+        notes.warn("the document is cut or damaged: its complete parts are read", line)
     document: dict[str, Any] = {}
     effort = Effort(mended)
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):

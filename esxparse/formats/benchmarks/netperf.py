@@ -62,7 +62,7 @@ class Found:
     """Banners whose results are still to come."""
     used: text.Banner | None = None
     unit: tuple[float, str] | None = None
-    """What the latest titles say."""
+    """The latest titles."""
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
@@ -84,7 +84,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
     result = text.read_classic(family, cells, found.used, found.unit)
     found.results.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
-        found.notes.say("a CPU figure below zero was not measured, and is left out", at + 1)
+        found.notes.say("a CPU figure below zero means not measured: left out", at + 1)
     following = lines[at + 1] if at + 1 < len(lines) else ""
     if family == "rr" and (remote := text.RR_REMOTE.match(following)):
         names = ("remote_send_socket_bytes", "remote_recv_socket_bytes")
@@ -105,7 +105,7 @@ def _alone(lines: Sequence[str], at: int, found: Found) -> int:
         return 0
     found.used = found.waiting.pop(0)
     found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.used))
-    found.notes.say("a result without its unit (-v 0): the default of its test is taken", at + 1)
+    found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
     return 1
 
 
@@ -127,7 +127,7 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
         _next_omni(fields, found)
     found.rest += [(end, line) for line in left]
     if not results:
-        found.notes.warn("titles of an omni result without the result", at + 1)
+        found.notes.warn("column titles of an omni result without the result", at + 1)
     return end - at
 
 
@@ -176,7 +176,7 @@ def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
     if total := text.TOTAL.match(lines[at]):
         counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
         if counts and sum(counts) != whole(total["count"]):
-            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it were lost", at + 1)
+            found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1)
         return 1
     return 0
 
@@ -196,7 +196,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
     line = lines[at]
     if confidence := text.CONFIDENCE.match(line):
         if confidence["what"] == "Throughput":
-            message = f"the confidence asked for was not reached: throughput is known to {confidence['pct']}"
+            message = f"the requested confidence was not reached: throughput is known to {confidence['pct']}"
             found.notes.warn(message, at + 1)
         return 1
     if text.TITLES.match(line):
@@ -204,7 +204,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
         if text.is_titles(line) and found.used and not found.waiting:
             # Each test prints its banner first: the latest one belongs to another result.
             found.used = None
-            message = "titles without the banner above them: the test and the destination of the result are not known"
+            message = "column titles without a banner above them: test and destination are unknown"
             found.notes.warn(message, at + 1)
         return 1
     if text.ERROR.match(line):
@@ -243,7 +243,7 @@ def split(lines: Sequence[str]) -> Found:
         at += read or 1
     bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
     if any(result.run.test in {"STREAM", "RR"} for result in bare):
-        found.notes.say("no banner (-P 0): protocol and unit are netperf's defaults")
+        found.notes.say("no banner (-P 0): netperf's default protocol and unit are assumed")
     return found
 
 
@@ -300,5 +300,5 @@ def read(source: Source) -> Recording:
     if not tabled:
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
-        notes.warn("no result: the run ended before its time, or failed")
+        notes.warn("no result: the run ended early, or failed")
     return Recording(FORMAT, source.name, tabled, {"samples": len(runs)}, (*notes, *left_out(found.rest)))

@@ -82,7 +82,7 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Banner:
-    """What a banner says of the result to come."""
+    """What a banner says about the next result."""
 
     test: str
     destination: str | None = None
@@ -90,7 +90,7 @@ class Banner:
 
 @dataclass
 class Result:
-    """One result: its row of the common table and what else was printed of it."""
+    """One result: its row of the common table, and its other facts."""
 
     run: Run
     settings: Fields = field(default_factory=dict)
@@ -167,7 +167,7 @@ def _settled(banner: Banner, sizes: Mapping[str, int | None]) -> str:
 
 
 def _used(names: Sequence[str], values: Sequence[str | None], unit: str) -> list[Figure]:
-    """CPU utilisation and service demand; below zero is what was not measured."""
+    """CPU utilisation and service demand; below zero means not measured."""
     return [
         Figure(name, value, "%" if name.startswith("cpu") else unit, higher_is_better=False)
         for name, text in zip(names, values, strict=False)

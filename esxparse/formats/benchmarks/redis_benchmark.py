@@ -121,7 +121,7 @@ class Found:
     wrong: list[tuple[int, str]] = field(default_factory=list)
     rest: list[tuple[int, str]] = field(default_factory=list)
     damaged: list[tuple[int, str]] = field(default_factory=list)
-    """Rows of CSV that are not whole."""
+    """Incomplete rows of CSV."""
     titles: list[str] = field(default_factory=list)
     """Of the latest CSV."""
 
@@ -160,7 +160,7 @@ def go_on(line: str, before: str, test: Fields) -> bool:
 
 
 def split(lines: Iterable[str]) -> Found:
-    """The tests of a file; lines that say what went wrong; lines nobody reads."""
+    """The tests of a file; error messages; unknown lines."""
     found = Found()
     heading = ""
     for place, line in enumerate(lines, 1):
@@ -201,7 +201,7 @@ def read(source: Source) -> Recording:
     notes = [*text.notes, *errors(found.wrong, "redis-benchmark"), *left_out(found.damaged, "warning")]
     whole = [test for test in found.tests if test.get("throughput") is not None]
     notes += [
-        Note(f"{test['test']} has no rate: the run ended before its time", line=test["line"], severity="warning")
+        Note(f"{test['test']} has no rate: the run ended early", line=test["line"], severity="warning")
         for test in found.tests
         if test.get("throughput") is None
     ]

@@ -17,7 +17,7 @@ A row with another number of cells than there are titles is left out.
 Lines that begin with `#` are comments; `# benchmark: DVD Store`, `# unit: opm`, `# higher_is_better: false` say what
 no column says.
 Whether higher is better follows from the unit (times: no; rates: yes), and is null where it does not.
-Source: the format is esxparse's own. Times without a zone are taken for UTC.
+Source: the format is esxparse's own. Times without a zone are taken as UTC.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
     for place, title in enumerate(titles):
         if wanted.strip().lower() in {title.lower(), unit_of(title)[0].lower(), str(place + 1)}:
             return place
-    msg = f"there is no column {wanted!r} for the {what}: there is {', '.join(map(repr, map(excerpt, titles)))}"
+    msg = f"there is no column {wanted!r} for the {what}; the columns are: {', '.join(map(repr, map(excerpt, titles)))}"
     raise EsxparseError(msg)
 
 
@@ -257,7 +257,7 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
     text = source.text()
     every, separator, said = read_rows(text.lines())
     if not every:
-        msg = "there is no row of results in it: write a label and a number on each line"
+        msg = "it has no results: each line needs a label and a number"
         raise DamagedError(msg)
     titles, rows = _titled(every, separator)
     rows, uneven = _whole_rows(titles, rows)
@@ -270,13 +270,13 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
         label = _labelled(cells, titles, role, said)
         time = read_time(cells[role["time"]]) if role["time"] is not None and role["time"] < len(cells) else None
         if role["time"] is not None and time is None:
-            notes.warn("no time here: the row is left out", line, role["time"] + 1)
+            notes.warn("no readable time: the row is left out", line, role["time"] + 1)
             continue
         for place in role["metrics"]:
             cell = cells[place] if place < len(cells) else ""
             value = read_cell(cell, separator)
             if value is None:
-                notes.warn(f"no number: {excerpt(cell)!r} is left out", line, place + 1)
+                notes.warn(f"{excerpt(cell)!r} is not a number: left out", line, place + 1)
                 continue
             row = _figure(label, titles[place], value)
             key = (row["benchmark"], row["test"], row["configuration"], row["metric"])
@@ -284,7 +284,7 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
             found.append({**row, "time": time, "repetition": label["repetition"] or seen[key]})
     if not found:
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
-        msg = f"there is no number in any of its rows{why}: name the column with value_column"
+        msg = f"none of its rows has a number{why}: name the column with value_column"
         raise DamagedError(msg)
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}

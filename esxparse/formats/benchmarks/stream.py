@@ -87,7 +87,7 @@ def read_fact(line: str) -> Fields:
 
 
 def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
-    """The runs of a file (facts, kernels, validity, first line), and lines in their tables that are no rows."""
+    """The runs of a file (facts, kernels, validity, first line), and unreadable lines in their tables."""
     runs: list[Fields] = []
     rest: list[tuple[int, str]] = []
     facts: Fields = {}
@@ -112,14 +112,14 @@ def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
 
 
 def about(run: Fields, place: int) -> list[Note]:
-    """What is odd about a run."""
+    """Notes on a run."""
     notes = Notes()
     if run["valid"] is False:
-        notes.warn(f"run {place} failed its validation: its rates are of wrong results", run["checked"])
+        notes.warn(f"run {place} failed validation: its rates are those of wrong results", run["checked"])
     names = {row["kernel"] for row in run["kernels"]}
     lost = [name for name in _COMMON if name not in names]
     if lost and names <= set(_COMMON):
-        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines of it were lost", run["line"])
+        notes.warn(f"run {place} has no {', '.join(lost)}: the file was cut, or lines are missing", run["line"])
     elif run["valid"] is None:
         notes.say(f"run {place} does not say whether its results are right", run["line"])
     return notes

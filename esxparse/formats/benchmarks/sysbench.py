@@ -102,7 +102,7 @@ def _started(place: int, **facts: str | None) -> Fields:
 
 
 def read_line(line: str, place: int, runs: list[Fields]) -> bool:
-    """Adds what a line tells to the latest run, or to a new one; false where it tells nothing."""
+    """Adds what a line tells to the latest run, or to a new one; False if it holds no figure."""
     run = runs[-1]
     told = next((name for pattern, name in _TESTS if pattern.search(line)), None)
     run["test"] = run["test"] or told
@@ -129,7 +129,7 @@ def read_line(line: str, place: int, runs: list[Fields]) -> bool:
 
 
 def split(lines: Iterable[str]) -> tuple[list[Fields], list[tuple[int, str]], list[tuple[int, str]]]:
-    """The runs of a file; lines that say what went wrong; lines nobody reads."""
+    """The runs of a file; error messages; unknown lines."""
     runs: list[Fields] = []
     wrong: list[tuple[int, str]] = []
     rest: list[tuple[int, str]] = []

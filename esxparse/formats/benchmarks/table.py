@@ -51,7 +51,7 @@ BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 
 
 def data(module: str) -> dict[str, Any]:
-    """What stands in the TOML file beside a module."""
+    """The TOML file beside a module."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -61,7 +61,7 @@ class Figure:
 
     metric: str
     value: float | None
-    """None where the program printed none: such a figure gets no row."""
+    """None if the program printed none: no row then."""
     unit: str
     higher_is_better: bool | None = None
 
@@ -77,7 +77,7 @@ class Run:
 
 
 def repetitions(runs: Iterable[Run]) -> list[int]:
-    """For each run which one it is of those with its test and configuration, from 1."""
+    """The repetition of each run, from 1, among those with its test and configuration."""
     seen: Counter[tuple[str, str]] = Counter()
     numbers = []
     for run in runs:
@@ -89,7 +89,7 @@ def repetitions(runs: Iterable[Run]) -> list[int]:
 def tables(
     benchmark: str, runs: Sequence[Run], details: Mapping[str, tuple[Sequence[Fields], Schema]]
 ) -> dict[str, pl.LazyFrame]:
-    """`benchmark_results` and the detail tables (name to rows and schema); those without a row are left out."""
+    """`benchmark_results` and the detail tables (name to rows and schema); without empty ones."""
     rows = [
         {
             "benchmark": benchmark,
@@ -116,7 +116,7 @@ def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:
     )
     if len(lines) > _LINES_SHOWN:
         place = lines[_LINES_SHOWN][0]
-        notes.warn(f"{program} says {len(lines) - _LINES_SHOWN:,} things more", place)
+        notes.warn(f"{program} printed {len(lines) - _LINES_SHOWN:,} more messages", place)
     return notes
 
 

@@ -77,10 +77,10 @@ def read(source: Source) -> Recording:
     rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
     if not any(rows.values()):
         why = f": {notes[0]}" if notes else ""
-        msg = f"holds no result of DiskSpd{why}; the run may have failed, or the copy"
+        msg = f"holds no DiskSpd result{why}: the run or the copy may have failed"
         raise DamagedError(msg)
     if not rows["jobs"]:
-        notes.warn("no results: only what was asked for")
+        notes.warn("no results: only the settings of the run")
     return Recording(FORMAT, source.name, lazy(rows), _meta(facts), (*text.notes, *notes))
 
 
@@ -90,7 +90,7 @@ def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     notes = Notes()
     for line, document, between in documents(text.text):
         if between:
-            notes.say(f"text outside of the results, left out: {between[:60]!r}", line)
+            notes.say(f"text outside the results, left out: {between[:60]!r}", line)
         if document:
             own, known, more = read_document(document, line, len(facts) + 1)
             facts.append(known)

@@ -1,4 +1,4 @@
-"""What both outputs of DiskSpd are read into: rows of the tables, and the settings that belong to them."""
+"""Rows and settings of the tables, for both outputs of DiskSpd."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def job(which: Row, direction: str, seconds: float | None, counted: Row) -> Row:
 
 
 def empty() -> dict[str, list[Row]]:
-    """No rows for each table."""
+    """Empty rows for each table."""
     return {name: [] for name in TABLES}
 
 

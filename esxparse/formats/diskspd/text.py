@@ -152,7 +152,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _kind(cells: list[str]) -> str | None:
-    """Which table a header line begins; none where it is no header."""
+    """The table that a header line begins; None for any other line."""
     if {"cpu", "usage"} <= set(cells):
         return "cpu"
     if cells[:2] == ["thread", "bytes"]:
@@ -208,7 +208,7 @@ def _read_span(
             if not here or _no_numbers(here[0]):
                 unread.append((line, " | ".join(cells)))
     notes += [
-        Note(f"the program says: {text.strip()[:120]}", line, severity="warning")
+        Note(f"DiskSpd says: {text.strip()[:120]}", line, severity="warning")
         for line, text in plain
         if "interrupted before the measurements" in text
     ]

@@ -73,7 +73,7 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
     notes = Notes()
     mended, loose = _LOOSE.subn("&amp;", text)
     if loose:
-        notes.say(f"{loose} '&' not written as XML asks for (paths are not): taken as they stand", line)
+        notes.say(f"{loose} '&' not escaped as XML requires (common in paths): read as they stand", line)
     root = None
     opened: list[Element] = []
     try:
@@ -84,11 +84,11 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
             else:
                 opened.pop()
     except DefusedXmlException:
-        msg = f"line {line}: declares a document type or entities, which DiskSpd never does: refused, as it can do harm"
+        msg = f"line {line}: declares a document type or entities, which DiskSpd never does: refused as unsafe"
         raise DamagedError(msg) from None
     except ParseError as error:
         where = line + error.position[0] - 1
-        notes.warn(f"no XML from here on ({error.msg}): what is whole before it is read", where)
+        notes.warn(f"not XML from here on ({error.msg}): what is complete before it is read", where)
         if len(opened) > _INSIDE:
             opened[1].remove(opened[2])
         return root, opened[1] if len(opened) > 1 else None, notes
@@ -113,7 +113,7 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
         which = {"run": run, "timespan": place}
         error = span.findtext("Error")
         if error:
-            notes.warn(f"time span {place}: the program says: {error.strip()[:120]}", line)
+            notes.warn(f"time span {place}: DiskSpd says: {error.strip()[:120]}", line)
         settings = [row for row in rows["targets"] if row["timespan"] == place]
         if span is incomplete:
             notes.warn(f"time span {place} is cut: it has no totals here", line)
@@ -125,7 +125,7 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
 
 
 def _no_numbers(root: Element, line: int) -> Iterator[Note]:
-    """A note on elements that should hold numbers and do not."""
+    """A note on elements that should hold numbers but do not."""
     odd = [
         f"{element.tag} {(element.text or '').strip()[:30]!r}"
         for element in root.iter()
@@ -133,7 +133,7 @@ def _no_numbers(root: Element, line: int) -> Iterator[Note]:
     ]
     if odd:
         more = f" ({len(odd):,} of them)" if len(odd) > 1 else ""
-        yield Note(f"{odd[0]} is no number: taken for unknown{more}", line, severity="warning")
+        yield Note(f"{odd[0]} is not a number: left empty{more}", line, severity="warning")
 
 
 def _targets(which: Row, span: Element) -> Iterator[Row]:
@@ -207,7 +207,7 @@ def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> It
 
 
 def _sum(values: Iterator[int | None]) -> int | None:
-    """The sum, none where one of them is not known."""
+    """The sum; None if one value is unknown."""
     there = list(values)
     total = sum(value for value in there if value is not None)
     return None if None in there or total >= 1 << 63 else total

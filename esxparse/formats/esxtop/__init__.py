@@ -139,10 +139,10 @@ def read(
     Args:
         source: A capture.
         window: The samples to read.
-        lazy: Leave the numbers in the file and read for each query what it needs. By default captures of more than
-            256 MB are read so. What is no plain local file is unpacked into a temporary one for that, which is there
-            as long as the tables, where its compressed size is above 32 MB.
-        segment: Which of the captures in the file, from 1, where several with columns of their own were glued together.
+        lazy: Leave the numbers in the file, and read what each query needs. The default for captures over 256 MB; for
+            other than plain local files, over 32 MB compressed: these are unpacked into a temporary file that lives as
+            long as the tables.
+        segment: The capture to read, from 1, in a file that holds several with different columns.
         date_order: Order of day, month and year in the time stamps, where the file does not tell.
         date: The day of the first sample, where time stamps have none.
         numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
@@ -189,7 +189,7 @@ def read_in_place(
 ) -> tuple[Recording, dict[str, lazy_tables.Table]] | None:
     """A capture as `read` gives it, its numbers left in the file, and what its tables read them with.
 
-    None where that cannot be: the source is no plain local file, or another program saved it.
+    None where that is impossible: not a plain local file, or saved by another program.
     """
     if source.path is None or _resaved_content(source) is not None:
         return None
@@ -253,7 +253,7 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: tim
     if layout.repeated:
         place = layout.repeated[0]
         columns = counted(len(layout.repeated), "column")
-        message = f"{columns} met twice, such as {found.header.path(place)}: kept with _2, _3 after the name"
+        message = f"{columns} repeated, such as {found.header.path(place)}: kept with _2, _3 after the name"
         notes.append(Note(message, line=found.line, column=place + 2))
     notes += [*row_notes, *first_sample.notes(layout, samples.lines[samples.unmeasured]), *odd_cells.notes]
     made = zip(layout.parts().values(), tables.gaps(layout, odd_cells, samples), strict=True)

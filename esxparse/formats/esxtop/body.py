@@ -66,7 +66,7 @@ class Texts:
         return Texts(self.sample[mine], self.cell[mine], self.word[mine], self.words)
 
     def of(self, sample_of: Integers) -> Texts:
-        """Those of the samples, where `sample` tells rows: -1 for a row that is no sample."""
+        """The same for samples; `sample` gives the sample of each row, -1 if the row is none."""
         mine = sample_of[self.sample] >= 0
         return Texts(sample_of[self.sample[mine]], self.cell[mine], self.word[mine], self.words)
 

@@ -113,7 +113,7 @@ def text_before(text: str) -> list[Note]:
     """The note on text before the header."""
     text = " ".join(text.split())
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-    return [Note(f"text before the header: passed over ({shown!r})", line=1, column=1)] if text else []
+    return [Note(f"text before the header: ignored ({shown!r})", line=1, column=1)] if text else []
 
 
 def stands_in(line: bytes, cells: int) -> bool:

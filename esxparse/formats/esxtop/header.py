@@ -92,7 +92,7 @@ class _Cells:
             yield Note(f"{what} left out", line=line, column=len(self.owners) + 2)
         if self.misquoted:
             names = counted(len(self.misquoted), "name")
-            message = f"{names} in the header lost a quote or comma at its end: read without"
+            message = f"{names} in the header lost a quote or comma at the end: read without it"
             yield Note(message, line=line, column=self.misquoted[0] + 2, severity="warning")
         named = [place for place in self.nameless if self.owners[place]]
         if named:
@@ -102,7 +102,7 @@ class _Cells:
         nameless = [place for place, owner in enumerate(self.owners) if not owner]
         if nameless:
             columns = counted(len(nameless), "column")
-            message = f"{columns} without a \\\\host\\object\\counter for a name: kept in table 'object'"
+            message = f"{columns} without a \\\\host\\object\\counter as their name: kept in table 'object'"
             yield Note(message, line=line, column=nameless[0] + 2, severity="warning")
         if len(self.hosts) > 1:
             hosts = ", ".join(self.hosts[:5])
@@ -180,7 +180,7 @@ def parse(line: bytes, number: int) -> Header:
         notes.append(Note(message, line=number, column=column, severity="warning"))
     stamp = _STAMP_CELL.match(text)
     if not stamp:
-        msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) and begins {text[:60]!r}"
+        msg = f"line {number} should begin a capture with (PDH-CSV 4.0) (zone)(bias) but begins {text[:60]!r}"
         raise DamagedError(msg)
     names = text.rstrip(",")
     commas = len(text) - len(names)

@@ -1,4 +1,4 @@
-"""Notes on lines that are no samples, for the reader and the slicer alike: a capture and its slice say the same."""
+"""Notes on skipped lines, shared by reader and slicer: a capture and its slice say the same."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Met:
 
     def started_again(self) -> list[Note]:
         """The note on headers that repeat the first."""
-        message = f"the header stands again {times(self.count)}: esxtop was started again, its rows are joined ({self})"
+        message = f"the header is repeated {times(self.count)}: esxtop was restarted, its rows are joined ({self})"
         return self.note(message, severity="info")
 
     def blank(self) -> list[Note]:
         """The note on lines with nothing in them."""
-        return self.note(f"{counted(self.count, 'blank line')}: passed over ({self})", None, "info")
+        return self.note(f"{counted(self.count, 'blank line')}: ignored ({self})", None, "info")
 
     def wrong_count(self, expected: int) -> list[Note]:
         """The note on rows with too few or too many cells."""
@@ -76,7 +76,7 @@ class Met:
     def timeless(self) -> list[Note]:
         """The note on rows whose time stamp cannot be read."""
         rows = counted(self.count, "row")
-        return self.note(f"{rows} without a time stamp that can be read, such as {self.text!r}: left out ({self})")
+        return self.note(f"{rows} without a readable time stamp, such as {self.text!r}: left out ({self})")
 
 
 def _list(numbers: Sequence[int], form: str = "d") -> str:
@@ -109,18 +109,18 @@ def another_capture(line: int, left: int, how: str) -> Note:
 
 
 def end_of_file(line: int, cells: int, expected: int, nuls: int) -> Note:
-    """The note on a last line that the end of the file cut, or that is NUL bytes as where a host stopped meanwhile."""
+    """The note on a last line that was cut, or that is NUL bytes (as after a host crash)."""
     if nuls:
-        message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: passed over"
+        message = f"{counted(nuls, 'NUL byte')} at the end of the file, after the last row: ignored"
         return Note(message, line=line, column=1, severity="warning")
     message = f"the last row is cut after {cells:,} of {expected:,} cells: left out"
     return Note(message, line=line, column=cells, severity="warning")
 
 
 def no_rows(columns: int, notes: Sequence[Note]) -> DamagedError:
-    """The error where no line is a sample, with the first of the notes that tells why."""
+    """The error for a capture without a sample, with the first warning as the reason."""
     header = f"a header with {counted(columns, 'column')}"
     why = next((note for note in notes if note.severity == "warning"), None)
     if why is None:
         return DamagedError(f"{header} and no rows: the capture was stopped before its first sample")
-    return DamagedError(f"{header} and no row that can be used ({why})")
+    return DamagedError(f"{header} and no usable row ({why})")

@@ -35,7 +35,7 @@ _LONGEST = 80  # bytes of a text in a message
 
 @dataclass(frozen=True)
 class Void:
-    """Cells of a sample whose numbers are not to be used, whatever they look like."""
+    """Cells of a sample whose numbers must not be used, whatever they look like."""
 
     sample: int
     start: int  # first cell of the row, the time stamp not counted
@@ -44,7 +44,7 @@ class Void:
 
 @dataclass(frozen=True)
 class OddCells:
-    """All that is odd in the cells of the samples."""
+    """The odd cells of the samples."""
 
     blank: Flags  # for each cell of a row whether it has no number in some sample
     texts: Texts
@@ -55,7 +55,7 @@ class OddCells:
 def odd_cells(
     body: Body, samples: Samples, strangers: Sequence[tuple[int, int]], layout: Layout, header: Header
 ) -> OddCells:
-    """What is odd in the cells of the samples; `strangers` are the numbers not written as their counter is."""
+    """The odd cells of the samples; `strangers` are the numbers not written as their counter is."""
     last = len(layout.table) - 1
     sample_of = np.full(len(body.cells), -1, dtype=np.int64)
     sample_of[samples.keep] = np.arange(len(samples.keep))
@@ -86,7 +86,7 @@ def odd_cells(
     notes = [*said.texts(texts), *said.torn(torn)]
     if cut:
         sample, word = next(iter(cut.items()))
-        message = "not closed, cut perhaps in the middle of a number: null"
+        message = "not closed, perhaps cut in the middle of a number: null"
         notes.insert(0, said.cells("warning", len(cut), message, (sample, last, word)))
     return OddCells(blank, texts, voids, (*said.words(body, sample_of), *notes))
 
@@ -136,7 +136,7 @@ class _Said:
     def torn(self, torn: Mapping[int, tuple[int, bytes]]) -> Iterator[Note]:
         """The note on rows in which bytes were lost."""
         for sample, (cell, word) in list(torn.items())[:1]:
-            how = f"reads {text_of(word[:_LONGEST])!r}" if word else "is not written as the others of its column"
+            how = f"reads {text_of(word[:_LONGEST])!r}" if word else "is not written like the others in its column"
             met = Met.of(self.lines[list(torn)])
             message = (
                 f"{counted(len(torn), 'row')} with a cell that no tool prints, as where bytes were lost between two "

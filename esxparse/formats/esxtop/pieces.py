@@ -1,4 +1,4 @@
-"""A piece of a capture, whole lines of it, and what scanning it tells."""
+"""A piece of a capture (whole lines), and the result of scanning it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """What scanning a piece gave. Rows are counted in the piece; lines and bytes are those of the file."""
+    """The result of scanning a piece. Rows are counted in the piece; lines and bytes are those of the file."""
 
     place: Place
     rows: Integers  # for each row: block, row there, line, cells, commas at its end, first byte, byte after its last

@@ -1,4 +1,4 @@
-"""Which release wrote a capture: no file states it, so what its columns betray is weighed.
+"""Which release wrote a capture, judged by its columns: no file states it.
 
 Sources: first idle world of captures of known date (ESXi 6.0: 32769, 6.5: 65537, 6.7 and later about 2097152; 7 and 8,
 as far as is known: 262145); counters that came and went between releases. What only general knowledge says is marked
@@ -42,7 +42,7 @@ def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
 
 
 def guess(header: Header, tables: Mapping[str, TableShape]) -> tuple[str | None, str]:
-    """The release and the evidence for it; (None, why not) where nothing tells."""
+    """The release and the evidence for it; (None, reason) if unknown."""
     if any(note.message.endswith(A_MPERF) for note in header.notes):
         return "6.5", "A/MPERF columns printed without name and comma"
     for table, counter, release in _COUNTERS:

@@ -99,7 +99,7 @@ def _text(content: bytes) -> tuple[str, list[Note]]:
     bom = next((encoding for bom, encoding in _BOMS.items() if content.startswith(bom)), None)
     encoding = bom or _utf_16(content[:HEADER_WITHIN])
     if encoding:
-        unmarked = "" if bom else " without its mark"
+        unmarked = "" if bom else " without a byte order mark"
         note = [] if bom == "utf-8-sig" else [Note(f"the file is UTF-16{unmarked}: read as such", line=1)]
         return content.decode(encoding, errors="replace"), note
     text, wrong = decoded(content)
@@ -181,7 +181,7 @@ def _rows(body: str, separator: str) -> list[list[str]]:
     try:
         return [next(csv.reader([line], delimiter=separator, quotechar='"'), []) for line in lines]
     except (csv.Error, ValueError) as error:
-        msg = f"its lines are no separated values ({error})"
+        msg = f"its lines are not separated values ({error})"
         raise DamagedError(msg) from None
 
 

@@ -28,7 +28,7 @@ _SLACK = 60.0  # seconds by which a step of an hour may be longer or shorter, wh
 _LONG = 1.75  # intervals between two samples from which on one is missing
 _FEWEST_STEPS = 4  # steps that tell an interval, and for each gap
 _UNSURE = (
-    "rows are kept in the order of the file and no time is shifted; as one bias is stated for the whole file, times "
+    "rows are kept in file order and no time is shifted; as the file states a single bias, times "
     "from there on may be off by an hour"
 )
 
@@ -48,17 +48,17 @@ class Samples:
         return np.flatnonzero(np.isin(self.keep, sorted(self.first_rows)))
 
     def within(self, window: Window) -> Samples:
-        """Those in the window, of which there has to be one."""
+        """Those in the window, at least one."""
         kept = inside(self.times, window)
         if not len(kept):
             whole = Window(self.times.min(), self.times.max())  # type: ignore[arg-type]
-            msg = f"no sample in the window asked for ({window}): the capture goes {whole} UTC"
+            msg = f"no sample in the requested window ({window}): the capture runs {whole} UTC"
             raise EsxparseError(msg)
         return replace(self, keep=self.keep[kept], times=self.times[kept], lines=self.lines[kept])
 
 
 def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_line: int) -> list[Note]:
-    """Notes on the lines before `last_line` (and rows before `rows`) that are no samples."""
+    """Notes on the lines before `last_line` (and rows before `rows`) that are not samples."""
     body, cells = found.body, len(found.header.owners) + 1
     empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
     notes = Met.of(empty + found.first_line).blank()
@@ -123,7 +123,7 @@ def _time_notes(clock: pl.Series, lines: Integers, again: Integers, bias: int) -
             f"the clock was set ahead by an hour at {ahead}, as at the start of daylight saving, or samples are "
             f"missing: {_UNSURE}"
         ),
-        *backward.note(f"time goes backward {said_times(backward.count)}: rows kept in the order of the file"),
+        *backward.note(f"time goes backward {said_times(backward.count)}: rows kept in file order"),
         *_gap_notes(steps, after, set_ahead),
         *same.note(f"{have or f'{same.count:,} rows have the time of the row before them'}: kept"),
     ]
@@ -141,12 +141,12 @@ def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
     met = Met.of(after[gaps])
     return met.note(
         f"more than one interval of {interval:g} s passes before {met}: samples are missing there, and if the file "
-        "lost bytes with them, the row before may hold numbers of two times"
+        "lost bytes with them, the row before may mix numbers of two samples"
     )
 
 
 def judge(found: Segment, order: DateOrder | None) -> tuple[Samples, list[Note]]:
-    """Tells the samples of a capture from lines that cannot be used, each kind with its note.
+    """Separates the samples of a capture from unusable lines, with a note for each kind.
 
     Time stamps that have the day first are refused where `order` does not say so.
     """

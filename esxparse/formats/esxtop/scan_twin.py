@@ -62,7 +62,7 @@ def quoted_cell(line: bytes, opening: int) -> Cell:
         if after == b",":
             return start, quote, quote + 2, False
         quote = line.find(b'"', quote + 1)
-    # Never closed: the opening quote stays in the text, so that a number cut in the middle is no number.
+    # Never closed: the opening quote stays in the text, so a number cut in the middle does not parse.
     return opening, len(line), len(line), True
 
 
@@ -234,7 +234,7 @@ def scan(
     """Scans whole lines of a capture and writes their numbers where the caller wants them.
 
     Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere. A wanted cell that is
-    missing, or is no finite decimal number as programs print them, becomes NaN; yes and no become 1 and 0. Cells are
+    missing, or is not a finite decimal number as programs print them, becomes NaN; yes and no become 1 and 0. Cells are
     quoted or bare; a quote closes a cell only before a comma or the end of the line (nothing is escaped), and a bare
     number or dash directly before a quote is a cell of its own. A last line without a line end is a line; carriage
     returns before a line end belong to it.
@@ -247,7 +247,7 @@ def scan(
         first: Place in `out` of each cell of row 0.
         step: What to add to that place for each further row; not negative.
         out: Written to; places beyond its end are passed over.
-        least: A line of fewer bytes is no row: it is told among the lines, and its cells go nowhere.
+        least: A line of fewer bytes is not a row: it is listed among the lines, and its cells go nowhere.
         count: Whether cells after the last of `first` are counted; they are not looked at otherwise.
 
     Returns:

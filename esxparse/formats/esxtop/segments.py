@@ -41,7 +41,7 @@ def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) ->
 
 @dataclass(frozen=True, order=True)
 class Other:
-    """Where a header with other columns stands: another capture begins there."""
+    """A header with other columns: another capture begins there."""
 
     start: int  # byte of the file
     row: int  # the first row that is not this capture's
@@ -90,7 +90,7 @@ def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
         start = body.Start(origin + begun.rows, rest, status.st_size if status else None)
         bytes_read = body.read(stream, start, laid_out, keep=keep is not False, memory_limit=source.memory_limit)
         cut = problem(stream) or source.problem
-    ended = [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
+    ended = [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
     notes = [*begun.notes, *ended, *parsed.notes]
     first_line = begun.line + (not begun.same_line)
     return Segment(
@@ -99,14 +99,14 @@ def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
 
 
 def find(source: Source, number: int, keep: Keep) -> Segment:
-    """The capture of that number in the file, from 1, which has to be there."""
+    """The capture of that number in the file, from 1."""
     if number < 1:
-        msg = f"segment {number} is none: they are counted from 1"
+        msg = f"there is no segment {number}: segments are numbered from 1"
         raise EsxparseError(msg)
     where: tuple[int, int] | None = (0, 1)
     for passed in range(1, number + 1):
         if where is None:
-            msg = f"there is no segment {number}: the file holds {passed - 1} captures with columns of their own"
+            msg = f"there is no segment {number}: the file holds {passed - 1} captures with different columns"
             raise EsxparseError(msg)
         found = _read(source, *where, keep if passed == number else False)
         where = (found.other.start, found.other.line + found.first_line) if found.other else None

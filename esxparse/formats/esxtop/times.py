@@ -48,21 +48,21 @@ class Dates:
     day: date | None = None  # the day of the first sample, for time stamps without one
 
     def notes(self) -> list[Note]:
-        """Notes on dates that were told, where time stamps are written as esxtop writes them."""
+        """Notes on a given `date_order` or `date` for a capture with dates as esxtop writes them."""
         notes = []
         if self.order not in {None, "mdy"}:
             message = (
-                f"dates read as {self.order}, as told: esxtop itself writes the month first, so leave date_order out "
-                "if this file is as esxtop wrote it"
+                f"dates read as {self.order}, as requested: esxtop itself writes the month first, so leave "
+                "date_order out if this file is as esxtop wrote it"
             )
             notes.append(Note(message, line=2, column=1, severity="warning"))
         return notes + self.day_unused()
 
     def day_unused(self) -> list[Note]:
-        """The note on a day that was told, where time stamps have one."""
+        """The note on a given `date` that is not used, as time stamps have dates."""
         if self.day is None:
             return []
-        message = f"date {self.day} is not used: time stamps hold theirs"
+        message = f"date {self.day} is not used: the time stamps have dates"
         return [Note(message, line=2, column=1, severity="warning")]
 
 
@@ -148,8 +148,8 @@ class Doubt:
         evenly = self._longest[1] <= self._longest[0] or not self._longest[0]
         if self.misfit and self.possible and evenly:
             msg = (
-                f"dates such as {self.misfit!r} have the day first, and others may be of either order: say which with "
-                "date_order= (mdy or dmy), on the command line --date-order"
+                f"dates such as {self.misfit!r} have the day first, and others may be in either order: set "
+                "date_order= to mdy or dmy (on the command line --date-order)"
             )
             raise EsxparseError(msg)
 
@@ -179,14 +179,14 @@ def _order_of(stamps: Sequence[re.Match[str]], asked: DateOrder | None) -> DateO
     day_first = next((stamp[0] for stamp in stamps if int(stamp["first"]) > _MONTHS), None)
     month_first = next((stamp[0] for stamp in stamps if int(stamp["middle"]) > _MONTHS), None)
     if day_first and month_first:
-        why = f"dates such as {day_first!r} and {month_first!r} are not of one order, and others may be of either"
+        why = f"dates such as {day_first!r} and {month_first!r} are in different orders, and others may be in either"
     elif day_first:
         return "dmy"
     elif month_first or all(int(stamp["first"]) == int(stamp["middle"]) for stamp in stamps):
         return "mdy"
     else:
         why = f"nothing in the file tells day from month in dates such as {stamps[0][0]!r}"
-    msg = f"{why}: say which with date_order= (mdy or dmy), on the command line --date-order"
+    msg = f"{why}: set date_order= to mdy or dmy (on the command line --date-order)"
     raise EsxparseError(msg)
 
 
@@ -233,7 +233,7 @@ def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], l
         return list(texts), []
     if day is None:
         msg = (
-            f"time stamps such as {first!r} hold no date: say the day of the first with date= (2026-03-11), "
+            f"time stamps such as {first!r} have no date: give the day of the first with date= (2026-03-11), "
             "on the command line --date"
         )
         raise EsxparseError(msg)
@@ -243,18 +243,18 @@ def _without_dates(texts: Sequence[str], day: date | None) -> tuple[list[str], l
         try:
             stamp = _ANY_STAMP.fullmatch(f"{day + timedelta(days=after):%Y-%m-%d} {match[0]}") if match else None
         except OverflowError:
-            msg = f"date {day} is too late for a capture of {max(days)} days more: say the day of the first sample"
+            msg = f"date {day} is too late for a capture of {max(days)} more days: give the day of the first sample"
             raise EsxparseError(msg) from None
         found.append((_time(stamp, "ymd") or f"{stamp[0]} (not ymd)") if stamp else text)
     past = f", and {counted(max(days), 'midnight')} passed" if max(days) else ""
-    note = Note(f"time stamps hold no date: {day:%Y-%m-%d} as told{past}", line=2, column=1)
+    note = Note(f"time stamps have no date: {day:%Y-%m-%d} as given{past}", line=2, column=1)
     return found, [note, *_to_the_minute([match for match in matches if match])]
 
 
 def _to_the_minute(matches: Sequence[re.Match[str]]) -> list[Note]:
     if any(match["second"] for match in matches):
         return []
-    return [Note("time stamps to the minute only: samples of a minute have one time", line=2, column=1)]
+    return [Note("time stamps to the minute only: samples within a minute share one time", line=2, column=1)]
 
 
 def _seconds(match: re.Match[str]) -> float:
@@ -265,7 +265,7 @@ def _seconds(match: re.Match[str]) -> float:
 def days_after(clocks: Sequence[float | None]) -> list[int]:
     """For each time of day, how many midnights lie between it and the first.
 
-    One damaged stamp is no midnight: the samples before a midnight are all later in the day than those after it.
+    One damaged stamp is not a midnight: all samples before a midnight are later in the day than those after it.
 
     >>> days_after([86380, 86390, 0, 10, 20]), days_after([10, 86390, 20, 30]), days_after([86380, 5, 86395])
     ([0, 0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0])

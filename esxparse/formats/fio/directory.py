@@ -134,7 +134,7 @@ def _rates(output: _Output) -> pl.DataFrame:
 
 
 def _differences(best: _Output, other: _Output) -> list[str] | None:
-    """Where two outputs of one run do not agree; none if they are of different jobs."""
+    """The disagreements of two outputs of one run; None if they have different jobs."""
     first, second = _rates(best), _rates(other)
     both = first.join(second, on=["job", "direction"], suffix="_other", maintain_order="left")
     if not both.height or both.height < second.height:
@@ -149,7 +149,7 @@ def _differences(best: _Output, other: _Output) -> list[str] | None:
 
 
 def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
-    """The outputs that are no repetition of one read before, in another format."""
+    """The outputs, without those that repeat another one in another format."""
     kept: list[_Output] = []
     notes = Notes()
     for output in outputs:
@@ -160,9 +160,9 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
             continue
         best, found = same
         if found:
-            notes.warn(f"{output.name}: does not agree with {best.name}, which is read: {found[0]}")
+            notes.warn(f"{output.name}: disagrees with {best.name}, which is used: {found[0]}")
         else:
-            notes.say(f"{output.name}: {output.form} output of what {best.name} has: they agree, that is read")
+            notes.say(f"{output.name}: {output.form} output of the run in {best.name}: they agree, {best.name} is used")
     return kept, notes
 
 
@@ -178,7 +178,7 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.DataFrame]:
 
 
 def _release(outputs: Sequence[_Output]) -> Told | None:
-    """The release of all outputs; none if they do not agree."""
+    """The release of all outputs; None if they disagree."""
     found: dict[tuple[int, int], str] = {}
     for one in outputs:
         match = _RELEASE.search(str(one.parsed.meta.get("release") or ""))
@@ -225,7 +225,7 @@ def _read_logs(files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list
             continue
         job = _resolved(name.base, name.number, by_number, names)
         if names and job not in names:
-            notes.say(f"{file.path.name}: the output does not tell which job it is of: it is called {job}")
+            notes.say(f"{file.path.name}: the output does not say which job the log belongs to: it is called {job}")
         tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
         recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
         notes += _of(file.path.name, rec.notes)
@@ -245,7 +245,7 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
 
 def _left_over(files: Sequence[_File]) -> list[Note]:
     notes = Notes()
-    for kind, said in (("empty", "empty"), ("other", "not fio's, not read")):
+    for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
@@ -278,7 +278,7 @@ def read_directory(path: Path) -> Recording:
     recordings, of_logs = _read_logs(files, outputs)
     if not outputs and not recordings:
         why = f": {unread[0].message}" if unread else ""
-        msg = f"{path}: no output and no log of fio in it can be used{why}"
+        msg = f"{path}: it has no usable fio output or log{why}"
         raise DamagedError(msg)
     from_logs = _together(recordings)
     from_outputs = {name: frame.lazy() for name, frame in _tables_of(outputs).items()}

@@ -208,7 +208,7 @@ def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
     absolute = since_1970(first[:1])
     bins = bins_of(number)
     if bins is None:
-        msg = f"{source.name}: {number:,} bins are of no fio histogram log (fio 3 writes 1,856, fio 2 1,216)"
+        msg = f"{source.name}: {number:,} bins, which no fio histogram log has (fio 3 writes 1,856, fio 2 1,216)"
         raise DamagedError(msg)
     sound = of_clock(absolute=absolute) & (pl.col("direction") < len(DIRECTION.categories)) & (pl.col("size") >= 0)
     sound &= pl.all_horizontal(pl.col("^bin_.*$") >= 0)

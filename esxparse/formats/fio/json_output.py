@@ -129,7 +129,7 @@ def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: floa
         read = read_bins(whose, bins, unit)
         document.bins.append(read)
         if len(read.ios) < len(bins):
-            message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are no numbers: left out"
+            message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are not numbers: left out"
             document.notes.warn(message, document.line)
     return percentiles
 
@@ -256,8 +256,8 @@ def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:
 def _damage_note(lines: Places, piece: Piece, kept: int) -> Note:
     line, column = lines.of(piece.at)
     last = line >= lines.last
-    what = "the JSON ends before its time" if last else f"damaged JSON ({piece.value})"
-    return Note(f"{what}: {kept} whole jobs before it are kept", line, column, severity="warning")
+    what = "the JSON is cut" if last else f"damaged JSON ({piece.value})"
+    return Note(f"{what}: {kept} complete jobs before it are kept", line, column, severity="warning")
 
 
 def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> tuple[Document, int]:
@@ -272,7 +272,7 @@ def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> 
         elif piece.kind == "damage":
             document.notes.append(_damage_note(lines, piece, place))
         elif piece.kind in ("jobs", "client_stats") and not isinstance(piece.value, dict):
-            document.notes.warn(f"{piece.kind} has what is no job: left out", lines.line(piece.at))
+            document.notes.warn(f"{piece.kind} has an entry that is not a job: left out", lines.line(piece.at))
         elif piece.kind in ("jobs", "client_stats"):
             place += 1
             rows += _job_rows(document, piece.value, place, facts.get("global options"))

@@ -86,7 +86,7 @@ def sample(text: str) -> list[Row]:
 
 
 def layout(rows: Sequence[Row], *, before_3_19: bool = False) -> tuple[str, ...] | None:
-    """The columns of the log these lines are of; none if they are of no log.
+    """The columns of a log, from its lines; None if they are not of a fio log.
 
     Of several that fit all lines the likelier is taken; `before_3_19` tells that no line has a priority.
     """
@@ -236,7 +236,7 @@ def release_in(head: bytes) -> Release | None:
 
 @dataclass(frozen=True)
 class Told:
-    """A release that is known, and what says so."""
+    """A known release, and the evidence."""
 
     release: Release
     by: str
@@ -246,7 +246,7 @@ class Told:
 
 
 def release_beside(path: Path | None) -> Told | None:
-    """The release that the outputs of fio beside a log name; none if they do not agree."""
+    """The release that the outputs of fio beside a log name; None if they disagree."""
     if path is None:
         return None
     found: dict[Release, str] = {}
@@ -294,7 +294,7 @@ def _bandwidth(rows: Sequence[Entry], told: Told | None) -> Unit:
     directions = len({row["direction"] for row in rows})
     if told is None and len(rows) > directions and len(rows) / directions <= _PER_SECOND * seconds + 1:
         return Unit("KiB/s", 1024.0, "few entries a second: averages, as fio before 2.11 wrote them", guessed=True)
-    return Unit("kB/s", 1000.0, "an entry for each I/O")
+    return Unit("kB/s", 1000.0, "one entry per I/O")
 
 
 def unit_of(metric: str, rows: Sequence[Entry], columns: Sequence[str], told: Told | None) -> Unit:
@@ -308,5 +308,5 @@ def unit_of(metric: str, rows: Sequence[Entry], columns: Sequence[str], told: To
             return Unit("IOPS", 1.0, "averages over a time")
         if any(row["value"] > 1 for row in rows):
             return Unit("IOPS", 1.0, "values above 1: averages, as fio before 2.11 wrote them")
-        return Unit("I/Os", 1.0, "an entry for each I/O")
-    return Unit("unknown", 1.0, "the file's name does not tell the metric", guessed=True)
+        return Unit("I/Os", 1.0, "one entry per I/O")
+    return Unit("unknown", 1.0, "the file's name does not give the metric", guessed=True)

@@ -1,6 +1,6 @@
 """Lines of whole numbers between commas and blanks, as fio's logs have them, read in pieces.
 
-A piece goes through polars' CSV reader; one that holds a line that is none is read again, slower, to tell which lines
+A piece goes through polars' CSV reader; one with an invalid line is read again, slower, to find which lines
 those are. Extra memory is a few pieces, however long the log.
 """
 
@@ -40,7 +40,7 @@ _MORE = "more"
 
 @dataclass(frozen=True)
 class Bad:
-    """A line that is no entry of the log."""
+    """A line that is not a log entry."""
 
     line: int
     """From 1."""
@@ -50,7 +50,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class Entries:
-    """What the lines of a log hold."""
+    """The lines of a log."""
 
     frames: list[pl.DataFrame]
     bad: list[Bad]
@@ -58,7 +58,7 @@ class Entries:
     unfinished: bool
     """The last line has no line end."""
     ended: list[Note]
-    """What is to be said of content that ended before its time."""
+    """The notes on content that ended early."""
 
 
 def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def _numbers(frame: pl.DataFrame, schema: Mapping[str, PolarsDataType]) -> pl.Da
 
 
 def judged(piece: bytes, schema: Mapping[str, PolarsDataType], sound: pl.Expr) -> tuple[pl.DataFrame, int, list[Bad]]:
-    """The entries of a piece, its number of lines, and those that are no entries, counted from 1."""
+    """The entries of a piece, its number of lines, and the invalid lines, counted from 1."""
     # The header gives each line the same number of columns, and what goes beyond them a place of its own.
     header = ",".join([*schema, _MORE]).encode() + b"\n"
     wide = {name: pl.String if dtype == pl.String else pl.Int64 for name, dtype in schema.items()}
@@ -184,7 +184,7 @@ def damage(entries: Entries, shape: str) -> list[Note]:
         places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
         where = f" (lines {places})" if len(odd) > 1 else ""
         notes.warn(
-            f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, of which one is a "
+            f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, one of them a "
             f"direction; the first is {odd[0].text!r}",
             odd[0].line,
         )

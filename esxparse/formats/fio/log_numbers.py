@@ -4,7 +4,7 @@ A log is read in pieces of whole lines. Reading a piece and counting its lines h
 piece its rows; its numbers are then read beside the other threads and written to those rows, in the units of the table.
 A column that has had one number in all lines so far takes no memory: most logs have one block size and one priority.
 
-Lines that are no entries as fio writes them are rare. They go through the slower judgement of `log_lines`, and what it
+Lines that fio would not write are rare. They go through the slower judgement of `log_lines`, and what it
 refuses is taken out in the end.
 """
 
@@ -203,7 +203,7 @@ class _Reader:
         return [Bad(line, one.text) for line, one in zip(lines, bad, strict=True)]
 
     def read(self) -> list[Bad]:
-        """Takes and reads pieces until there are none left; gives the lines that are no entries."""
+        """Takes and reads pieces until there are none left; returns the invalid lines."""
         buffer = bytearray()
         bad: list[Bad] = []
         while (piece := self.take(buffer)) is not None:

@@ -158,20 +158,20 @@ def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
     if name.metric == "unknown":
         return [
             Note(
-                "the metric is unknown, and values are as written: fio tells it in the file's name "
+                "the metric is unknown, and values are kept as written: fio gives it in the file's name "
                 "(name_bw.1.log, _iops, _lat, _clat, _slat)"
             )
         ]
     notes = Notes()
     if unit.guessed:
         notes.say(
-            f"values are taken for {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
-            "nanoseconds. Put the run's output beside the log to have it known"
+            f"values are taken as {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
+            "nanoseconds. Put the run's output beside the log to be sure"
             if unit.name in {"ns", "us"}
-            else f"values are taken for {unit.name}, a guess: {unit.evidence}"
+            else f"values are taken as {unit.name}, a guess: {unit.evidence}"
         )
     if unit.name == "I/Os":
-        notes.say("a line for each I/O: each value is 1 I/O, no rate (log_avg_msec was not set)")
+        notes.say("one line per I/O: each value is 1 I/O, not a rate (log_avg_msec was not set)")
     return notes
 
 

@@ -70,7 +70,7 @@ def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
 
 
 def _block_size(text: str) -> int | None:
-    """`4K` and `4096B`, `64.0KiB`: all of 1024, and rounded to a decimal where they are no whole number."""
+    """`4K` and `4096B`, `64.0KiB`: all in powers of 1024, rounded to one decimal if not whole."""
     return size(text.replace("i", ""))
 
 

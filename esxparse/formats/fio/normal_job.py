@@ -240,7 +240,9 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
     """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
     if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
         block.foreign = True
-        what = f"{match['direction']} is told a second time: the first line of a job may be lost, left out from here on"
+        what = (
+            f"{match['direction']} appears a second time: the first line of a job may be missing, left out from here on"
+        )
         block.document.notes.warn(what, line)
     if block.foreign or match.re not in _OF_DIRECTION:
         return block.foreign
@@ -249,7 +251,7 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
         block.met.add(told)
         return False
     if block.direction != _LOST:
-        what = f"{told} of a direction whose first line is lost: left out, with what follows of that direction"
+        what = f"{told} of a direction whose first line is missing: left out, with what follows of that direction"
         block.document.notes.warn(what, line)
     block.direction = _LOST
     return True
@@ -264,7 +266,7 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
         ]
     elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
         block.met.add("th=")
-        block.document.notes.warn("percentiles without the line that says of what they are: left out", line)
+        block.document.notes.warn("percentiles without the line that says what they measure: left out", line)
 
 
 def read_job(document: Document, whose: Row, lines: Iterable[Line]) -> list[Row]:

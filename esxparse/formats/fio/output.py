@@ -34,7 +34,7 @@ _OUTPUTS = (
     ((";",), terse.LINE),
     (("fio: pid=",), _FAILED),
 )
-"""What an output is told by: a pattern, and words of which one stands wherever it can."""
+"""How an output is recognised: a pattern, and words of which every match has one."""
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
 _ERRORS_SHOWN = 20
 _BEST_FIRST = ("json", "normal", "terse")
@@ -70,7 +70,7 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
 
 
 def _told(document: Document) -> set[tuple[Any, ...]]:
-    """What a document's rows are of: the same in each format in which fio prints one run."""
+    """What a document's rows describe: the same in all formats of one run."""
     return {
         (str(row["job"]), exact(row["group"]), row["direction"], _milliseconds(row))
         for row in document.rows["jobs"]
@@ -123,7 +123,7 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
     if other:
         first, text = other[0]
-        notes.say(f"{len(other)} lines that are no output of fio are not read: {text[:60]!r} ...", first)
+        notes.say(f"{len(other)} lines that are not fio output are not read: {text[:60]!r} ...", first)
     return notes, list(errors)
 
 
@@ -179,12 +179,12 @@ def parse_output(text: Text, name: str) -> Parsed:
 
 
 def _nothing(name: str, errors: list[str], notes: list[Note]) -> str:
-    """Why there is nothing to read."""
+    """Why there are no results."""
     damage = next((str(note) for note in notes if note.severity == "warning" and note.column is not None), None)
     if damage:
-        return f"{name} has no whole job of fio: {damage}; copy it again, or run fio again"
+        return f"{name} has no complete fio job: {damage}; copy it again, or run fio again"
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return f"{name} has no results of fio, which failed: fio: {errors[0][:300]}{more}; mend that and run fio again"
+        return f"{name} has no fio results, because fio failed: {errors[0][:300]}{more}; fix that and run fio again"
     why = f" ({notes[0]})" if notes else ""
-    return f"{name} has no results of fio{why}: it may have been stopped before its end; run it again"
+    return f"{name} has no fio results{why}: it may have been stopped early; run it again"

@@ -150,7 +150,7 @@ def _integers(values: Collection[Any]) -> Integers:
 
 
 def read_bins(whose: Row, bins: Mapping[str, Any], unit_ms: float) -> Bins:
-    """The bins of JSON+: middle, in units of `unit_ms`, to count. A bin that is no such pair is left out."""
+    """The bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
     middles, counts = _integers(bins.keys()), _integers(bins.values())
     sound = (middles >= 0) & (counts >= 0)
     lowest, ends = _edges(middles[sound])
@@ -208,7 +208,7 @@ def _refusals(refused: Iterable[str]) -> list[Note]:
     if not found:
         return []
     return [
-        Note(f"{len(found):,} values are no numbers, or too large: left empty ({found[0][:80]})", severity="warning")
+        Note(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})", severity="warning")
     ]
 
 

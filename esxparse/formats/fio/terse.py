@@ -60,7 +60,7 @@ _FIFTH = 5
 
 
 class _MalformedError(ValueError):
-    """A line that has not the fields of terse output."""
+    """A line without the fields of terse output."""
 
 
 def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], list[str], int]:
@@ -220,7 +220,7 @@ def parse(lines: Iterable[tuple[int, str, str | None]]) -> tuple[list[Document],
             try:
                 document.rows["jobs"] += _one_job(document, text.split(";"), place, hostname)
             except (_MalformedError, ValueError) as error:
-                document.notes.warn(f"not a whole line of terse output ({error}): left out", line)
+                document.notes.warn(f"not a complete line of terse output ({error}): left out", line)
         elif document and _CONTINUED.match(text):
             # In client mode disks come on a line of their own.
             disks, _ = _disks(text.split(";")[1:], release_number(document.release))

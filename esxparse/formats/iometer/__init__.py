@@ -105,12 +105,12 @@ def read(source: Source) -> Recording:
     results, bins, more, facts = _tests(parts, names, unfinished, odd)
     tables = _tables(results, bins, specs)
     if not tables:
-        msg = "has neither results nor access specifications: the test was not run to its end, or the copy failed"
+        msg = "has neither results nor access specifications: the test did not finish, or the copy failed"
         raise DamagedError(msg)
     if not results:
-        more.warn("no results: the test was not run to its end, or the copy failed")
+        more.warn("no results: the test did not finish, or the copy failed")
     if facts.get("start"):
-        more.say("times are local ones of a zone the file does not tell: taken as if they were UTC")
+        more.say("times are local and the file does not name their zone: read as if they were UTC")
     return Recording(
         FORMAT,
         source.name,
@@ -145,7 +145,7 @@ def _stamp(part: Section, unfinished: int | None) -> tuple[datetime | None, list
     line, text = part.rows[0]
     cut = line == unfinished and text[-1:].isdigit()
     time = None if cut else time_of(text)
-    why = "the file ends in this time, which may be cut: left out" if cut else f"no time: {text.strip()[:40]!r}"
+    why = "the file ends in this time, which may be cut: left out" if cut else f"not a time: {text.strip()[:40]!r}"
     odd = [] if time else [Note(why, line, severity="warning")]
     rest = replace(part, rows=part.rows[1:])
     return time, [*odd, *ignored(rest)]
@@ -185,7 +185,7 @@ def _tests(
         elif part.kind not in {"access specification name", "size"}:
             notes += ignored(part)
             if part.kind.startswith("unknown"):
-                notes.say(f"section not known here, left out: {', '.join(part.cells)[:60]!r}", part.line)
+                notes.say(f"unknown section, left out: {', '.join(part.cells)[:60]!r}", part.line)
     hosts = sorted({row["name"] for row in results if row["row_type"] == "MANAGER" and row.get("name")})
     facts |= {"host": ", ".join(hosts), "start": min(times, default=None), "end": max(times, default=None)}
     return results, bins, notes, facts | {"samples": test}

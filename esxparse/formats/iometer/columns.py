@@ -34,7 +34,7 @@ def notes_on(odd: Odd) -> Iterator[Note]:
         places = [place for place in odd if place[0] == kind]
         _, line, column, text = places[0]
         more = f" ({len(places):,} of them)" if len(places) > 1 else ""
-        yield Note(f"{text[:40]!r} {kind}: taken for unknown{more}", line, column, severity="warning")
+        yield Note(f"{text[:40]!r} {kind}: left empty{more}", line, column, severity="warning")
 
 
 def number(text: str, separator: str) -> float | None:
@@ -55,7 +55,7 @@ def _whole(text: str, separator: str) -> int | None:
 
 def _wrong(whole: int | None) -> str | None:
     if whole is None:
-        return "is no whole number"
+        return "is not a whole number"
     return None if -LARGEST <= whole <= LARGEST else "is too large for a count"
 
 
@@ -78,7 +78,7 @@ def value(text: str, column: Column, separator: str, place: tuple[int, int], odd
         return _count(text, column, separator, place, odd)
     found = number(text, separator)
     if found is None:
-        odd.append(("is no number", *place, text))
+        odd.append(("is not a number", *place, text))
         return None
     return found * column.factor
 
@@ -112,7 +112,7 @@ _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
 def latency_bin(title: str) -> tuple[float, float | None] | None:
-    """The limits of a latency bin in milliseconds, from the title of its column; none where it is no such column.
+    """The limits of a latency bin in milliseconds, from the title of its column; None for any other column.
 
     >>> latency_bin("0.5 to 1 mS"), latency_bin(" >= 10 s"), latency_bin("IOps")
     ((0.5, 1.0), (10000.0, None), None)

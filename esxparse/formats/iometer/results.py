@@ -119,7 +119,7 @@ def ignored(section: Section) -> Iterator[Note]:
     for place, line in section.rows:
         text = line.strip()
         if text.lower().startswith("aborted test"):
-            yield Note("the program says that the test was aborted here", place, severity="warning")
+            yield Note("Iometer says that the test was aborted here", place, severity="warning")
         else:
             yield Note(f"not understood, left out: {text[:60]!r}", place, severity="warning")
 
@@ -181,7 +181,7 @@ def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[floa
 
 def _no_result(text: str, line: int) -> Note:
     aborted = text.strip().lower().startswith("aborted test")
-    what = "the program says that the test was aborted here" if aborted else f"no result: {text.strip()[:60]!r}"
+    what = "Iometer says that the test was aborted here" if aborted else f"not a result: {text.strip()[:60]!r}"
     return Note(what, line, severity="warning")
 
 
@@ -229,7 +229,7 @@ def read_results(
 ) -> tuple[list[Row], list[Row], list[Note]]:
     """Rows of `results` and of `latency_bins`, without test and time; `unfinished` is a line that has no end."""
     columns, bins, unknown = _header(section)
-    notes = Notes([Note(f"columns not known here, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else [])
+    notes = Notes([Note(f"unknown columns, kept: {', '.join(unknown)[:200]}", section.line)] if unknown else [])
     stamp = next((place for place, title in enumerate(section.cells) if title.lower() in TIME_COLUMNS), None)
     first = next((place for place, title in enumerate(section.cells) if title.lower() == "target type"), 0)
     results: list[Row] = []
@@ -249,7 +249,7 @@ def read_results(
             notes.warn("the file ends in this row: its last cell is left out", line)
             cells = cells[:-1]
         elif len(cells) not in _lengths(cells[first], section, bins):
-            what = f"{len(cells):,} cells below {len(section.cells):,} columns, some are lost: the row is left out"
+            what = f"{len(cells):,} cells below {len(section.cells):,} columns, some are missing: the row is left out"
             notes.warn(what, line)
             above = _whose(cells[first], _name_beside_spec(cells[first + 1 : first + 3], specs), above)
             continue
@@ -291,7 +291,7 @@ def read_access_spec(
         separator = lines.separator if lines else ","
         cells = cells_of(text, separator)
         if not cells or number(cells[0], separator) is None:
-            notes.warn(f"no line of an access specification: {text.strip()[:60]!r}", line)
+            notes.warn(f"not a line of an access specification: {text.strip()[:60]!r}", line)
             continue
         row: Row = own | {"line": len(rows) + 1}
         titles = lines.cells if lines else ()
@@ -299,7 +299,7 @@ def read_access_spec(
             notes.warn("the file ends in this line: its last cell is left out", line)
             cells = cells[:-1]
         elif len(cells) != len(titles):
-            what = f"{len(cells):,} cells below {len(titles):,} columns: nothing shows which is which, left out"
+            what = f"{len(cells):,} cells below {len(titles):,} columns: which is which is unknown, left out"
             notes.warn(what, line)
             cells = []
         for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):

@@ -27,7 +27,7 @@ class Notes(list[Note]):
 
 
 class Counted:
-    """Messages that come again and again: one note each, at the first of its lines."""
+    """Repeated messages: one note each, at the first of its lines."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[int]] = {}
@@ -44,7 +44,7 @@ class Counted:
         self.lines.setdefault(message, []).append(line)
 
     def notes(self, severity: Severity = "info") -> list[Note]:
-        """The notes, each with how often it was."""
+        """The notes, each with its count."""
         return [
             Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, lines[0], severity=severity)
             for message, lines in self.lines.items()
@@ -58,7 +58,7 @@ def excerpt(text: str) -> str:
 
 
 def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> list[Note]:
-    """One note on numbered lines that nobody read: how many there are, and the first."""
+    """One note on unknown lines: how many there are, and the first."""
     if not lines:
         return []
     many = f"{len(lines):,} lines" if len(lines) > 1 else "1 line"

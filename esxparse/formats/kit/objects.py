@@ -10,7 +10,7 @@ from typing import Any
 GIVEN_UP = "damaged in so many places that the rest is left out"
 
 NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
-"""What C prints for a number that is none; JSON has no word for it."""
+"""Not-a-number as C prints it; JSON has no word for it."""
 
 _PER_CHARACTER = 8
 _AT_LEAST = 1 << 20

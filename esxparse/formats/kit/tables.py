@@ -42,7 +42,7 @@ def known(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def distinct(values: Iterable[Any]) -> int | None:
-    """How many different values there are; None where one of them is not known."""
+    """How many different values there are; None if one is unknown."""
     found = set(values)
     return None if None in found or not found else len(found)
 
@@ -59,5 +59,5 @@ def frame(rows: Iterable[Mapping[str, Any] | tuple[Any, ...]], columns: Schema) 
 def frames(
     tables: Mapping[str, tuple[Sequence[Mapping[str, Any] | tuple[Any, ...]], Schema]],
 ) -> dict[str, pl.LazyFrame]:
-    """Tables by name from rows and columns; those without a row are left out."""
+    """Tables by name from rows and columns; without empty ones."""
     return {name: frame(rows, columns).lazy() for name, (rows, columns) in tables.items() if rows}

@@ -1,4 +1,4 @@
-"""The text of a file that is read whole: what tools print, and what people saved it as."""
+"""The text of a file that is read whole, in any encoding it may have been saved in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a file, and what was odd about its bytes."""
+    """The text of a file, and notes on its bytes."""
 
     text: str
     """With line ends as one newline each."""
@@ -71,7 +71,7 @@ class Text:
 
 def cut_note(line: int, what: str = "left out") -> Note:
     """The warning about a number at the very end of a file, in its last line."""
-    return Note(f"the last line has no end, and its last number may be cut: {what}", line, severity="warning")
+    return Note(f"the last line has no line end, so its last number may be cut: {what}", line, severity="warning")
 
 
 def may_be_cut(line: str) -> bool:
@@ -92,7 +92,9 @@ def decode(content: bytes) -> Text:
     notes = []
     mark, encoding = next(((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", "utf-8"))
     if encoding != "utf-8" and b"\0" not in content[:_SHOWS]:
-        notes.append(Note("begins with the mark of UTF-16, and is not: the mark is left out", 1, severity="warning"))
+        notes.append(
+            Note("begins with the mark of UTF-16 but is not UTF-16: the mark is left out", 1, severity="warning")
+        )
         content, mark, encoding = content[len(mark) :], b"", "utf-8"
     try:
         text = content[len(mark) :].decode(encoding)
@@ -103,7 +105,7 @@ def decode(content: bytes) -> Text:
             notes.append(Note("not UTF-8: read as Windows-1252", line=line))
         else:
             text = content[len(mark) :].decode(encoding, errors="replace")
-            notes.append(Note(f"not whole {encoding}: what is none is shown as \ufffd", severity="warning"))
+            notes.append(Note(f"not valid {encoding}: invalid bytes are shown as \ufffd", severity="warning"))
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         notes.append(
@@ -114,7 +116,7 @@ def decode(content: bytes) -> Text:
         halves = list(_HALF.finditer(text))
         if halves:
             line = text.count("\n", 0, halves[0].start()) + 1
-            message = f"{len(halves):,} halves of characters ({halves[0][0]}) are no text: shown as \ufffd"
+            message = f"{len(halves):,} unpaired surrogates ({halves[0][0]}): shown as \ufffd"
             notes.append(Note(message, line, severity="warning"))
             text = _HALF.sub(r"\\ufffd", text)
     # Copied twice as text, lines end with two carriage returns.

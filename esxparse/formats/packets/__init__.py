@@ -66,7 +66,7 @@ unanswered  one row per call or command without a reply
 
 `block_size_bytes` is what READ CAPACITY said if it is in the trace; else, of each LUN, the most frequent of
 size_bytes / blocks of its reads and writes; else 512, which is assumed. A note says which.
-A packet that TCP sent again is no second request. A trace taken where packets pass twice (both sides of a router, a
+A packet that TCP sent again is not a second request. A trace taken where packets pass twice (both sides of a router, a
 bond and its members) counts them as retransmissions. Where only the beginning of packets was captured (`-s 128`),
 requests that begin in the middle of a packet are missing; a note counts such packets.
 
@@ -158,7 +158,7 @@ def _recording(source: Source, read: Iterable[pl.DataFrame], notes: Notes) -> Re
     tables = {**requests, "tcp": tcp_table(connections), "unanswered": unanswered(requests, end)}
     kept = {name: table for name, table in tables.items() if table.height}
     if not kept:
-        msg = f"no TCP, NFS or iSCSI in {tally['packets']:,} packets: see the interface and the filter of the capture"
+        msg = f"no TCP, NFS or iSCSI in {tally['packets']:,} packets: check the interface and the filter of the capture"
         raise DamagedError(msg)
     notes += [*sized, *_notes(tally, kept)]
     known = {"samples": tally["packets"], "start": _moment(start), "end": _moment(end), "packets": tally["packets"]}
@@ -174,9 +174,9 @@ _ODD: tuple[tuple[str, Severity, str], ...] = (
     (
         "cut",
         "warning",
-        "{:,} packets are not whole (captured with a snap length, or damaged): requests in them may be missing",
+        "{:,} packets are incomplete (captured with a snap length, or damaged): requests in them may be missing",
     ),
-    ("untold", "warning", "{:,} requests or replies whose values cannot be told from the packet"),
+    ("untold", "warning", "{:,} requests or replies whose values cannot be read from the packet"),
     ("undated", "warning", "{:,} packets without a readable time left out"),
     ("unmatched", "info", "{:,} replies whose request is not in the trace left out"),
     ("other", "info", "{:,} RPC messages of other programs (portmap, mount, lock) left out"),
@@ -185,10 +185,10 @@ _ODD: tuple[tuple[str, Severity, str], ...] = (
 
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
-    """What was odd about the whole trace."""
+    """Notes on the whole trace."""
     told = Notes(Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count])
     if not {"nfs", "iscsi"} & {*tables}:
-        told.warn("no NFS and no iSCSI in this trace: see the ports it was taken on")
+        told.warn("no NFS and no iSCSI in this trace: check the ports it was taken on")
     if "unanswered" in tables:
         told.say(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered")
     return told

@@ -173,7 +173,7 @@ def _how_known(luns: pl.DataFrame) -> list[Note]:
         if seen is not None:
             notes.say(f"{where}: bytes / blocks of its commands (READ CAPACITY is not in the trace)")
         else:
-            notes.warn(f"{where}: assumed, nothing in the trace tells it")
+            notes.warn(f"{where}: assumed, as the trace does not say")
     return notes
 
 

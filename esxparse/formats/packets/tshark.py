@@ -295,7 +295,7 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
     unknown = _unknown_fields("\n".join(said)) if status else []
     if unknown:
         # It stops at once on a field it does not know: nothing was printed yet.
-        notes.warn(f"this tshark does not know {', '.join(unknown)}: what they say is missing")
+        notes.warn(f"this tshark does not know {', '.join(unknown)}: these fields are missing")
         yield from output(found, path, source, [field for field in fields if field not in unknown], notes)
         return
     notes += [Note(f"tshark: {line}", severity="warning") for line in said]

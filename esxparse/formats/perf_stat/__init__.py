@@ -78,7 +78,7 @@ def read(source: Source) -> Recording:
     parsed = reader.parse(whole.lines())
     if not parsed.events and not parsed.metrics:
         msg = (
-            f"{source.name}: no event of perf stat can be read in it"
+            f"{source.name}: it has no readable perf stat event"
             f"{_reason(parsed)}: record again, without --metric-only, and keep the whole output"
         )
         raise DamagedError(msg)

@@ -116,9 +116,9 @@ def parse(lines: Sequence[str]) -> Parsed:
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
     told = style(token for place, fields in found for token in _tokens(place, fields))
-    notes = Notes(left_out(other, "are no event and left out", "warning" if _looks_cut(other, sep) else "info"))
+    notes = Notes(left_out(other, "are not events and are left out", "warning" if _looks_cut(other, sep) else "info"))
     if told.decimal == "," and told.told_by:
-        notes.say(f"numbers have a decimal comma, told by {told.told_by.text!r}", told.told_by.line)
+        notes.say(f"numbers have a decimal comma, as in {told.told_by.text!r}", told.told_by.line)
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
         notes.warn(note, told.against.line)
@@ -162,7 +162,7 @@ def _line(fields: Fields, decimal: str | None) -> Line:
 
 
 def split(text: str, sep: str) -> Fields | None:
-    """A line taken apart; None where it is none of perf's."""
+    """The fields of a line; None if perf did not write it."""
     if sep == " ":
         text = _NOT.sub(r"<not_\1>", text)
     cells = [cell.strip() for cell in text.strip(" \r" if sep != " " else " ").split(sep)]

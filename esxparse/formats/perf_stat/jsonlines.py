@@ -75,10 +75,10 @@ def parse(lines: Sequence[str]) -> Parsed:
             mended += [place] * was_mended
         if "{" in _OBJECT.sub("", text):
             bad.append((place, _OBJECT.sub("", text)))
-    notes = left_out(bad, "are not whole objects of perf stat and left out", "warning")
-    notes += left_out(other, "not of perf stat left out", "info")
+    notes = left_out(bad, "are not complete perf stat objects and are left out", "warning")
+    notes += left_out(other, "not from perf stat, left out", "info")
     if mended:
-        notes += (Note(f"{len(mended):,} objects are no valid JSON (a known slip of perf's): mended", line=mended[0]),)
+        notes += (Note(f"{len(mended):,} objects are not valid JSON (a known perf bug): repaired", line=mended[0]),)
     parsed = assemble(found, heads)
     meta = {"kind": "json", "runs": len(parsed.runs), **interval_meta(parsed.events)}
     return replace(parsed, notes=notes + parsed.notes, meta=meta)

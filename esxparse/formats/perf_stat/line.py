@@ -1,4 +1,4 @@
-"""What one line of perf stat's text says."""
+"""One line of perf stat's text, parsed."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def started(text: str) -> datetime | None:
 
 
 def is_known(text: str) -> bool:
-    """Whether a line is perf's and holds no number: advice, headings."""
+    """Whether a line is perf's but has no number: advice, headings."""
     return bool(_KNOWN_LINES.match(text) or _INTERVALS.match(text))
 
 

@@ -96,7 +96,7 @@ def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
 
 
 def number(text: str, decimal: str | None) -> float | None:
-    """The value of a number; None where it is none in that style.
+    """The value of a number; None if it is not a number in that style.
 
     Without a known decimal sign a lone sign before three digits groups them: perf prints no count with three decimals.
 
@@ -162,7 +162,7 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
             last, group = line, None
             events.append(event_row(line, run))
             if events[-1]["state"] == NOT_READABLE:
-                notes.warn(f"{line.counter!r} is no count", place)
+                notes.warn(f"{line.counter!r} is not a count", place)
         elif line.group:
             group, group_pct = line.group, line.counted_pct
         last_place = place

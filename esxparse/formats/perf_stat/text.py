@@ -69,7 +69,7 @@ def parse(lines: Sequence[str]) -> Parsed:
         repetitions += one.repetitions
         notes += one.notes
     notes += left_out(odd, "of a document cannot be read", "warning")
-    notes += left_out(other, "not of perf stat left out", "info")
+    notes += left_out(other, "not from perf stat, left out", "info")
     meta = {"kind": "text", "runs": len(documents), **interval_meta(events)}
     return Parsed(events, metrics, runs, repetitions, tuple(notes), meta)
 
@@ -145,10 +145,10 @@ def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, 
             severity="warning",
         )
     elif found.decimal == "," and found.told_by:
-        yield Note(f"{of}numbers have a decimal comma, told by {found.told_by.text!r}", line=found.told_by.line)
+        yield Note(f"{of}numbers have a decimal comma, as in {found.told_by.text!r}", line=found.told_by.line)
     elif found.decimal is None and (unsure := ambiguous(tokens)):
         yield Note(
-            f"{of}{unsure[0].text!r} may be grouped or have decimals, and no other number of it tells: "
+            f"{of}{unsure[0].text!r} may have a thousands separator or decimals, and no other number settles it: "
             + (f"read as in the rest of the file, decimal {_NAMES[whole.decimal]}" if whole.decimal else _AS_GROUPED),
             line=unsure[0].line,
             severity="warning",
@@ -156,7 +156,7 @@ def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, 
 
 
 _NAMES = {".": "point", ",": "comma"}
-_AS_GROUPED = "read as grouped, as perf prints no count with three decimals"
+_AS_GROUPED = "read as a thousands separator, as perf prints no count with three decimals"
 
 
 def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
@@ -171,7 +171,7 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
             group = None
             events.append(_event(part, decimal, run))
             if events[-1]["state"] == NOT_READABLE:
-                notes.warn(f"{part.counter!r} is no count", line)
+                notes.warn(f"{part.counter!r} is not a count", line)
             if part.metric:
                 metrics.append(_metric(part.metric, events[-1], None, decimal))
                 events[-1].update({name: metrics[-1][name] for name in ("metric_value", "metric_unit", "metric_name")})

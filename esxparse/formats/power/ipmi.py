@@ -22,7 +22,7 @@ sensors     time, sensor, value, unit, status: all lines of sensor listings
 sensors_undated     the same without time, of lines without one where others have it
 
 A time holds for one reading and one listing: what comes again below it has lost its own.
-Times without a zone are taken for UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
+Times without a zone are taken as UTC (ipmitool prints the BMC's clock, which most run in UTC); a note says so.
 Sensors are told apart as system, supply or part by their names: an assumption.
 
 Source: lib/ipmi_dcmi.c, lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool; ipmi-dcmi of FreeIPMI.
@@ -138,7 +138,7 @@ def _lines(lines: Sequence[str], odd: Counted) -> Iterator[_Line]:
             strange.append(line)
     if strange:
         first = lines[strange[0] - 1].strip()[:80]
-        message = f"{len(strange):,} lines are no reading and no time, and are left out; the first: {first!r}"
+        message = f"{len(strange):,} lines are neither readings nor times, and are left out; the first: {first!r}"
         odd.say(message, strange[0])
 
 
@@ -163,7 +163,7 @@ def _timed(found: Sequence[_Line], odd: Counted) -> list[tuple[_Line, Stamp | No
         timed += [(one, moment if place < own else None) for place, one in enumerate(lines)]
         if moment and own < len(lines):
             lost = min(one.line for one in lines[own:])
-            odd.say("the time of a reading is lost: it is not that of the reading beside it", lost)
+            odd.say("a reading has lost its time: the time beside it belongs to another reading", lost)
     return timed[::-1] if backwards else timed
 
 
@@ -252,7 +252,7 @@ def _block(block: dict[str, str], lines: dict[str, int], at: Stamp | None, host:
         if name in block:
             row[name] = watts(block[name])
             if row[name] is None:
-                odd.say(f"no power reading: {block[name][:40]!r}", lines[name])
+                odd.say(f"not a power reading: {block[name][:40]!r}", lines[name])
     if _INACTIVE.search(block.get("state", "")):
         odd.say("power measurement is not active: the reading is left out", lines["state"])
         row["watts"] = None
@@ -311,11 +311,11 @@ def read(source: Source) -> Recording:
     readings = [*_blocks(timed, odd), *_of_listing(listing)]
     power, notes = tables(readings)
     if not power:
-        why = next(iter([*odd, *strange]), "no line of it is one")
-        msg = f"no power reading in it: {why}"
+        why = next(iter([*odd, *strange]), "no line of it is a reading")
+        msg = f"it has no power reading: {why}"
         raise DamagedError(msg)
     if _follows(found):
-        notes.say("each time in it is taken for that of the readings before it")
+        notes.say("each time is taken as that of the readings before it")
     sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status str"))
     power |= sensors
     notes += more_notes

@@ -8,7 +8,7 @@ header leaves no doubt are recognised by themselves; others need `format="power_
 Tables
 ------
 power       one row per reading
-    time        datetime, UTC; times without a zone are taken for UTC, which a note says. Without the column where the
+    time        datetime, UTC; times without a zone are taken as UTC, which a note says. Without the column where the
                 file has elapsed seconds instead: those are in `elapsed_s`
     source      str  name of the column
     sensor      str  of a column named outlet, phase, sensor, device, meter or PDU; else the name of the column
@@ -147,7 +147,7 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
             return names.index(wanted.lower())
         if wanted.isdecimal() and 0 < int(wanted[:9]) <= len(header):
             return int(wanted) - 1
-        msg = f"there is no column {wanted!r}; there are: {_listed(header)}"
+        msg = f"there is no column {wanted!r}; the columns are: {_listed(header)}"
         raise EsxparseError(msg)
     fits = [at for at, name in enumerate(header) if (_is_time if what == "time" else _is_watts)(name)]
     if len(fits) > 1 and what == "watts":
@@ -206,8 +206,8 @@ def _date_order(texts: Sequence[str], given: str | None) -> str | None:
     if any(int(day) > most_days for day in second_days):
         return "mdy"
     msg = (
-        f"{doubtful[0]!r} may be day/month or month/day: say which with date_order= (dmy or mdy), on the command line "
-        "--date-order"
+        f"{doubtful[0]!r} may be day/month or month/day: set date_order= to dmy or mdy (on the command line "
+        "--date-order)"
     )
     raise EsxparseError(msg)
 
@@ -236,13 +236,13 @@ def _readings(table: _Table, columns: Sequence[int], value: int, order: str | No
     sensors = [at for at, text in enumerate(table.header) if _SENSOR.search(text) and at not in {*columns, value}]
     for line, cells in table.rows:
         if not _is_whole(cells, table.header):
-            odd.say("a line with another number of cells than the header is left out", line)
+            odd.say("not as many cells as the header, left out", line)
             continue
         text = " ".join(cells[at] for at in columns)
         moment = _moment(text, order)
         reading = _number(cells[value], table.delimiter)
         if moment is None:
-            odd.say(f"no time that can be read, left out; the first: {text[:40]!r}".strip(), line)
+            odd.say(f"no readable time, left out; the first: {text[:40]!r}".strip(), line)
             continue
         if reading is None:
             odd.say("no number of watts, left out", line)
@@ -292,11 +292,11 @@ def read(
     if not rows:
         why = next(iter(odd), "there is no line below the header")
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
-        msg = f"no reading in columns {names}: {why}"
+        msg = f"no readings in columns {names}: {why}"
         raise DamagedError(msg)
     assumed = sorted({said for row in rows if (said := row.pop("assumed", None))})
     power, notes = tables(rows)
     notes += [Note(said) for said in assumed[:_SHOWN]]
     if not _SURE_WATTS.search(table.header[value]):
-        notes.say(f"column {table.header[value]!r} names no unit: its numbers are taken for watts")
+        notes.say(f"column {table.header[value]!r} has no unit: its numbers are taken as watts")
     return Recording(FORMAT, source.name, power, facts(rows), (*text.notes, *_merged(odd), *notes))

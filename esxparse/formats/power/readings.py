@@ -84,14 +84,14 @@ class Stamp:
 
 def _zone(name: str | None) -> tuple[timezone, str | None]:
     if not name:
-        return UTC, "times without a zone are taken for UTC"
+        return UTC, "times without a zone are taken as UTC"
     if name[0] in "+-":
         digits = name[1:].replace(":", "")
         east = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
         return timezone(-east if name[0] == "-" else east), None
     if name.lower() in _ZONES:
         return timezone(timedelta(hours=_ZONES[name.lower()])), None
-    return UTC, f"zone {name} is not known for certain: its times are taken for UTC"
+    return UTC, f"zone {name} is ambiguous: its times are taken as UTC"
 
 
 def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
@@ -219,7 +219,7 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
             dated[row["time"], *(row.get(name) for name in _SAME)] = row
     undated = [row for row in kept if row.get("time") is None]
     again = len(kept) - len(undated) - len(dated)
-    notes = Notes([Note(f"{again:,} readings were there more than once, and are kept once")] if again else [])
+    notes = Notes([Note(f"{again:,} readings appear more than once, and are kept once")] if again else [])
     found: dict[str, pl.LazyFrame] = {}
     if dated:
         ordered = sorted(dated.values(), key=lambda row: (row["time"], str(row["source"]), str(row["sensor"])))
@@ -230,7 +230,7 @@ def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     elif undated:
         found["power"] = _table(undated, dated=False)
         if not any(row.get("elapsed_s") is not None for row in undated):
-            notes.say("the file names no time for its readings: table power has no column time")
+            notes.say("the readings have no time: table power has no column time")
     return found, notes
 
 

@@ -145,13 +145,13 @@ def documents(text: str) -> Stream:
             value, at = decoder.raw_decode(effort.text, begin.start())
         except RecursionError as error:
             effort.failed(error, begin.start())
-            problems.warn(f"no valid JSON: {_TOO_DEEP}", line)
+            problems.warn(f"not valid JSON: {_TOO_DEEP}", line)
             at = _next_document(text, places.starts, begin.start())
         except ValueError as error:
             effort.failed(error, begin.start())
             place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
-            problems.warn(f"no valid JSON: {why}", *place)
+            problems.warn(f"not valid JSON: {why}", *place)
             at = _next_document(text, places.starts, begin.start())
         else:
             every = [value] if isinstance(value, dict) else mappings(value)
@@ -185,7 +185,7 @@ def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
         return
     inner = content["document"]
     if not isinstance(inner, dict):
-        found.say("a line whose document is no JSON object", document.line, bad=True)
+        found.say("a line whose document is not a JSON object", document.line, bad=True)
         return
     answered = stamp(content.get("bmc_time"))
     extra = {
@@ -193,7 +193,7 @@ def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
         "bmc_time": answered.time if answered and answered.set else None,
     }
     if moment is None:
-        found.say("lines without a time that can be read", document.line, bad=True)
+        found.say("lines without a readable time", document.line, bad=True)
     _fetched(inner, str(uri or uri_of(inner)), moment.time if moment else None, document.line, found, extra)
 
 
@@ -241,7 +241,7 @@ def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
     if problems and not found.odd and not found.bad:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
-    return DamagedError(f"no power reading in it: {said}")
+    return DamagedError(f"it has no power reading: {said}")
 
 
 def read(source: Source) -> Recording:
@@ -264,7 +264,7 @@ def read(source: Source) -> Recording:
     if not power and not others:
         raise _nothing(stream.problems, found)
     if not power:
-        notes.warn("no power reading in it")
+        notes.warn("it has no power reading")
     if gaps:
         times = f"{gaps[0]['time']:%Y-%m-%dT%H:%M:%S} to {gaps[-1]['time']:%Y-%m-%dT%H:%M:%S}"
         notes.say(f"{len(gaps):,} polls failed ({times} UTC): see table gaps")

@@ -80,9 +80,7 @@ def _when(value: Any, found: Found, line: int, *, what: str) -> Any:
         return None
     moment: Stamp | None = stamp(value)
     if moment is None:
-        found.say(
-            f"{what} without a time that can be read: {str(value)[:30]!r}", line, bad=_text(value) not in {"", "N/A"}
-        )
+        found.say(f"{what} without a readable time: {str(value)[:30]!r}", line, bad=_text(value) not in {"", "N/A"})
         return None
     if not moment.set:
         found.say(
@@ -274,7 +272,7 @@ def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> No
 
 
 def _metric_column(name: str) -> str:
-    """Which column of `power` a metric of this name is; empty where it is no reading of watts."""
+    """The column of `power` for a metric of this name; empty if it is not in watts."""
     if not _IS_WATTS.search(name) or _NO_WATTS.search(name):
         return ""
     words = {word.lower() for word in _WORD.findall(name)}

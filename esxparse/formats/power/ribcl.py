@@ -158,7 +158,7 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
         raise DamagedError(msg) from None
     except (ParseError, ValueError, RecursionError) as error:
         why = str(error).partition(":")[0]
-        odd.say(f"a document is no well-formed XML ({why}), and is left out", answer.line)
+        odd.say(f"a document is not well-formed XML ({why}), and is left out", answer.line)
         return None
     for response in root.iter("RESPONSE"):
         status = response.get("STATUS", "0x0000")
@@ -265,7 +265,7 @@ def read(source: Source) -> Recording:
             continue
         more, said = _of_answer(root, moment.time if moment else None)
         if (more or said) and clock.lost:
-            why = "the time of an answer is lost: it is not that of the answer before it"
+            why = "an answer has lost its time: the time before it belongs to another answer"
             bad.say(why, answer.line)
         rows += more
         settings += said
@@ -275,7 +275,7 @@ def read(source: Source) -> Recording:
     notes += more_notes
     if not power:
         why = next(iter([*bad, *odd]), "none of its answers has one")
-        msg = f"no power reading in it: {why}"
+        msg = f"it has no power reading: {why}"
         raise DamagedError(msg)
     meta = facts([*rows, *settings])
     if release:

@@ -89,7 +89,7 @@ def read(source: Source) -> Recording:
         meta = _managed_meta(fields) | meta
     if not rows and not said:
         why = f" ({notes[0]})" if notes else ""
-        msg = f"{source.name}: nothing of a processor or of memory is whole in it{why}: run the command again"
+        msg = f"{source.name}: nothing complete about processors or memory in it{why}: run the command again"
         raise DamagedError(msg)
     tables = frames({"processors": (rows, _SCHEMA), "facts": (said, FACTS)})
     return Recording(FORMAT, source.name, tables, known(_of_processors(rows, notes) | meta), text.notes + tuple(notes))

@@ -205,7 +205,7 @@ def read(source: Source) -> Recording:
     said = [(section, labels().get(label, label), value) for section, label, value in found]
     tables = frames({"facts": (said, FACTS), "caches": (caches, _CACHES), "processors": (rows, _PROCESSORS)})
     if not tables:
-        msg = f"{source.name}: lscpu says nothing of any processor in it: record lscpu again"
+        msg = f"{source.name}: lscpu describes no processor in it: record lscpu again"
         raise DamagedError(msg)
     return Recording(FORMAT, source.name, tables, known(_meta(found, rows)), text.notes + tuple(notes))
 
@@ -258,7 +258,7 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
         else:
             notes.say(f"left out: {text.strip()[:60]!r}", place)
     if found and not _ENGLISH & {label for _, label, _ in found}:
-        notes.say("labels are in another language than English: facts not known there keep their own label")
+        notes.say("labels are not in English: unknown ones are kept as they are")
     return found, notes
 
 

@@ -68,7 +68,7 @@ def read(source: Source) -> Recording:
     found, notes = read_hardware(whole_text.lines())
     nodes = sorted({*found.cpus, *(node for node, _ in found.sizes)})
     if not nodes:
-        says = "that there is no NUMA on that machine" if _NONE.search(whole_text.text) else "nothing of any node"
+        says = "that there is no NUMA on that machine" if _NONE.search(whole_text.text) else "nothing about any node"
         msg = f"{source.name}: numactl says {says}: record numactl --hardware again, on the machine that ran the test"
         raise DamagedError(msg)
     if found.available is not None and found.available != len(nodes):

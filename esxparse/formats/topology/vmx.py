@@ -48,7 +48,7 @@ def read(source: Source) -> Recording:
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
-        msg = f'{source.name}: no setting (key = "value") is whole in it: copy the .vmx again'
+        msg = f'{source.name}: no complete setting (key = "value") in it: copy the .vmx again'
         raise DamagedError(msg)
     values = {key.lower(): value for key, value, _ in settings}
     if len(values) < len(settings):
@@ -68,7 +68,7 @@ def _decoded(source: Source) -> Text:
     try:
         encoding = codecs.lookup(name).name
     except LookupError:
-        notes += (Note(f"encoding {name!r} is not known here: read as UTF-8 or Windows-1252", severity="warning"),)
+        notes += (Note(f"unknown encoding {name!r}: read as UTF-8 or Windows-1252", severity="warning"),)
         encoding = "utf-8"
     if encoding == "utf-8" or not getattr(codecs.lookup(encoding), "_is_text_encoding", True):
         text = decode(content)
@@ -77,7 +77,7 @@ def _decoded(source: Source) -> Text:
         decoded = content.decode(encoding)
     except UnicodeError:
         decoded = content.decode(encoding, errors="replace")
-        notes += (Note(f"not all of it is {name}: what is none is shown as \ufffd", severity="warning"),)
+        notes += (Note(f"not all of it is valid {name}: invalid bytes are shown as \ufffd", severity="warning"),)
     lost = decoded.count("\0")
     if lost:
         notes += (Note(f"{lost:,} NUL characters left out: part of the file was lost", severity="warning"),)
@@ -103,7 +103,7 @@ def read_settings(lines: Sequence[str]) -> tuple[list[tuple[str, str, int]], Not
         if found := _SETTING.fullmatch(text) or _BARE.fullmatch(text):
             settings.append((found[1], unescaped(found[2]), place))
         else:
-            notes.warn(f"no setting: {text.strip()[:60]!r}", place)
+            notes.warn(f"not a setting: {text.strip()[:60]!r}", place)
     return settings, notes
 
 
@@ -114,7 +114,7 @@ def _meta(values: Mapping[str, str], notes: Notes) -> dict[str, Any]:
         if value is not None and 0 < value < _MOST_MB:
             return value
         if text is not None:
-            notes.warn(f"{key} = {text[:40]!r} is no number it can be")
+            notes.warn(f"{key} = {text[:40]!r} is not a valid number here")
         return None
 
     vcpus, per_socket = number("numvcpus", 1), number("cpuid.corespersocket", 1)

@@ -45,7 +45,7 @@ def header(found: Gathered, title: str) -> Header:
 def summary(found: Gathered) -> Block:
     """Tiles: how much was counted, for how long, and the figures people look for first."""
     if not found.subjects:
-        return note("These recordings hold no events.", "warning")
+        return note("These recordings contain no events.", "warning")
     counted = sum(
         int(one.whole.filter(pl.any_horizontal(pl.col("value", "per_s").is_not_null())).height)
         for one in found.subjects
@@ -55,7 +55,7 @@ def summary(found: Gathered) -> Block:
         (
             "Events counted",
             f"{counted:,}",
-            f"{missing} more were not" if missing else "all that were asked for",
+            f"{missing} were not counted" if missing else "all requested events",
         )
     ]
     for one in found.subjects[:2]:
@@ -113,9 +113,9 @@ def listed(found: Gathered) -> Block:
         Column("per_1k", "Per 1,000 instructions", digits=3),
         Column("counted_pct", "Counted", "% of the time", digits=1),
         Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
-        Column("metric", "As perf puts it"),
+        Column("metric", "As perf reports it"),
     ]
-    return table(frame, columns, "Events", "No event was counted.", most=_MOST_ROWS)
+    return table(frame, columns, "Events", "No events were counted.", most=_MOST_ROWS)
 
 
 def compared(found: Gathered) -> Block:
@@ -138,8 +138,8 @@ def compared(found: Gathered) -> Block:
         Column("rate_ratio", "Ratio of rates", digits=3),
     ]
     left_out = every.height - frame.height
-    alone = f"; {left_out} more events were in one alone, or 0" if left_out else ""
-    return table(frame, columns, f"{first} / {second}: how many times as many{alone}", most=_MOST_ROWS)
+    alone = f"; {left_out} more events were in only one recording, or 0" if left_out else ""
+    return table(frame, columns, f"{first} / {second}: ratio of counts{alone}", most=_MOST_ROWS)
 
 
 def estimates(found: Gathered) -> Block:
@@ -178,7 +178,7 @@ def estimates(found: Gathered) -> Block:
         Column("what", "What to know"),
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
-    empty = "Every event had a counter for the whole time, as far as the recordings tell."
+    empty = "As far as the recordings show, every event had a counter the whole time."
     return table(frame, columns, "Estimated, or not counted", empty, most=_MOST_ROWS)
 
 
@@ -200,9 +200,9 @@ def spread(found: Gathered) -> Block:
         Column("high", "Highest", digits=_digits(frame["high"], 1)),
         Column("highest", "Highest on", fit="short"),
         Column("times", "Highest / median", digits=2),
-        Column("share", "Highest of all", "%", digits=1),
+        Column("share", "Highest overall", "%", digits=1),
     ]
-    return table(frame, columns, "How evenly events are spread, the most uneven first", most=_MOST_ROWS)
+    return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first", most=_MOST_ROWS)
 
 
 def rate_charts(found: Gathered) -> list[alt.LayerChart]:

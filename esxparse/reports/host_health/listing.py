@@ -103,7 +103,7 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
     return table(
         frame,
         columns,
-        "VMs, per vCPU, most ready time first; used and run are those of the whole VM / vCPUs",
+        "VMs, per vCPU, most ready time first; used and run are the VM's total / vCPUs",
         most=MOST_ROWS,
     )
 
@@ -170,7 +170,7 @@ def reclaimed(memory: pl.LazyFrame | None) -> Block:
         return NOTHING
     highest = memory.select(pl.col(columns).max()).collect().row(0)
     if all(value is None for value in highest):
-        return note("This capture does not say whether memory was ballooned, swapped or compressed.")
+        return note("This capture has no counters for ballooned, swapped or compressed memory.")
     if any(highest):
         return NOTHING
     return note("No memory was ballooned, swapped or compressed at any time.", "ok")
@@ -200,18 +200,18 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         Column("max_queued", "Queued, highest", digits=0),
     ]
     frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
-    caption = "Devices and NFS volumes, slowest first, latencies weighted by reads and writes that did not fail"
+    caption = "Devices and NFS volumes, slowest first, latencies weighted by successful reads and writes"
     if apart.is_empty():
         return table(frame, columns, caption, most=MOST_ROWS)
     others = [
         Column("device", "Device", mono=True),
-        Column("left_out", "Why it is left out"),
+        Column("left_out", "Reason"),
         Column("mean_iops", "Commands, mean", "1/s", 2),
         Column("failed_per_s", "Failed, mean", "1/s", 2),
         Column("gavg_all_ms", "GAVG of all commands", "ms", 2),
         Column("max_queued", "Queued, highest", digits=0),
     ]
-    left = "Left out above, in latency's charts and thresholds, and in totals of the host: nobody waits for these"
+    left = "Left out above, of latency charts and thresholds, and of host totals: no VM waits for these"
     return stack(table(frame, columns, caption, most=MOST_ROWS), table(apart, others, left, most=MOST_ROWS))
 
 

@@ -100,7 +100,7 @@ def not_judged(
         Column("id", "Threshold", mono=True),
         Column("screen", "Measure", fit="short"),
         Column("of", "Judges", mono=True),
-        Column("why", "Why it was not judged"),
+        Column("why", "Reason"),
     ]
     return table(pl.DataFrame(rows), columns, f"Thresholds not judged: {len(rows)} of {len(limits)}")
 
@@ -108,14 +108,12 @@ def not_judged(
 def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
     frame = measures.get(limit.view)
     if frame is None:
-        return f"the capture has no table {limit.table}, or not all that it takes"
+        return f"the capture lacks table {limit.table} or columns of it"
     if limit.value not in frame.collect_schema().names():
-        return f"there is no column {limit.value} in {limit.view}"
+        return f"{limit.view} has no column {limit.value}"
     if frame.select(pl.col(limit.value).is_not_null().any()).collect().item():
-        return (
-            f"never {limit.floor:g} {limit.floor_unit} or more" if limit.floor is not None else "no object has a name"
-        )
-    return "the capture has no number for it"
+        return f"always below {limit.floor:g} {limit.floor_unit}" if limit.floor is not None else "no named objects"
+    return "the capture has no values for it"
 
 
 def overview(found: pl.DataFrame, profile: str) -> Block:
@@ -130,9 +128,9 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
     )
     fine = found.height - passed.height
     if found.is_empty():
-        return note("This capture has none of the counters that the thresholds judge.", "warning")
+        return note("This capture has none of the counters that the thresholds apply to.", "warning")
     if passed.is_empty():
-        return note(f"All {fine} limits of the profile {profile} that this capture has counters for are kept.", "ok")
+        return note(f"No threshold exceeded: {fine} checked (profile {profile}).", "ok")
     return table(
         passed,
         [
@@ -148,7 +146,7 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
             Column("critical", "Critical from", digits=None),
             Column("unit", "Unit", fit="short"),
         ],
-        f"Thresholds passed: {passed.height} of {found.height} (profile {profile})",
+        f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
     )
 
 
@@ -165,9 +163,9 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
             Column("warn", "Warning from", digits=None),
             Column("critical", "Critical from", digits=None),
             Column("unit", "Unit", fit="short"),
-            Column("source", "Who says so"),
+            Column("source", "Source"),
         ],
-        f"Limits of the profile {profile} and their sources",
+        f"Thresholds of profile {profile} and their sources",
     )
 
 

@@ -91,7 +91,7 @@ def gather(
     recordings = files.opened_all(paths, FORMATS, options)
     captures = [rec for rec in recordings if rec.format == ESXTOP]
     if len(captures) > 1:
-        msg = f"{captures[0].source} and {captures[1].source} are both captures of esxtop: give one of them"
+        msg = f"{captures[0].source} and {captures[1].source} are both esxtop captures: give one of them"
         raise EsxparseError(msg)
     capture = captures[0] if captures else None
     names = files.names(recordings)
@@ -103,7 +103,7 @@ def gather(
     shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
     readings = _readings(recordings, names, shifts)
     if readings.is_empty():
-        raise EsxparseError(f"there are no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
+        raise EsxparseError(f"no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
     beside, measured_by, load = _beside(capture, meters, readings)
     return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
 
@@ -114,13 +114,13 @@ def _price(given: float | str) -> float:
     except ValueError:
         price = -1.0
     if not 0 <= price < float("inf"):
-        raise EsxparseError(f"price_per_kwh is a number of 0 or more, not {given!r}")
+        raise EsxparseError(f"price_per_kwh must be a number of 0 or more, not {given!r}")
     return price
 
 
 def _meter(capture: Recording, rec: Recording, name: str, offset: str) -> Meter:
     if "power" not in rec:
-        return Meter(name, None, f"{rec.source} has no table of power")
+        return Meter(name, None, f"{rec.source} has no power table")
     try:
         return Meter(name, power_join.join_power(capture, rec, offset=offset or None), "")
     except EsxparseError as error:
@@ -211,7 +211,7 @@ def _beside(
         rows = told.filter(pl.col("label") == label).unique("time", maintain_order=True).sort("time")
         empty = pl.lit(None, dtype=pl.Float64)
         chosen = rows.select("time", "watts", util_pct="cpu_util_pct", used_pct=empty, watts_esxtop=empty)
-        return chosen, label, "CPU utilisation, as the BMC has it"
+        return chosen, label, "CPU utilisation, reported by the BMC"
     joined = [(meter, meter.join) for meter in meters if meter.join is not None]
     covered = [join.intervals.select(pl.col("interval_s").sum()).collect().item() for _, join in joined]
     if any(covered):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from esxparse.reports.power_profile.gather import Gathered
 
 _HOURS_A_YEAR: Final = 8760
-_MEND: Final = "In this report that is the parameter offset; until then power and load are of different times."
+_MEND: Final = "In this report, set the parameter offset; until then power and load are from different times."
 _KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part"}
 
 
@@ -49,7 +49,7 @@ def clocks(found: Gathered) -> Block:
     said = []
     for meter in found.meters:
         if meter.join is None:
-            said.append(note(f"{meter.recording} is not laid beside the capture. {meter.refused}. {_MEND}", "warning"))
+            said.append(note(f"{meter.recording} is not aligned with the capture. {meter.refused}. {_MEND}", "warning"))
             continue
         said += [
             note(f"{meter.recording}: {one.message}. {_MEND}", "warning")
@@ -58,7 +58,7 @@ def clocks(found: Gathered) -> Block:
         ]
         if meter.join.offset:
             hours = meter.join.offset / timedelta(hours=1)
-            said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as asked for.", "info"))
+            said.append(note(f"The times of {meter.recording} were shifted by {hours:+.4g} h, as requested.", "info"))
     return stack(*said) if said else NOTHING
 
 
@@ -101,11 +101,9 @@ def summary(found: Gathered) -> Block:
             pl.col("kind") != "system", maintain_order=True
         )
         if watts.is_empty():
-            return note("No recording holds a reading in watts.", "warning")
+            return note("No recording has readings in watts.", "warning")
         one = watts.row(0, named=True)
-        items = [
-            ("Power", f"{number(one['watts'], 0)} W", f"{one['name']}, once, at a time that the file does not name")
-        ]
+        items = [("Power", f"{number(one['watts'], 0)} W", f"{one['name']}, once, at an unknown time")]
         return tiles(items)
     mean = row["watts_mean"]
     if mean is None:
@@ -132,7 +130,7 @@ def summary(found: Gathered) -> Block:
     if work.height:
         first = work.row(0, named=True)
         items.append(
-            ("Watts per % of util", number(first["cost"], 2), f"at {number(first['work_mean'], 0)} % in the mean")
+            ("Watts per % of util", number(first["cost"], 2), f"at {number(first['work_mean'], 0)} % on average")
         )
     return tiles(items)
 
@@ -170,15 +168,15 @@ def sensors(found: Gathered) -> Block:
         Column("period", "BMC's period", "s", digits=0),
         Column("cap", "Cap", "W", digits=0),
     ]
-    caption = "Sensors. Whole host, supplies and parts measure the same watts: never add them up"
-    return table(frame, columns, caption, "No recording holds readings of power.")
+    caption = "Sensors. Whole host, power supplies and components measure the same watts: do not add them up"
+    return table(frame, columns, caption, "No recording has power readings.")
 
 
 def energies(found: Gathered) -> Block:
     """Energy of each sensor, with the gaps that are left out, and its price."""
     used = gather.energies(found)
     if used.is_empty():
-        return note("Energy needs readings at several times, and these files name none.")
+        return note("Energy needs readings at several times, but these have no times.")
     kwh = pl.col("energy_kwh")
     frame = used.with_columns(
         pl.col("kind").replace(_KINDS),
@@ -195,14 +193,16 @@ def energies(found: Gathered) -> Block:
         Column("left_out", "Left out", fit="short"),
         Column("watts_mean", "Mean", "W", digits=1),
         Column("energy_kwh", "Energy", "kWh", digits=_kwh_digits(used["energy_kwh"].max())),  # type: ignore[arg-type]
-        Column("by_counter_kwh", "By its own counter", "kWh", digits=3),
+        Column("by_counter_kwh", "By the meter's own counter", "kWh", digits=3),
         Column("year", "A year like this", "kWh", digits=0),
     ]
     if found.price_per_kwh:
         frame = frame.with_columns(cost=kwh * found.price_per_kwh, cost_year=pl.col("year") * found.price_per_kwh)
         columns += [Column("cost", "Cost", digits=4), Column("cost_year", "Cost of a year", digits=2)]
     price = f"; cost at {found.price_per_kwh:g} per kWh" if found.price_per_kwh else ""
-    caption = f"Energy, by the trapezoid between readings; gaps of more than 3 usual distances are left out{price}"
+    caption = (
+        f"Energy, by the trapezoidal rule between readings; gaps longer than 3 typical intervals are left out{price}"
+    )
     return table(frame, columns, caption)
 
 
@@ -241,7 +241,7 @@ def meters(found: Gathered) -> Block:
         Column("apart", "Meter against esxtop", "%", digits=1),
         Column("correlation", "Correlation with the load", digits=2),
     ]
-    return table(pl.DataFrame(rows, infer_schema_length=None), columns, "Meters laid beside the capture's intervals")
+    return table(pl.DataFrame(rows, infer_schema_length=None), columns, "Meters aligned with the capture's intervals")
 
 
 def per_unit(found: Gathered) -> Block:
@@ -256,9 +256,9 @@ def per_unit(found: Gathered) -> Block:
         Column("p95", "95th percentile", "W", digits=2),
     ]
     by = f", power by {found.measured_by}" if found.measured_by else ""
-    caption = f"Power per unit of work{by}, both over the same intervals; those without such work are left out"
+    caption = f"Power per unit of work{by}, both over the same intervals; intervals without such work are left out"
     caption += _left_out(found)
-    empty = "Power per unit of work needs an esxtop capture with power, or a meter that shares time with one."
+    empty = "Power per unit of work needs an esxtop capture with power, or a meter that overlaps one in time."
     return table(gather.per_unit(found), columns, caption, empty)
 
 
@@ -267,7 +267,7 @@ def _left_out(found: Gathered) -> str:
     disks = None if found.capture is None else host.disks(found.capture.tables)
     rows = [] if disks is None else host.left_out(disks).collect().rows(named=True)
     each = [f"{number(row['iops'], 2)}/s of {row['device']} ({row['left_out']})" for row in rows]
-    return f"; commands that are no I/O of the host: {', '.join(each)}" if each else ""
+    return f"; commands that are not host I/O: {', '.join(each)}" if each else ""
 
 
 def over_time_charts(found: Gathered) -> list[alt.LayerChart | None]:

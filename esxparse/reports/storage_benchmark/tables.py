@@ -27,10 +27,10 @@ def header(gathered: Gathered, title: str) -> Header:
 def summary(gathered: Gathered) -> Block:
     """Tiles: how much was tested, and the best of it."""
     if gathered.results is None:
-        return note("These recordings hold no results of tests: logs or histograms only.", "info")
+        return note("These recordings have no test results, only logs or histograms.", "info")
     results = gathered.results.collect()
     if results.is_empty():
-        return note("No test of these recordings did any I/O.", "warning")
+        return note("No test in these recordings did any I/O.", "warning")
     most = results.group_by("test").agg(pl.col("iops").sum(), pl.col("bandwidth_bytes_per_s").sum())
     by_iops = most.sort("iops", descending=True).row(0, named=True)
     by_rate = most.sort("bandwidth_bytes_per_s", descending=True).row(0, named=True)
@@ -80,10 +80,10 @@ def tests(gathered: Gathered) -> Block:
 
 
 _HISTOGRAMS: Final = {
-    "io_length": ("Sizes of commands", "bytes"),
-    "outstanding": ("Commands outstanding when one arrives", "commands"),
-    "latency": ("Latency of commands", "microseconds"),
-    "seek_distance": ("Distance from the command before", "blocks of 512 bytes"),
+    "io_length": ("Command sizes", "bytes"),
+    "outstanding": ("Outstanding commands on arrival", "commands"),
+    "latency": ("Command latency", "microseconds"),
+    "seek_distance": ("Distance from the previous command", "blocks of 512 bytes"),
     "interarrival": ("Time between commands", "microseconds"),
 }
 """Histogram of vscsiStats -> title of its chart, unit."""

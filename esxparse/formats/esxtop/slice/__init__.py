@@ -54,7 +54,7 @@ class Sliced:
     """Columns, the time stamp's included."""
     samples: int
     notes: tuple[Note, ...]
-    """What was odd in the capture, and what was done about it; lines and columns are those of the capture."""
+    """Notes on the capture, with its lines and columns."""
 
 
 def _status(stream: BinaryIO) -> os.stat_result | None:
@@ -107,7 +107,7 @@ def _copy(source: Lines, headers: Headers, rows: Rows, out: BinaryIO, progress: 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Which part of the file is asked for."""
+    """The part of the file asked for."""
 
     selection: Selection
     window: Window
@@ -174,9 +174,9 @@ def slice_capture(
 
     Raises:
         UnreadableError: The capture cannot be opened or read.
-        UnknownFormatError: It is no esxtop capture.
+        UnknownFormatError: It is not an esxtop capture.
         DamagedError: It holds nothing that can be used.
-        EsxparseError: A name is not in the capture, nothing is left, there is no such segment, a bound is no time,
+        EsxparseError: A name is not in the capture, nothing is left, there is no such segment, a bound is not a time,
             dates cannot be read without guessing, the output cannot be written or is the capture itself.
 
     >>> import io

@@ -74,7 +74,7 @@ def misread(line: bytes, laid_out: Layout, parts: Mapping[str, pl.DataFrame], ke
             parts[table], on="instance", how="left", nulls_equal=True, maintain_order="left"
         )
         if not was_parts.equals(now_parts):
-            message = f"some instances of {table} will be parsed in another way: keep group_cpu with them"
+            message = f"some instances of {table} will be parsed differently: keep group_cpu with them"
             notes.append(Note(message, severity="warning"))
     return notes
 
@@ -102,7 +102,7 @@ class Headers:
             return self.header if unmeasured else b""
         goes_on = at_rest and not unmeasured
         if goes_on:
-            message = "disks did nothing in the first sample that is kept: the header says that it goes on"
+            message = "disks were idle in the first sample kept: the header is marked as a continuation"
             self.notes.append(Note(f"{message} ({CONTINUED.strip(', ')})", line=line, column=1))
         self.header = header_line(self.line, self.parsed, self.kept, continued=goes_on)
         return self.header

@@ -59,7 +59,7 @@ class Lines:
         begun = grammar.begin(head)
         if begun is None:
             where = f"{grammar.MARK.decode()} is not in its first {grammar.HEADER_WITHIN:,} bytes"
-            msg = f"{name} is no esxtop capture: {where} (it begins with {head[:40]!r})"
+            msg = f"{name} is not an esxtop capture: {where} (it begins with {head[:40]!r})"
             raise UnknownFormatError(msg)
         self.notes += begun.notes
         self.header, self.number = begun.header, begun.line
@@ -107,7 +107,7 @@ class Lines:
                     self.header = text[:glued]
                     break
             else:
-                captures = f"the file holds {passed + 1} captures with columns of their own"
+                captures = f"the file holds {passed + 1} captures with different columns"
                 msg = f"there is no segment {segments + 1}: {captures}"
                 raise EsxparseError(msg)
 
@@ -126,6 +126,6 @@ def opened(
 
 
 def cut_short(file: BinaryIO) -> list[Note]:
-    """The note on content that ended before its time; known when it has been read to its end."""
+    """The note on content that ended early; known once it has been read."""
     cut = problem(cast("BinaryIO", getattr(file, "raw", file)))
-    return [Note(f"{cut}: what came before is read", severity="warning")] if cut else []
+    return [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []

@@ -56,7 +56,7 @@ class Rows:
         self.places, self.steps, self.spare = cells, cells * 0, np.empty(self.expected - 1)
 
     def take(self, line: bytes, *, at_the_end: bool) -> bytes | None:
-        """The kept part of a line (no line end in it); None where it is no sample, or not one to be kept."""
+        """The kept part of a line (no line end in it); None if it is not a sample, or not kept."""
         if len(line) < self.expected - 1:
             self._damaged(line, len(grammar.bounds(line)[0]) if line else 0, at_the_end=at_the_end and bool(line))
             return None
@@ -152,7 +152,7 @@ class Rows:
             f"{counted(self.seams.count, 'row')} with a cell that no tool prints, as where bytes were lost between two "
             f"samples: empty from there to the end of the row ({self.seams})"
         )
-        cut = f"{counted(self.cut.count, 'cell')} not closed, cut perhaps in the middle of a number: left empty"
+        cut = f"{counted(self.cut.count, 'cell')} not closed, perhaps cut in the middle of a number: left empty"
         return [
             *self.again.started_again(),
             *self.blank.blank(),
@@ -168,5 +168,5 @@ class Rows:
         """Why there is no sample."""
         if self.first is not None and self.window != EVERYTHING:
             whole = Window(self.first, self.last)
-            return EsxparseError(f"no sample in the window asked for ({self.window}): the capture goes {whole} UTC")
+            return EsxparseError(f"no sample in the requested window ({self.window}): the capture runs {whole} UTC")
         return no_rows(self.expected - 1, self.all_notes())

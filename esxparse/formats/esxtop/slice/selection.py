@@ -44,7 +44,7 @@ class Selection:
 
 
 def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
-    """The error that says what there is, the nearest to what was asked for first."""
+    """The error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
     nearest = difflib.get_close_matches(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
     more = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
@@ -73,7 +73,7 @@ def _of_instance(laid_out: Layout, asked: str) -> Flags:
     try:
         pattern = re.compile(asked)
     except re.error as error:
-        msg = f'instance "{asked}" is no regular expression: {error}'
+        msg = f'instance "{asked}" is not a regular expression: {error}'
         raise EsxparseError(msg) from None
     lanes = [
         np.array([text is not None and pattern.search(text) is not None for text in shape.instances])
@@ -208,10 +208,10 @@ def select(laid_out: Layout, parts: Mapping[str, pl.DataFrame], chosen: Selectio
             kept &= np.logical_or.reduce(list(found.values()))
     if not kept.any():
         asked_for = "; ".join(f"{kind} {' or '.join(found)}" for kind, found in kinds.items() if found)
-        msg = f"no column of the capture is all that was asked for ({asked_for}): each is there, but not together"
+        msg = f"no column of the capture matches all of it ({asked_for}), although each part matches some column"
         raise EsxparseError(msg)
     notes = [
-        Note(f'nothing of {kind} "{asked}" is among what else was asked for', severity="warning")
+        Note(f'{kind} "{asked}" has no column that matches the rest of the selection', severity="warning")
         for kind, found in kinds.items()
         for asked, flags in found.items()
         if not (flags & kept).any()
