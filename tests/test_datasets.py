@@ -133,13 +133,13 @@ def test_published_figures_have_a_claim_a_unit_and_a_tolerance_of_some_sense(nam
 def test_an_unknown_dataset_names_those_there_are():
     with pytest.raises(ex.EsxparseError, match=r"no dataset 'viao'. There are: .*vaio"):
         ex.datasets.load("viao")
-    with pytest.raises(ex.EsxparseError, match="is of no published study"):
+    with pytest.raises(ex.EsxparseError, match="does not belong to a published study"):
         ex.datasets.published("busy-host")
 
 
 def test_an_installed_package_says_where_the_other_datasets_are(monkeypatch):
     monkeypatch.setattr("esxparse.bundled.is_checkout", lambda: False)
     with pytest.raises(
-        ex.EsxparseError, match=r"no dataset 'viao'.*; the others are in the folder datasets of a checkout"
+        ex.EsxparseError, match=r"no dataset 'viao'.*; the others are in the datasets folder of an esxparse checkout"
     ):
         ex.datasets.load("viao")

@@ -190,7 +190,7 @@ def test_a_name_that_is_claimed_is_refused_and_free_again_when_its_run_ends(here
     assert ex.convert(here / "c.csv", lake).tables == 1
     assert [path.name for path in lake.iterdir()] == ["c"]
     for name in ("../x", ".x", "a/b"):
-        with pytest.raises(EsxparseError, match="is no name of a directory"):
+        with pytest.raises(EsxparseError, match="is not a valid directory name"):
             ex.convert(here / "c.csv", lake, name=name)
 
 

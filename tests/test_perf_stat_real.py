@@ -159,7 +159,7 @@ def test_a_log_of_another_program_is_not_taken_for_perf_stat():
     # It has the name of one, and holds no line of perf.
     path = compose.real_data("perf", "text_plain.txt")
     assert "Performance counter" not in path.read_text()
-    with pytest.raises(ex.EsxparseError, match="no format"):
+    with pytest.raises(ex.EsxparseError, match="not in a format esxparse reads"):
         ex.open(path)
 
 
