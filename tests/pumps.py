@@ -19,6 +19,7 @@ FLOOR = 0.25
 
 STEEPEST = 1.2
 _TIMES = 3
+_MOST = 60
 
 Pump = tuple[str, "Callable[[int], bytes]"]
 
@@ -48,13 +49,18 @@ def seconds(path: Path, content: bytes, most: float) -> float:
 
 
 def exponent(path: Path, build: Callable[[int], bytes], few: int, many: int) -> float:
-    """The power of the size with which the time grows; 1 where it is below the floor. The least of three tries."""
+    """The power of the size with which the time grows; the least of three tries.
+
+    1 where that is below the floor; infinite where it took a minute, which is when reading is stopped.
+    """
     least = math.inf
     for _ in range(_TIMES):
-        long = seconds(path, build(many), 60)
+        long = seconds(path, build(many), _MOST)
         if long < FLOOR:
             return 1.0
-        short = max(seconds(path, build(few), 60), 1e-3)
+        if long > 0.9 * _MOST:  # the clock of the signal is coarse
+            return math.inf
+        short = max(seconds(path, build(few), _MOST), 1e-3)
         least = min(least, math.log(long / short) / math.log(many / few))
         if least <= STEEPEST:
             break

@@ -64,7 +64,7 @@ def test_what_once_hung_is_read_in_linear_time(tmp_path, name):
 
 def test_a_wrapped_poll_of_vmkperf_that_is_cut_is_read_in_linear_time(tmp_path):
     def build(times):
-        return b"tlb_misses per second per cpu\n-----\n" + b"pcpu0\n" * times + b"1.5\n" * (times - 1)
+        return b"tlb_misses per second per cpu\n-----\n" + b"pcpu0\n" * times + b"12345678901234.5\n" * (times - 1)
 
     assert pumps.exponent(tmp_path / "x", build, 1_000, 4_000) <= pumps.STEEPEST
 
