@@ -35,7 +35,7 @@ settings.register_profile("mutants", settings.get_profile("ci"), max_examples=30
 
 def pytest_configure() -> None:
     os.environ["PATH"] = needs.path_of(frozenset())
-    # Commands run as users run them: with it, output that cannot be written fails at once, and not at the end.
+    # Users do not set it. It makes output that cannot be written fail at once, and hides what happens at the end.
     os.environ.pop("PYTHONUNBUFFERED", None)
 
 

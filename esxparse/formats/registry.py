@@ -171,7 +171,7 @@ def reader_of(name: str) -> Reader:
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
-        msg = f"there is no format {name!r}; the formats are: {', '.join(known)}"
+        msg = f"unknown format {name!r}; the formats are: {', '.join(known)}"
         raise EsxparseError(msg)
     return known[name]
 

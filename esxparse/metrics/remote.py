@@ -73,7 +73,7 @@ def by_activity(samples: pl.LazyFrame) -> pl.LazyFrame:
     peak_kb_per_s    f64  highest of a sample
     of_volume_pct    f64  share of all that was moved
 
-    Raises EsxparseError: There is no time, or not exactly one column of bytes or of a rate.
+    Raises EsxparseError: A table lacks a time, or does not have exactly one column of bytes or of a rate.
 
     >>> samples = pl.LazyFrame({
     ...     "elapsed_s": [20.0, 40.0, 60.0], "kb_per_s": [1300.0, 1500.0, 3000.0],

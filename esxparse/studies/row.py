@@ -144,7 +144,7 @@ def _differs(name: str, shown: float | None, given: float) -> list[str]:
 
 
 def _uncut(opened: Opened) -> list[str]:
-    """Notes on files that the window does not apply to, if there is no capture that it applies to."""
+    """Notes on files that the window does not cut, where a run has no capture for it to cut."""
     run = opened.run
     asked = replace(run.window, span=None) != WindowSpec()
     whole = [

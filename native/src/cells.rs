@@ -11,8 +11,8 @@ pub struct Cell {
 }
 
 /// A cell that opens with the quote at `open`. The quote that closes it is followed by a comma or the end of the line:
-/// esxtop escapes nothing. A cell that is never closed keeps its opening quote, so that its text, which may be cut in the
-/// middle of a number, is no number.
+/// esxtop escapes nothing. A cell that is never closed keeps its opening quote: its text may be cut in the middle of a
+/// number, and must not be read as one.
 fn quoted_cell(line: &[u8], open: usize) -> Cell {
     let start = open + 1;
     let mut from = start;

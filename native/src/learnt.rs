@@ -162,7 +162,7 @@ impl Learnt {
         f64::NAN
     }
 
-    /// Remembers that there is no number of any shape yet, where nothing but this cell was met.
+    /// Remembers that the column has no number so far, where only this cell was met.
     fn unshaped(&mut self, cell: usize, seen: &mut Seen) {
         if self.shapes[cell] == ASSUMED && !self.begun {
             self.shaped(cell, UNKNOWN);

@@ -84,7 +84,7 @@ pub const EXPONENT: u8 = 10;
 /// What a cell that holds no number says, where it is one of the words for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Word {
-    /// There is no number.
+    /// The text holds no number.
     Absent,
     No,
     Yes,

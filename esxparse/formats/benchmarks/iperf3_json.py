@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,6 @@ from esxparse.recording import Note
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_DECODER = json.JSONDecoder()
 _OPENING = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
 _NEXT = re.compile(r"^\{", re.MULTILINE)
 _ELEMENT = re.compile(r"[ \t\n,]*+\{")
@@ -41,9 +39,8 @@ class Test:
 
 def _decoded(at: int, effort: Effort) -> tuple[Any, int] | None:
     try:
-        return _DECODER.raw_decode(effort.text, at)
-    except (ValueError, RecursionError) as error:
-        effort.failed(error, at)
+        return effort.decode(at)
+    except (ValueError, RecursionError):
         return None
 
 

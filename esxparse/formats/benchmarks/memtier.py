@@ -187,9 +187,8 @@ def parse(text: str) -> tuple[Mapping[str, Any], list[Note]]:
     for match in re.finditer(r'"(?P<name>[^"\n]+)"\s*:\s*(?=\{)', mended):
         # Sections first, each kind of command by itself where a section is not whole.
         try:
-            value = json.JSONDecoder().raw_decode(effort.text, match.end())[0]
-        except (ValueError, RecursionError) as error:
-            effort.failed(error, match.end())
+            value, _ = effort.decode(match.end())
+        except (ValueError, RecursionError):
             if effort.spent:
                 notes.warn(GIVEN_UP)
                 break

@@ -12,6 +12,7 @@ GIVEN_UP = "damaged in so many places that the rest is left out"
 NOT_A_NUMBER = re.compile(r"(?<=[:\s,\[])[-+]?(?:nan|inf)(?=\s*[,}\]\n])", re.IGNORECASE)
 """Not-a-number as C prints it; JSON has no word for it."""
 
+_DECODER = json.JSONDecoder()
 _PER_CHARACTER = 8
 _AT_LEAST = 1 << 20
 _TOO_DEEP = 20_000
@@ -50,8 +51,20 @@ class Effort:
 
     def __init__(self, text: str) -> None:
         self.text = _Uncounted(text)
-        """The text for `raw_decode`; its errors have a place (`pos`), and no line."""
+        """The text for a decoder; its errors have a place (`pos`), and no line."""
         self._left = _PER_CHARACTER * len(text) + _AT_LEAST
+
+    def decode(self, begin: int, decoder: json.JSONDecoder = _DECODER) -> tuple[Any, int]:
+        """The value that begins at a place, and where it ends.
+
+        Raises:
+            ValueError, RecursionError: It could not be decoded, which is counted.
+        """
+        try:
+            return decoder.raw_decode(self.text, begin)
+        except (ValueError, RecursionError) as error:
+            self.failed(error, begin)
+            raise
 
     def failed(self, error: Exception, begin: int) -> None:
         """Counts a document that begins at `begin` and could not be decoded."""

@@ -147,7 +147,7 @@ def replies_3(procedures: list[int | None], fields: Frame, accepted: list[bool],
     known, called = names()["nfs3"]["reply"], names()["nfs3"]["procedures"]
     has_status = [int(ok and procedure != 0) for ok, procedure in zip(accepted, procedures, strict=True)]
     status = [first(share) for share in _share(fields, "nfs.status3", has_status, cut=cut)]
-    # An error comes without a count; a procedure that is none of the table has none either.
+    # An error comes without a count; nor does a procedure that the table lacks.
     done = [procedure if state == 0 else -1 for procedure, state in zip(procedures, status, strict=True)]
     size, committed = (
         _share(fields, field, counts(known[field], done), cut=cut) for field in ("nfs.count3", "nfs.write.committed")

@@ -142,13 +142,11 @@ def documents(text: str) -> Stream:
         moment = _between(text[at : begin.start()], places.line(at), noise)
         line = places.line(begin.start())
         try:
-            value, at = decoder.raw_decode(effort.text, begin.start())
-        except RecursionError as error:
-            effort.failed(error, begin.start())
+            value, at = effort.decode(begin.start(), decoder)
+        except RecursionError:
             problems.warn(f"not valid JSON: {_TOO_DEEP}", line)
             at = _next_document(text, places.starts, begin.start())
         except ValueError as error:
-            effort.failed(error, begin.start())
             place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
             problems.warn(f"not valid JSON: {why}", *place)
