@@ -25,7 +25,7 @@ def main() -> int:
             if sys.argv[1:] and path.name not in sys.argv[1:]:
                 continue
             for name, build in pumps.pumps(path.read_bytes()):
-                power = pumps.exponent(Path(folder, "file"), build, 4_000, 16_000)
+                power = pumps.exponent(Path(folder, "file"), build, 16_000)
                 tried += 1
                 if power > pumps.STEEPEST:
                     steep += 1

@@ -6,14 +6,12 @@ import re
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from esxparse.errors import UnreadableError
 from esxparse.formats.decompress import ZIP_METHODS, Decoded, Layer, Raw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BLOCK = 512
 _TAR_HEADERS = 16 << 20
@@ -89,16 +87,14 @@ class _TarFace:
 
     def seek(self, position: int) -> None:
         if position < self.position:
-            msg = "its headers lead backwards"
-            raise tarfile.ReadError(msg)
+            raise tarfile.ReadError("its headers lead backwards")
         while self.position < position and self.some(min(position - self.position, _SKIP)):
             pass
 
     def read(self, size: int) -> bytes:
         self.allowance -= size
         if size < 0 or self.allowance < 0:
-            msg = "a header in it is absurdly long"
-            raise tarfile.ReadError(msg)
+            raise tarfile.ReadError("a header in it is absurdly long")
         pieces = []
         while size > 0 and (piece := self.some(size)):
             pieces.append(piece)

@@ -7,18 +7,14 @@ inside one. A member may be compressed, once.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from esxparse.errors import UnreadableError
-from esxparse.formats.archives import is_tar, is_zip, tar_entries, zip_entries
+from esxparse.formats.archives import Entry, is_tar, is_zip, tar_entries, zip_entries
 from esxparse.formats.decompress import Decoded, Layer, Raw, codec_of
 from esxparse.formats.kit.head import HEAD, Head
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from esxparse.formats.archives import Entry
 
 Kind = Literal["capture", "other"]
 """What a member is: a capture of esxtop, or of another format."""
@@ -154,8 +150,7 @@ def look_through(
     head = layer.peek(_LOOK)
     if is_zip(head):
         if layers:
-            msg = f"{raw.name} is a zip compressed by {layers[0]}: decompress it first"
-            raise UnreadableError(msg)
+            raise UnreadableError(f"{raw.name} is a zip compressed by {layers[0]}: decompress it first")
         if not file.seekable():
             msg = f"{raw.name} is a zip, which cannot be read as a stream (its directory is at its end): copy it here"
             raise UnreadableError(msg)

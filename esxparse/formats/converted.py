@@ -10,7 +10,8 @@ Source: `esxparse.lake`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -19,10 +20,6 @@ from esxparse.errors import DamagedError, UnreadableError
 from esxparse.formats import manifest
 from esxparse.formats.unchanged import Opened
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TITLE = "converted recording"
 
@@ -56,16 +53,14 @@ def _scan(file: Path) -> pl.LazyFrame:
         except (pl.exceptions.PolarsError, OSError) as error:
             # Where it was replaced meanwhile, that is why.
             opened.check()
-            msg = f"{file} cannot be read: {str(error).splitlines()[0]}"
-            raise DamagedError(msg) from error
+            raise DamagedError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
         opened.check()
 
     try:
         schema = pl.read_parquet_schema(file)
     except (pl.exceptions.PolarsError, OSError) as error:
         why = str(error).splitlines()[0]
-        msg = f"{file} is damaged ({why}): remove {file.parent} and convert the capture again"
-        raise DamagedError(msg) from error
+        raise DamagedError(f"{file} is damaged ({why}): remove {file.parent} and convert the capture again") from error
     return register_io_source(read, schema=schema, is_pure=True)
 
 
@@ -79,8 +74,7 @@ def read_directory(folder: Path) -> Recording:
     found = inside(folder)
     if len(found) > 1:
         names = ", ".join(one.name for one in found)
-        msg = f"{folder} holds {len(found)} recordings: name one, such as {found[0]} ({names})"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"{folder} holds {len(found)} recordings: name one, such as {found[0]} ({names})")
     home = found[0]
     content, notes = manifest.read(home)
     tables = {}
@@ -88,8 +82,7 @@ def read_directory(folder: Path) -> Recording:
         file = home / table["file"]
         if not file.is_file() or file.stat().st_size != table["bytes"]:
             what = "is not there" if not file.is_file() else f"has {file.stat().st_size:,} bytes of {table['bytes']:,}"
-            msg = f"{file} {what}: remove {home} and convert the capture again"
-            raise DamagedError(msg)
+            raise DamagedError(f"{file} {what}: remove {home} and convert the capture again")
         tables[name] = _scan(file)
     if not manifest.is_of_now(content):
         message = "converted by an esxparse whose numbers differ from this one's: convert the capture again"

@@ -11,13 +11,11 @@ import bz2
 import lzma
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 from esxparse.errors import UnreadableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _FIXED = 10
 """Bytes of a header before its optional parts."""
@@ -94,8 +92,7 @@ class GzipMember:
             self.unused_data = self._trailer[_TRAILER:]
             stated = int.from_bytes(self._trailer[:4], "little"), int.from_bytes(self._trailer[4:_TRAILER], "little")
             if stated != (self._sum, self._size & 0xFFFFFFFF):
-                msg = "its checksum does not match its content"
-                raise self._error(msg)
+                raise self._error("its checksum does not match its content")
         return b""
 
 
@@ -357,11 +354,10 @@ class Decoded(Layer):
 
     def _refuse_absurd(self) -> None:
         if self.made > FREE and self.made > RATIO * self._raw.taken:
-            msg = (
+            raise UnreadableError(
                 f"{self._raw.name} is refused: {self._raw.taken:,} bytes of it expand to more than {self.made:,}, "
                 f"over {RATIO} times; no capture does. If it is sound, decompress it and open the result"
             )
-            raise UnreadableError(msg)
 
     def close(self) -> None:
         """Closes what is below."""

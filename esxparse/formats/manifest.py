@@ -8,16 +8,13 @@ options it was read with. `tables` has for each table its file, rows and bytes.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path, PurePath
+from typing import Any, get_args
 
 from esxparse.errors import DamagedError
 from esxparse.recording import Note, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "recording.json"
 
@@ -77,21 +74,18 @@ def _is(value: Any, *types: type) -> Any:
     """The value, where it is of one of these types."""
     if isinstance(value, types) and not (isinstance(value, bool) and bool not in types and object not in types):
         return value
-    msg = f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected"
-    raise TypeError(msg)
+    raise TypeError(f"{str(value)[:_SHOWN]!r} found where {types[0].__name__} is expected")
 
 
 def _beside(file: str) -> None:
     """Refuses a table's file in another directory."""
     if PurePath(file).name != file or "\\" in file:
-        msg = f"a table may not be in another directory, as {file!r} is"
-        raise ValueError(msg)
+        raise ValueError(f"a table may not be in another directory, as {file!r} is")
 
 
 def _note(message: str, line: int | None = None, column: int | None = None, severity: Severity = "info") -> Note:
     if severity not in get_args(Severity):
-        msg = f"a note cannot be {severity!r}"
-        raise ValueError(msg)
+        raise ValueError(f"a note cannot be {severity!r}")
     return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity)
 
 
@@ -134,8 +128,7 @@ def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
             _is(one["rows"], int), _is(one["bytes"], int)
             _beside(_is(one["file"], str))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        msg = (
+        raise DamagedError(
             f"{file} is not what `esxparse convert` writes ({type(error).__name__}: {error}): convert the capture again"
-        )
-        raise DamagedError(msg) from error
+        ) from error
     return content, notes

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any, Final, Literal, TypedDict, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from esxparse.errors import EsxparseError
 from esxparse.formats import memory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Day = date
 """The type, where an option has its name."""
@@ -88,8 +87,7 @@ def day(given: str | date | None, name: str = "date") -> date | None:
     try:
         return date.fromisoformat(given.strip())
     except (ValueError, AttributeError):
-        msg = f"{name} {given!r} is not a day: write it as 2026-03-11"
-        raise EsxparseError(msg) from None
+        raise EsxparseError(f"{name} {given!r} is not a day: write it as 2026-03-11") from None
 
 
 def period(given: str | timedelta | None, name: str) -> timedelta | None:
@@ -109,8 +107,7 @@ def period(given: str | timedelta | None, name: str) -> timedelta | None:
             msg = f"{name} {given!r} is longer than any recording: write a length as 30s, 5m or 1h"
             raise EsxparseError(msg) from None
     if not isinstance(length, timedelta) or length <= timedelta(0):
-        msg = f"{name} {given!r} is not a length of time: write it as 30s, 5m or 1h"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} {given!r} is not a length of time: write it as 30s, 5m or 1h")
     return length
 
 
@@ -128,30 +125,51 @@ def _number(given: str | int | None, name: str) -> int | None:
     text = str(given).strip()
     # Longer numbers than any file has captures are refused before they are computed.
     if isinstance(given, bool) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        msg = f"{name} is {given!r}: give its number, from 1"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} is {given!r}: give its number, from 1")
     # There is a first in every file: to ask for it says nothing.
     return int(text) if int(text) > 1 else None
 
 
 def _order(given: str | None, name: str) -> str | None:
     if given not in DATE_ORDERS:
-        msg = f"{name} is {given!r}: choose from {', '.join(DATE_ORDERS)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} is {given!r}: choose from {', '.join(DATE_ORDERS)}")
     return given
 
 
 def _text(given: str | None, name: str) -> str | None:
     if not isinstance(given, str):
-        msg = f"{name} is {given!r}: give its name"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} is {given!r}: give its name")
     return given
+
+
+def zone_of(given: str) -> tzinfo:
+    """The zone of a text: an offset from UTC (`+02:00`), or a name (`Europe/Berlin`), which knows daylight saving.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if re.fullmatch(r"[+-]\d{2}:?\d{2}", given):
+        hours, minutes = int(given[1:3]), int(given[-2:])
+        if minutes >= 60:  # noqa: PLR2004  minutes of an hour
+            raise ValueError(given)
+        return timezone((-1 if given[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes))
+    try:
+        return ZoneInfo(given)
+    except (ZoneInfoNotFoundError, OSError):
+        raise ValueError(given) from None
+
+
+def _zone(given: str | None, name: str) -> str | None:
+    try:
+        zone_of(given.strip() if isinstance(given, str) else "")
+    except ValueError:
+        raise EsxparseError(f"{name} is {given!r}: write it as +02:00 or as a name such as Europe/Berlin") from None
+    return given.strip() if given else None
 
 
 def _truth(given: str | bool | None, name: str) -> bool | None:
     if str(given).casefold() not in _TRUTHS:
-        msg = f"{name} is {given!r}: say true or false"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{name} is {given!r}: say true or false")
     return _TRUTHS[str(given).casefold()]
 
 
@@ -166,6 +184,7 @@ class Options(TypedDict, total=False):
     segment: int
     date_order: DateOrder | None
     date: str | Day | None
+    zone: str | None
     format: str | None
     time_column: str | None
     value_column: str | None
@@ -185,6 +204,7 @@ class Opening:
     segment: int | None = None
     date_order: DateOrder | None = None
     date: Day | None = None
+    zone: str | None = None
     format: str | None = None
     time_column: str | None = None
     value_column: str | None = None
@@ -205,8 +225,7 @@ class Opening:
         said = {name: value for name, value in options.items() if value is not None and value != ""}
         made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
         if made.start and made.end and made.end < made.start:
-            msg = f"the window ends before it begins ({made.window}): change start or end"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"the window ends before it begins ({made.window}): change start or end")
         return made
 
     @property
@@ -238,6 +257,7 @@ _READ: Final[dict[str, Callable[[Any, str], Any]]] = {
     "segment": _number,
     "date_order": _order,
     "date": day,
+    "zone": _zone,
     "format": _text,
     "time_column": _text,
     "value_column": _text,

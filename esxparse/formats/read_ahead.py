@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import threading
 from queue import Empty, Queue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
+
+from esxparse.formats.decompress import Layer
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from typing_extensions import Buffer
-
-    from esxparse.formats.decompress import Layer
 
 CHUNK = 1 << 20
 """Bytes of content handed from thread to thread at a time."""
@@ -92,8 +90,7 @@ class ReadAhead(io.RawIOBase):
     def readinto(self, buffer: Buffer, /) -> int:
         """Fills the buffer; fewer bytes than it takes are the last ones."""
         if self.closed:
-            msg = "read of a closed stream"
-            raise ValueError(msg)
+            raise ValueError("read of a closed stream")
         done = 0
         with memoryview(buffer).cast("B") as room:
             while done < len(room) and (len(self._chunk) or self._next_chunk()):

@@ -1,43 +1,38 @@
 """Which reader reads a file: told by its content, never by its name alone.
 
 `recognise.toml` lists the formats in the order in which they are asked for, and how each is told. A format is a module
-with `FORMAT`, `read(source, **options)` and, where words and patterns are not enough, `recognise(head)`.
+with `FORMAT`, `read(source, **options)` and, where words and patterns are not enough, `recognise(head)`; one that reads
+several formats has such a thing for each in `TOOLS`, and `recognise.toml` the `text` that else is its docstring.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
-from esxparse.formats import converted
-from esxparse.formats.opening import AS_FOUND
-from esxparse.formats.source import resolve
-from esxparse.formats.unpack import unpacked
+from esxparse.formats import converted, directory, memory, quoted
+from esxparse.formats.kit.head import Head
+from esxparse.formats.opening import AS_FOUND, Opening
+from esxparse.formats.source import SeveralError, Source, resolve
+from esxparse.formats.unpack import members_unpacked, unpacked
 from esxparse.formats.window import cut
-from esxparse.recording import printable
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Iterator, Mapping
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.opening import Opening
-    from esxparse.formats.source import Source
-    from esxparse.recording import Recording
+from esxparse.recording import Recording, printable
 
 _DATA = Path(__file__).with_name("recognise.toml")
 
 _HINTS = frozenset({"lazy"})
 """Options that spare work where a reader has them, and change nothing where it has not."""
 
-_OF_READERS = ("lazy", "segment", "date_order", "date", "time_column", "value_column")
+_OF_READERS = ("lazy", "segment", "date_order", "date", "zone", "time_column", "value_column")
 """Options of `esxparse.open` that are readers' own; what is left is done here, whatever the reader."""
 
 _SHOWN = 200
@@ -77,12 +72,15 @@ class _Sign:
     """In lower case."""
     patterns: tuple[str, ...] = ()
     no: str | None = None
+    near: bool = False
+    """Whether the patterns are of lines with a word."""
 
     def shows(self, head: Head) -> bool:
         """Whether a head has it."""
         if self.words and not head.holds(*self.words):
             return False
-        if not all(re.search(pattern, head.text) for pattern in self.patterns):
+        text = head.near(self.words) if self.near else head.text
+        if not all(re.search(pattern, text) for pattern in self.patterns):
             return False
         return not (self.no and re.search(self.no, head.text))
 
@@ -96,24 +94,37 @@ class Reader:
     module: str
     options: frozenset[str] = frozenset()
     """Names of the options of `esxparse.open` that `read` takes itself; tables are cut to a `window` here else."""
+    needs: tuple[str, ...] = ()
+    """What has to be installed for it, in words."""
     words: tuple[str, ...] = ()
     """In lower case: without one of them it is not of this format."""
+    asks: tuple[str, ...] = ()
+    """Other words that its module asks for."""
     signs: tuple[_Sign, ...] = ()
     """One of them is enough; without any the module is asked."""
+    text: str = ""
+    """What it gives, where no docstring of the module says so: one of several formats that the module reads."""
 
     @classmethod
     def of(cls, name: str, told: Mapping[str, Any]) -> Reader:
         """The reader that an entry describes."""
         signs = tuple(
-            _Sign(_texts(one, "words"), _texts(one, "patterns"), one.get("no")) for one in told.get("sign", ())
+            _Sign(_texts(one, "words"), _texts(one, "patterns"), one.get("no"), one.get("near", False))
+            for one in told.get("sign", ())
         )
         module = told.get("module", name)
-        return cls(name, told["title"], module, frozenset(_texts(told, "options")), _texts(told, "words"), signs)
+        options, needs = frozenset(_texts(told, "options")), _texts(told, "needs")
+        words = _texts(told, "words")
+        if not words and signs and all(sign.words for sign in signs):
+            words = tuple(word for sign in signs for word in sign.words)
+        asks, text = _texts(told, "asks"), told.get("text", "")
+        return cls(name, told["title"], module, options, needs, words, asks, signs, text)
 
     @cached_property
     def reading(self) -> _Reading:
-        """The module."""
-        return cast("_Reading", import_module(f"esxparse.formats.{self.module}"))
+        """The module, or what it has for this format in `TOOLS`."""
+        module = import_module(f"esxparse.formats.{self.module}")
+        return cast("_Reading", getattr(module, "TOOLS", {}).get(self.name, module))
 
     def recognise(self, head: Head) -> bool:
         """Whether a file that begins so is of the format."""
@@ -128,13 +139,11 @@ class Reader:
             EsxparseError: The reader does not take one, or the file is not in the format asked for.
         """
         if opening.format not in {None, self.name}:
-            msg = f"{name} is read as {self.title}, not as {opening.format}: leave the format out"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{name} is read as {self.title}, not as {opening.format}: leave the format out")
         options = {option: value for option, value in opening.said().items() if option in _OF_READERS}
         other = [option for option in options if option not in self.options | _HINTS]
         if other and left_out is None:
-            msg = f"{name} is read as {self.title}, which has no option {other[0]}: leave it out"
-            raise EsxparseError(msg)
+            raise EsxparseError(f"{name} is read as {self.title}, which has no option {other[0]}: leave it out")
         if left_out is not None:
             left_out.update(other)
         return {option: value for option, value in options.items() if option in self.options}
@@ -147,9 +156,23 @@ def readers() -> tuple[Reader, ...]:
         return tuple(Reader.of(name, told) for name, told in tomllib.load(file).items())
 
 
+@cache
+def _words() -> tuple[str, ...]:
+    """All words of all readers."""
+    every = (
+        (*reader.words, *reader.asks, *(word for sign in reader.signs for word in sign.words)) for reader in readers()
+    )
+    return tuple(dict.fromkeys(word for words in every for word in words))
+
+
 def recognising(head: Head) -> Reader | None:
     """The reader of what begins so."""
-    return next((reader for reader in readers() if reader.recognise(head)), None)
+    first, *others = readers()
+    # A capture of esxtop is told in less time than words are looked for.
+    if first.recognise(head):
+        return first
+    head.look_for(_words())
+    return next((reader for reader in others if reader.recognise(head)), None)
 
 
 def _known(head: Head) -> bool:
@@ -171,8 +194,7 @@ def reader_of(name: str) -> Reader:
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
-        msg = f"unknown format {name!r}; the formats are: {', '.join(known)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"unknown format {name!r}; the formats are: {', '.join(known)}")
     return known[name]
 
 
@@ -197,20 +219,63 @@ def open_recording(
     folder = Path(where)
     if folder.is_dir():
         return _directory(folder / (opening.member or ""), opening, left_out)
-    source = resolve(where, opening.member, _known, timeout=opening.timeout, memory_limit=opening.memory_limit)
+    try:
+        source = resolve(where, opening.member, _known, timeout=opening.timeout, memory_limit=opening.memory_limit)
+    except SeveralError:
+        limit = opening.memory_limit or memory.DEFAULT
+        found = members_unpacked(os.fspath(where), _known, opening.timeout, limit)
+        return _bundle(os.fspath(where), directory.files_of(found, _format_of), opening, left_out)
     return open_source(source if source.once is None else unpacked(source), opening, numbers, left_out)
 
 
-def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
+def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None:
+    """The reader of a directory that is a recording as a whole, which is of the format `asked` if one is."""
     converts = Reader("converted", converted.TITLE, "converted")
-    for reader in (converts, reader_of("fio")):
-        if reader.reading.recognise_directory(folder):
-            reader.chosen(opening, str(folder), left_out)
-            with _own_errors(str(folder), reader.title):
-                rec = reader.reading.read_directory(folder)
-            return replace(rec, tables=cut(rec.tables, opening.window))
-    msg = f"{folder} is a directory: name a capture in it" if folder.is_dir() else f"{folder} does not exist"
-    raise UnreadableError(msg)
+    every = (converts, *map(reader_of, ("hcibench", "vdbench", "fio")))
+    fitting = (one for one in every if asked in {None, one.name})
+    return next((one for one in fitting if one.reading.recognise_directory(folder)), None)
+
+
+def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
+    if (reader := reader_of_directory(folder, opening.format)) is not None:
+        reader.chosen(opening, str(folder), left_out)
+        with _own_errors(str(folder), reader.title):
+            rec = reader.reading.read_directory(folder)
+        return replace(rec, tables=cut(rec.tables, opening.window))
+    if not folder.is_dir():
+        raise UnreadableError(f"{folder} does not exist")
+    files = directory.files_in(folder, _format_of, opening.memory_limit)
+    return _together(str(folder), files, opening, left_out)
+
+
+def _bundle(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
+    """The recording that the members of a bundle are, as those of a directory."""
+    paths = [one.source.path for one in files if one.source and one.source.path]
+    above = Path(os.path.commonpath([path.parent for path in paths]))
+    if {one.format for one in files if one.format} == {"fio"} and all(path.parent == above for path in paths):
+        return replace(_directory(above, opening, left_out), source=name)
+    return _together(name, files, opening, left_out)
+
+
+def _format_of(head: Head) -> str | None:
+    reader = recognising(head)
+    return None if reader is None else reader.name
+
+
+def _together(name: str, files: Sequence[directory.File], opening: Opening, left_out: set[str] | None) -> Recording:
+    """The recording that files of one format are."""
+    used = directory.chosen(name, files, opening.format)
+    # A window is of all files: one that is outside it is not wrong.
+    whole = replace(opening, start=None, end=None, every=None)
+    # An option that no file takes is refused for all of them at once.
+    reader_of(str(used[0].format)).chosen(whole, name, left_out)
+
+    def read_one(source: Source) -> Recording:
+        return open_source(source, whole, left_out=left_out)
+
+    rec = directory.read(name, used, read_one, opening.memory_limit or memory.DEFAULT)
+    notes = (*rec.notes, *directory.left_over(files, used))
+    return replace(rec, tables=cut(rec.tables, opening.window), notes=notes)
 
 
 def refuse_foreign(reading: _Named, opening: Opening, name: str) -> None:
@@ -230,8 +295,7 @@ def open_source(
 ) -> Recording:
     """Reads a source."""
     if not source.head.content:
-        msg = f"{source.name} is empty: nothing was captured, or the copy failed"
-        raise DamagedError(msg)
+        raise DamagedError(f"{source.name} is empty: nothing was captured, or the copy failed")
     with _own_errors(source.name, "any format"):
         reader = reader_of(opening.format) if opening.format else recognising(source.head)
     if reader is None:
@@ -243,6 +307,8 @@ def open_source(
         chosen["window"] = opening.window
     with _own_errors(source.name, reader.title):
         rec = reader.reading.read(source, **chosen)
+        if opening.format is None:
+            quoted.refuse(rec, source, reader.title)
         return rec if "window" in reader.options else replace(rec, tables=cut(rec.tables, opening.window))
 
 

@@ -6,11 +6,11 @@ whose end nobody knows is read beyond a bound.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import re
 import socket
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -18,8 +18,6 @@ from esxparse.errors import UnreadableError
 from esxparse.formats.opening import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from _typeshed import WriteableBuffer
 
 MOST_UNSAID: Final = 1 << 30
@@ -67,16 +65,14 @@ def opened(url: str, timeout: float | None = None) -> BinaryIO:
         import fsspec.asyn  # type: ignore[import-untyped,unused-ignore]  # noqa: F401, PLC0415  an extra
         from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
     except ImportError:
-        msg = f'{shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"'
-        raise UnreadableError(msg) from None
+        raise UnreadableError(f'{shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"') from None
     try:
         if _HTTP.match(url):
             return cast("BinaryIO", _Answer(url, timeout or PATIENCE_S))
         files, path = url_to_fs(url)
         return cast("BinaryIO", files.open(path, "rb"))
     except FileNotFoundError:
-        msg = f"{shown(url)} does not exist"
-        raise UnreadableError(msg) from None
+        raise UnreadableError(f"{shown(url)} does not exist") from None
     except ImportError as error:
         why = f'{error}. Install what it asks for, or pip install "esxparse[remote]"'
         raise _unreadable(url, why) from None
@@ -114,6 +110,8 @@ class _Answer(io.RawIOBase):
 
     def _run(self, work: Coroutine[Any, Any, Any], what: str) -> Any:
         """Waits for the server."""
+        import asyncio  # noqa: PLC0415
+
         from fsspec.asyn import get_loop  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
 
         doing = asyncio.run_coroutine_threadsafe(work, get_loop())
@@ -176,8 +174,7 @@ class _Answer(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Goes to another place; the server is asked for it when something is read there."""
         if whence == io.SEEK_END and self.size is None:
-            msg = "the server does not say how long the file is, which this bundle needs: download it"
-            raise OSError(msg)
+            raise OSError("the server does not say how long the file is, which this bundle needs: download it")
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._wanted, io.SEEK_END: self.size or 0}[whence]
         self._wanted = max(base + offset, 0)
         return self._wanted

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,23 +18,19 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from esxparse.errors import EsxparseError, UnreadableError
 from esxparse.formats import memory, remote
 from esxparse.formats.archives import is_tar, is_zip
-from esxparse.formats.bundle import look_through, unwrap
-from esxparse.formats.decompress import Raw
+from esxparse.formats.bundle import Found, look_through, unwrap
+from esxparse.formats.decompress import Layer, Raw
 from esxparse.formats.kit.head import HEAD, Head
+from esxparse.formats.kit.pieces import fill, large
 from esxparse.formats.kit.text import Text, decode
+from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.read_ahead import ReadAhead, problem
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterable, Iterator
-
-    from esxparse.formats.bundle import Found
-    from esxparse.formats.decompress import Layer
 
 __all__ = ["STANDARD_INPUT", "ReadOnceError", "Source", "members", "problem", "read_up_to", "resolve", "standard_input"]
-
-STANDARD_INPUT = "-"
 
 _LOOK = 1 << 10
 _PIECE = 1 << 20
@@ -45,6 +42,10 @@ class ReadOnceError(UnreadableError):
     """What can be read once has been read."""
 
 
+class SeveralError(UnreadableError):
+    """A bundle has several recordings, none of them of esxtop."""
+
+
 class _Once:
     """Content that can be read from its beginning one time only."""
 
@@ -53,8 +54,7 @@ class _Once:
 
     def take(self, name: str) -> Layer:
         if self._layer is None:
-            msg = f"{name} can be read only once, and has been: write it to a file and open that"
-            raise ReadOnceError(msg)
+            raise ReadOnceError(f"{name} can be read only once, and has been: write it to a file and open that")
         layer, self._layer = self._layer, None
         return layer
 
@@ -114,9 +114,18 @@ class Source:
         Raises:
             TooLargeError: It is too long for the memory limit.
         """
+        found, notes = self.buffer()
+        return bytes(found), notes
+
+    def buffer(self) -> tuple[memoryview | bytes, list[Note]]:
+        """The same as `content`, with its errors; of a plain file in large pages, which take a third of the time."""
         with self.open() as stream:
-            pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), self.memory_limit)
-            return b"".join(pieces), self.ended(stream)
+            if self.path is None or not 0 < (self.size or 0) <= self.memory_limit:
+                pieces = memory.bounded(iter(lambda: stream.read(_PIECE), b""), self.memory_limit)
+                return b"".join(pieces), self.ended(stream)
+            room = large(self.size or 0)
+            length = sum(map(len, memory.bounded(fill(stream, room), self.memory_limit)))
+            return room[:length], self.ended(stream)
 
     def ended(self, stream: BinaryIO) -> list[Note]:
         """A note where the content of a stream of it, read to its end, ended before its time."""
@@ -152,18 +161,15 @@ def _local(path: Path) -> io.FileIO:
         # Asked before it is opened: a named pipe would make that wait.
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
-            msg = f"{path} is a directory: name a capture in it"
-            raise UnreadableError(msg)
+            raise UnreadableError(f"{path} is a directory: name a capture in it")
         if not stat.S_ISREG(kind):
             msg = f"{path} is not a regular file: pipe its content into standard input (-), or write it to a file"
             raise UnreadableError(msg)
         return path.open("rb", buffering=0)
     except FileNotFoundError:
-        msg = f"{path} does not exist"
-        raise UnreadableError(msg) from None
+        raise UnreadableError(f"{path} does not exist") from None
     except (OSError, ValueError) as error:
-        msg = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise UnreadableError(msg) from None
+        raise UnreadableError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def standard_input() -> BinaryIO:
@@ -174,8 +180,7 @@ def standard_input() -> BinaryIO:
     """
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or sys.stdin.isatty():
-        msg = "nothing is piped into standard input (-): esxtop -b ... | esxparse info -"
-        raise UnreadableError(msg)
+        raise UnreadableError("nothing is piped into standard input (-): esxtop -b ... | esxparse info -")
     try:
         # Not through Python's own buffer: a thread that waits in it when the program ends would crash it.
         return os.fdopen(stream.fileno(), "rb", buffering=0, closefd=False)
@@ -227,14 +232,12 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
     if found:
         names = [one.name for one in found]
         msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({_list(names)})"
-        raise UnreadableError(msg)
+        raise (UnreadableError if found[0].kind == "capture" else SeveralError)(msg)
     refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
-        msg = f"{name}: {refused[0]}" if refused else f"{name} holds no {member}"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"{name}: {refused[0]}" if refused else f"{name} holds no {member}")
     left_out = f"; not read: {_list(refused)}" if refused else ""
-    msg = f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}"
-    raise UnreadableError(msg)
+    raise UnreadableError(f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}")
 
 
 def _passed_over(found: list[Found]) -> str | None:
@@ -253,8 +256,7 @@ def _found(
     """Content of a file, how it is compressed, and what is in it where it is a bundle."""
     layer, layers, refused = unwrap(raw, raw)
     if refused:
-        msg = f"{raw.name}: {refused}"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"{raw.name}: {refused}")
     return layer, layers, look_through(file, layer, raw, layers, member, known)
 
 
@@ -265,8 +267,7 @@ def _inside(file: BinaryIO, raw: Raw, source: Source) -> Layer:
     for one in found or ():
         if one.content is not None:
             return one.content
-    msg = f"{source.name} is no longer there: the bundle has changed since it was searched"
-    raise UnreadableError(msg)
+    raise UnreadableError(f"{source.name} is no longer there: the bundle has changed since it was searched")
 
 
 def _content(source: Source) -> Layer:
@@ -286,8 +287,7 @@ def _from_standard_input(member: str | None) -> Source:
     if is_tar(head) or is_zip(head):
         refused = "a bundle, which must be searched before it is read: write it to a file, or pipe one capture of it"
     if refused:
-        msg = f"standard input is {refused}" if not layer.problem else f"standard input: {refused}"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"standard input is {refused}" if not layer.problem else f"standard input: {refused}")
     if member is not None:
         raise _no_bundle(STANDARD_INPUT, member)
     packed, begin = ", ".join(layers) or None, Head(layer.peek(HEAD), STANDARD_INPUT)
@@ -356,6 +356,17 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
 def _without_content(found: Iterable[Found]) -> list[Found]:
     """What was found, for its names: content that was looked at is let go, one member after the other."""
     return [replace(one, content=None) for one in found]
+
+
+def each_known(where: str, known: Callable[[Head], bool], timeout: float | None) -> Iterator[Found]:
+    """What is in a bundle, in its order: known members, whose content is good until the next, and refused ones.
+
+    Raises:
+        EsxparseError: It cannot be read.
+    """
+    file, raw = _raw(where, timeout)
+    with closing(raw):
+        yield from _found(file, raw, None, known)[2] or ()
 
 
 def members(where: str | os.PathLike[str]) -> list[str]:

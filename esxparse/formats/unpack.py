@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from esxparse.errors import UnreadableError
 from esxparse.formats import memory
-from esxparse.formats.source import problem
+from esxparse.formats.kit.head import Head
+from esxparse.formats.source import Source, each_known, problem, resolve
 from esxparse.whole import Scratch
-
-if TYPE_CHECKING:
-    from esxparse.formats.source import Source
 
 _PIECE = 1 << 20
 _LEFT_FREE = 16
@@ -23,6 +21,42 @@ def _no_room(source: Source, scratch: Scratch, why: object) -> UnreadableError:
     return UnreadableError(
         f"{source.name} cannot be unpacked into {scratch.path.parent}: {why}; set TMPDIR to a place with room"
     )
+
+
+def members_unpacked(
+    where: str, known: Callable[[Head], bool], timeout: float | None, limit: int
+) -> list[tuple[str, Source | str]]:
+    """The known members of a bundle as plain files, by name; for a member that is refused the reason.
+
+    Raises:
+        TooLargeError: They have more than `memory.DISK` bytes for each byte of the limit.
+    """
+    scratch = Scratch()
+    found: list[tuple[str, Source | str]] = []
+    left = limit * memory.DISK
+    for one in each_known(where, known, timeout):
+        if one.content is None:
+            found.append((one.name, one.refused))
+            continue
+        # Names that lead out of a bundle are refused; a colon is no part of a file's name everywhere.
+        copy = scratch.path / one.name.replace(":", "_")
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with copy.open("xb") as file:
+                while piece := one.content.read(_PIECE):
+                    left -= len(piece)
+                    if left < 0:
+                        what = f"{where} has more than {memory.shown(limit * memory.DISK)} when it is unpacked"
+                        raise memory.refusal(what, limit)
+                    file.write(piece)
+        except OSError as error:
+            found.append((one.name, f"it cannot be unpacked into {scratch.path}: {error.strerror or error}"))
+            continue
+        source = resolve(copy, memory_limit=limit)
+        found.append(
+            (one.name, replace(source, name=f"{where}:{one.name}", problem=one.content.problem, scratch=scratch))
+        )
+    return found
 
 
 def unpacked(source: Source) -> Source:

@@ -22,20 +22,16 @@ in the file the interval is not known, and elapsed_s is null.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.tables import frames, schema
-from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.source import Source
-    from esxparse.recording import Severity
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording, Severity
 
 FORMAT = "vmkperf"
 
@@ -142,7 +138,9 @@ def _no_title(title: tuple[int, str] | None) -> list[Note]:
     if title is None:
         return []
     severity: Severity = "warning" if _NUMBERS.match(title[1]) else "info"
-    return [Note(f"left out: {title[1].strip()[:60]!r}", line=title[0], severity=severity)]
+    notes = Notes()
+    notes.skip(title[1], title[0], severity)
+    return notes
 
 
 def _wider(block: Block, names: str) -> Block:

@@ -36,18 +36,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from esxparse.formats.source import Source
 
 FORMAT = "vscsistats"
 
@@ -151,7 +148,8 @@ def _strange(lines: Iterable[tuple[int, str]]) -> Iterator[Note]:
     if strange:
         number, line = strange[0]
         more = f" ({len(strange):,} such lines)" if len(strange) > 1 else ""
-        yield Note(f"not understood, left out: {line[:60]!r}{more}", number, severity="warning")
+        message = f"not understood, left out: {line[:60]!r}{more}"
+        yield Note(message, number, severity="warning", unused=len(strange))
 
 
 def _harmless(line: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from esxparse.errors import EsxparseError
 from esxparse.formats.opening import EVERYTHING, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
 __all__ = ["EVERYTHING", "TIME", "Window", "cut", "inside"]
@@ -52,10 +51,9 @@ def cut(tables: Mapping[str, pl.LazyFrame], bounds: Window) -> dict[str, pl.Lazy
     every_time = every_time.drop_nulls()
     kept = every_time.gather(inside(every_time, bounds))
     if every_time.len() and not kept.len():
-        msg = (
+        raise EsxparseError(
             f"nothing in the requested window ({bounds}): times run from {every_time[0]:%Y-%m-%dT%H:%M:%S} "
             f"to {every_time[-1]:%Y-%m-%dT%H:%M:%S} UTC"
         )
-        raise EsxparseError(msg)
     wanted = pl.col("time").is_in(kept.implode())
     return {name: frame.filter(wanted) if name in dated else frame for name, frame in tables.items()}

@@ -1,11 +1,13 @@
 //! Python binding of the byte scanner and of the reader of whole numbers.
 
+mod bins;
 mod cells;
 mod columns;
 mod integers;
 mod learnt;
 mod number;
 mod scan;
+mod skip;
 mod vectors;
 
 use std::sync::atomic::{AtomicU64, AtomicU8};
@@ -59,12 +61,13 @@ fn places<T: Element, P: Place<T>>(buffer: &PyBuffer<T>) -> PyResult<&[P]> {
     Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<P>(), buffer.item_count()) })
 }
 
-fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = numbers
-        .iter()
-        .flat_map(|number| number.to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+fn to_bytes<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, size_of_val(numbers), |bytes| {
+        for (place, number) in bytes.chunks_exact_mut(size_of::<i64>()).zip(numbers) {
+            place.copy_from_slice(&number.to_ne_bytes());
+        }
+        Ok(())
+    })
 }
 
 /// What a scan tells: see `learnt::Report`.
@@ -104,11 +107,11 @@ fn scan_capture(
     let numbers: &[Slot] = places(&out)?;
     let report = py.detach(|| scan::scan(bytes, firsts, steps, numbers, least, count));
     Ok((
-        to_bytes(py, &report.lines),
-        to_bytes(py, &report.odd),
-        to_bytes(py, &report.words),
+        to_bytes(py, &report.lines)?,
+        to_bytes(py, &report.odd)?,
+        to_bytes(py, &report.words)?,
         PyBytes::new(py, &report.shapes),
-        to_bytes(py, &report.changes),
+        to_bytes(py, &report.changes)?,
         PyBytes::new(py, &report.blank),
         report.padded,
     ))
@@ -185,7 +188,7 @@ fn read_integers(
     let report = py.detach(|| integers::read(bytes, &columns));
     Ok((
         report.lines,
-        to_bytes(py, &report.odd).unbind(),
+        to_bytes(py, &report.odd)?.unbind(),
         report.changed,
     ))
 }
@@ -197,10 +200,35 @@ fn number_of_lines(py: Python<'_>, data: PyBuffer<u8>) -> PyResult<usize> {
     Ok(py.detach(|| integers::count_lines(bytes)))
 }
 
+/// What is taken out of a text: see `bins::Taken`.
+type Taken<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+);
+
+/// Takes the bins of fio out of a text: see the Python twin for what it promises.
+#[pyfunction]
+fn take_bins(py: Python<'_>, json: PyBuffer<u8>) -> PyResult<Option<Taken<'_>>> {
+    let bytes = items(&json, "json")?;
+    py.detach(|| bins::take(bytes))
+        .map(|taken| {
+            Ok((
+                PyBytes::new(py, &taken.text),
+                to_bytes(py, &taken.keys)?,
+                to_bytes(py, &taken.values)?,
+                to_bytes(py, &taken.ends)?,
+            ))
+        })
+        .transpose()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count_lines, module)?)?;
     module.add_function(wrap_pyfunction!(number_of_lines, module)?)?;
     module.add_function(wrap_pyfunction!(read_integers, module)?)?;
+    module.add_function(wrap_pyfunction!(take_bins, module)?)?;
     module.add_function(wrap_pyfunction!(scan_capture, module)?)
 }

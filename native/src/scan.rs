@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cells::{any_cell, count_cells, short_cell, Seen, NEVER, ZERO};
 use crate::learnt::{Learnt, Report};
+use crate::skip::{skip, FEWEST};
 
 /// A place for one number. Threads that scan pieces of one file write to different places of the same table, so a place
 /// is set without exclusive access to the table; that costs no more than a plain write.
@@ -75,12 +76,34 @@ fn scan_seen(
     (columns.len(), at)
 }
 
-/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places.
+/// Runs of columns that nobody wants, long enough to be passed over together: the first of each, and how many they are.
+fn unwanted(columns: &[Column]) -> Vec<(usize, usize)> {
+    let mut runs = Vec::new();
+    // Nothing stands before the first cell of a line.
+    let mut begin = 1;
+    for end in 1..=columns.len() {
+        if columns
+            .get(end)
+            .is_none_or(|column| column.place != usize::MAX)
+        {
+            if end >= begin + FEWEST {
+                runs.push((begin, end - begin));
+            }
+            begin = end + 1;
+        }
+    }
+    runs
+}
+
+/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places. `runs` are those
+/// that are not wanted.
+#[allow(clippy::too_many_arguments)] // each is a thing of its own
 fn scan_line(
     line: &[u8],
     row: usize,
     base: usize,
     columns: &mut [Column],
+    runs: &[(usize, usize)],
     out: &[Slot],
     learnt: &mut Learnt,
     count: bool,
@@ -88,10 +111,22 @@ fn scan_line(
     let mut at = 0;
     let mut cells = 0;
     let mut more = !line.is_empty();
+    let mut runs = runs.iter();
+    let mut run = runs.next();
     while more {
-        let (passed, next) = scan_seen(line, at, row, &columns[cells..], out);
+        // Up to where the next run begins.
+        let end = run.map_or(columns.len(), |(begin, _)| *begin);
+        let (passed, next) = scan_seen(line, at, row, &columns[cells..end], out);
         at = next;
         cells += passed;
+        if let Some((begin, length)) = run.filter(|(begin, _)| *begin == cells) {
+            run = runs.next();
+            if let Some(next) = skip(line, at, *length) {
+                at = next;
+                cells = begin + length;
+            }
+            continue;
+        }
         let Some(column) = columns.get_mut(cells) else {
             break;
         };
@@ -170,11 +205,21 @@ pub fn scan(
         .zip(step)
         .map(|(place, step)| Column::new(*place, *step))
         .collect();
+    let runs = unwanted(&columns);
     let mut learnt = Learnt::new(columns.len());
     let mut row = 0;
     for (start, line) in lines(data) {
         let cells = if line.len() >= least {
-            let cells = scan_line(line, row, start, &mut columns, out, &mut learnt, count);
+            let cells = scan_line(
+                line,
+                row,
+                start,
+                &mut columns,
+                &runs,
+                out,
+                &mut learnt,
+                count,
+            );
             let whole = is_whole(line, cells, columns.len());
             learnt.end_row(row, whole);
             if !whole {

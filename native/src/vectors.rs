@@ -8,9 +8,9 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub use plain::{cell_ends, Eights};
+pub use plain::{cell_ends, marks, Eights};
 #[cfg(target_arch = "x86_64")]
-pub use sse2::{cell_ends, Eights};
+pub use sse2::{cell_ends, marks, Eights};
 
 /// Eight bytes, the first as the lowest.
 #[inline(always)]
@@ -64,6 +64,24 @@ mod sse2 {
     };
 
     use super::{word, BLOCK};
+
+    /// A bit for each byte that is a quote, and for each that is a comma.
+    #[inline(always)]
+    pub fn marks(block: &[u8; BLOCK]) -> (u64, u64) {
+        let (mut quotes, mut commas) = (0, 0);
+        for (part, bytes) in block.chunks_exact(16).enumerate() {
+            // SAFETY: as below.
+            let found = unsafe {
+                let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+                let quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
+                let commas = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b',' as i8));
+                (_mm_movemask_epi8(quotes), _mm_movemask_epi8(commas))
+            };
+            quotes |= u64::from(found.0 as u16) << (16 * part);
+            commas |= u64::from(found.1 as u16) << (16 * part);
+        }
+        (quotes, commas)
+    }
 
     /// A bit for each byte that is a comma or a line feed.
     #[inline(always)]
@@ -175,20 +193,26 @@ mod sse2 {
 mod plain {
     use super::{above_nine, value, word, BLOCK, HIGHS, ZEROS};
 
-    /// A bit for each byte that is a comma or a line feed.
-    pub fn cell_ends(block: &[u8; BLOCK]) -> u64 {
+    /// A bit for each byte that is this one.
+    fn found(block: &[u8; BLOCK], byte: u8) -> u64 {
+        let wanted = u64::from_ne_bytes([byte; 8]);
         // The high bit of each byte of `word` that is 0, exactly.
         let zeros = |word: u64| !((word & !HIGHS).wrapping_add(!HIGHS) | word | !HIGHS);
-        let mut ends = 0;
-        for at in (0..BLOCK).step_by(8) {
-            let bytes = word(block, at);
-            let commas = zeros(bytes ^ 0x2c2c_2c2c_2c2c_2c2c);
-            let feeds = zeros(bytes ^ 0x0a0a_0a0a_0a0a_0a0a);
+        (0..BLOCK).step_by(8).fold(0, |found, at| {
+            let here = zeros(word(block, at) ^ wanted);
             // The multiplication gathers eight bits in the top byte.
-            let bits = ((commas | feeds) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-            ends |= bits << at;
-        }
-        ends
+            found | ((here >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << at
+        })
+    }
+
+    /// A bit for each byte that is a quote, and for each that is a comma.
+    pub fn marks(block: &[u8; BLOCK]) -> (u64, u64) {
+        (found(block, b'"'), found(block, b','))
+    }
+
+    /// A bit for each byte that is a comma or a line feed.
+    pub fn cell_ends(block: &[u8; BLOCK]) -> u64 {
+        found(block, b',') | found(block, b'\n')
     }
 
     /// Reads numbers of one to eight digits, four at a time, and remembers whether all were such.
@@ -244,7 +268,7 @@ mod tests {
 
     #[test]
     fn ends_are_found_where_they_are() {
-        let alphabet = b",\n 0\xac\x8a-\x2d\x2b\x0b\x0d";
+        let alphabet = b",\n\" 0\xac\x8a-\x2d\x2b\x0b\x0d";
         let mut bytes = noise();
         for round in 0..2000 {
             let block: [u8; BLOCK] = std::array::from_fn(|_| {
@@ -255,11 +279,14 @@ mod tests {
                     alphabet[usize::from(byte) % alphabet.len()]
                 }
             });
-            let expected = (0..BLOCK)
-                .filter(|at| matches!(block[*at], b',' | b'\n'))
-                .fold(0, |bits, at| bits | 1_u64 << at);
-            assert_eq!(cell_ends(&block), expected);
-            assert_eq!(plain::cell_ends(&block), expected);
+            let bits = |byte: u8| {
+                (0..BLOCK)
+                    .filter(|at| block[*at] == byte)
+                    .fold(0, |bits, at| bits | 1_u64 << at)
+            };
+            let (ends, both) = (bits(b',') | bits(b'\n'), (bits(b'"'), bits(b',')));
+            assert_eq!((cell_ends(&block), plain::cell_ends(&block)), (ends, ends));
+            assert_eq!((marks(&block), plain::marks(&block)), (both, both));
         }
     }
 

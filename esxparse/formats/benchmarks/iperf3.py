@@ -21,21 +21,18 @@ Source: iperf_api.c, iperf_locale.c, units.c of 3.0.11, 3.7, 3.12 and 3.17; `--j
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.iperf3_json import Test
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 FORMAT = "iperf3"
 
@@ -243,7 +240,7 @@ def recognise(head: Head) -> bool:
         return True
     if "{" in text and (_SIGNS.search(text) or ('"intervals"' in text and _ERROR_ONLY.search(text))):
         return True
-    return _is_text(text.split("\n"))
+    return _is_text(head.lines)
 
 
 def _numbered(found: list[Test], part: str) -> list[Fields]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, listed, mapping
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _OPENING = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
 _NEXT = re.compile(r"^\{", re.MULTILINE)
@@ -235,7 +233,9 @@ def read_test(line: int, document: Mapping[str, Any]) -> Test:
     names = (str(about.get("protocol") or "tcp").lower(), "_reverse" if about.get("reverse") in (1, True) else "")
     parts = [part for part in map(mapping, listed(document.get("intervals"))) if part]
     bidir = about.get("bidir") in (1, True) or any("bidir_reverse" in name for part in (end, *parts) for name in part)
-    seconds = number(mapping(start.get("timestamp")).get("timesecs"))
+    stamp = mapping(start.get("timestamp"))
+    millis = number(stamp.get("timemillisecs"))
+    seconds = number(stamp.get("timesecs")) if millis is None else millis / 1000
     began = datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 < seconds < _LAST_SECOND else None
     # In a test both ways, the client's own sending is forward; a server sees it from the other side.
     forward = ("accepted_connection" not in start) if bidir else None

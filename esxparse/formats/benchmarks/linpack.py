@@ -26,8 +26,10 @@ Source: HPL testing/ptest/HPL_pdtest.c; MKL's lin_* sample outputs; progress lin
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import Any
 
 import polars as pl
 
@@ -35,12 +37,8 @@ from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, repe
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.source import Source
 
 FORMAT = "linpack"
 
@@ -73,7 +71,23 @@ _FACTS = {
 _MKL_VERDICT = re.compile(r"^\s*Residual checks\s+(\w+)")
 _ERROR = re.compile(r"^\s*+(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
 
-_SOLVES = schema(
+_HPL_ASKED = re.compile(
+    r"^\s*+(?:N|NB|P|PFACT|NBMIN|NDIV|RFACT|BCAST|DEPTH)\s*+:\s++"
+    r"(?P<values>(?:(?:\d++|Left|Crout|Right|\dring\w*+|B?[lL]ong\w*+)\s*+)++)$"
+)
+"""What is combined: there is a solve for each combination."""
+_HPL_END = re.compile(r"^\s*End of [Tt]ests|^\s*Finished\s+\d+ tests")
+_ORDINARY = re.compile(
+    r"^\s*(?:[-=]{20,}|={5,}|T/V\s|Size\s+LDA\b|(?:HPLinpack|HPL)\b|\|\|Ax-b|Written by |Modified by |An explanation |"
+    r"The following (?:parameter|scaled)|- (?:The (?:matrix|following|relative) |Computational tests )|Column=|"
+    r"(?:N|NB|P|Q|[PR]MAP|[PR]FACT|NBMIN|NDIV|BCAST|DEPTH|SWAP|L1|U|EQUIL|ALIGN|T/V|Time|Gflops)\s*:|\d+ tests |"
+    r"Finished\s+\d+ tests|End of [Tt]ests|CPU frequency:|Number of |Leading dimension |Data alignment |"
+    r"Parameters are set|Maximum memory requested|"
+    r"Performance Summary|Residual checks |Current date|Done:|.*LINPACK (?:Benchmark )?data)|"
+    r"^(?:\s*+[\d.eE+-]++)++\s*+$"
+)
+
+SOLVES = schema(
     "benchmark str, repetition size lda align_kib nb p q i64, variant str, "
     "time_s gflops residual residual_norm f64, passed bool, started ended local"
 )
@@ -166,6 +180,17 @@ def is_damaged(line: str) -> bool:
     return bool(_ROW.match(line)) and not (_MKL_SOLVE.match(line) or _HPL_SOLVE.match(line))
 
 
+def unfinished(solves: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
+    """A note where HPL began and did not end."""
+    begun = [place for place, line in enumerate(lines, 1) if _HPL_BANNER.match(line)]
+    if not begun or not solves or any(map(_HPL_END.match, lines)):
+        return []
+    asked = prod(len(match["values"].split()) for line in lines if (match := _HPL_ASKED.match(line)))
+    if len(begun) == 1 and len(solves) < asked:
+        return [Note(f"{len(solves)} of {asked} solves: the output was cut", len(lines), severity="warning")]
+    return [Note("the output ends before the end of the tests: where it was cut, solves are missing", len(lines))]
+
+
 def run_of(solve: Fields) -> Run:
     """One solve as the common table has it."""
     names = ("lda", "align_kib", "threads") if solve["benchmark"] == "linpack" else ("nb", "p", "q", "variant")
@@ -196,6 +221,14 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
         notes.warn(f"the run ended before its result{share}: only its progress is in the file", len(lines))
+    known = (_MKL_SOLVE, _HPL_SOLVE, _PROGRESS, _HPL_TIME, _ORDINARY, _ERROR)
+    notes += left_out(
+        [
+            (place, line)
+            for place, line in enumerate(lines, 1)
+            if line.strip() and not is_damaged(line) and not any(one.match(line) for one in known)
+        ]
+    )
     said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
     notes += left_out([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
     return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
@@ -208,7 +241,7 @@ def read(source: Source) -> Recording:
     mkl, summary, said = read_mkl(lines)
     hpl, more = read_hpl(lines)
     progress = read_progress(lines)
-    notes += [*said, *more, *about([*mkl, *hpl], progress, lines)]
+    notes += [*said, *more, *about([*mkl, *hpl], progress, lines), *unfinished(hpl, lines)]
     if not (mkl or hpl or progress or summary):
         raise nothing(notes, "LINPACK")
     if summary and not mkl:
@@ -219,7 +252,7 @@ def read(source: Source) -> Recording:
         for solve, repetition in zip(part, repetitions(map(run_of, part)), strict=True)
     ]
     details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
-        "solves": (solves, _SOLVES),
+        "solves": (solves, SOLVES),
         "summary": (summary, _SUMMARY),
         "progress": (progress, _PROGRESS_SCHEMA),
     }

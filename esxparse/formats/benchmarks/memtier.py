@@ -18,20 +18,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from esxparse.formats.source import Source
 
 FORMAT = "memtier"
 
@@ -43,7 +40,8 @@ _TITLES = re.compile(r"^\s*Type\s+Ops/sec\s+\S")
 _DISTRIBUTION = re.compile(r"^\s*Type\s+<= msec\s+Percent")
 _STEP = re.compile(r"^\s*+(?P<test>\S(?:.*\S)?)\s++(?P<ms>\d++(?:\.\d++)?)\s++(?P<share>\d++(?:\.\d++)?)\s*+$")
 _SETTING = re.compile(
-    r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per client|Requests per thread|Seconds)\s*$"
+    r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per (?:client|thread)|Seconds)\s*$",
+    re.IGNORECASE,
 )
 _ORDINARY = re.compile(
     r"^\s*(?:[-=]{3,}$|\[RUN #|Writing results to|Request Latency Distribution|Json file|Warning: |Random|Sleep)"
@@ -149,7 +147,7 @@ def read_document(document: Mapping[str, Any]) -> Fields:
     """The JSON document: runs, percentiles, distributions, series, facts."""
     found: Fields = {"runs": [], "distribution": [], "percentiles": [], "series": [], "meta": {}}
     about = {name.lower(): value for name, value in mapping(document.get("run information")).items()}
-    settings = {name: about[name] for name in about if isinstance(about[name], int | float)}
+    settings = {name: about[name] for name in about if _SETTING.match(f"{about[name]} {name}")}
     for section, content in document.items():
         if section in _NOT_TESTS or not isinstance(content, dict):
             continue

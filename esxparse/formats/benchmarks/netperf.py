@@ -21,23 +21,19 @@ Source: nettest_bsd.c, nettest_omni.c (titles and formats), hist.h of netperf 2.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
 from esxparse.formats.benchmarks.table import Fields, Run, errors, nothing, tables
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from esxparse.formats.benchmarks.table import Fields
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 FORMAT = "netperf"
 
@@ -58,11 +54,31 @@ class Found:
     wrong: list[tuple[int, str]] = field(default_factory=list)
     rest: list[tuple[int, str]] = field(default_factory=list)
     notes: Notes = field(default_factory=Notes)
+    groups: list[list[int]] = field(default_factory=list)
+    """Banners without a result between them, and results below them, of which there should be as many."""
+    failed: tuple[int, ...] = ()
+    """How many runs of each group had no result; none is known before the lines were gone through once."""
     waiting: list[text.Banner] = field(default_factory=list)
     """Banners whose results are still to come."""
     used: text.Banner | None = None
     unit: tuple[float, str] | None = None
     """The latest titles."""
+
+    def banner(self, family: str | None = None) -> text.Banner:
+        """The banner of a result that is there."""
+        if self.groups and not self.groups[-1][1] and len(self.groups) <= len(self.failed):
+            # Runs one after another: who has no result was there before those that have one.
+            self.without_result(self.failed[len(self.groups) - 1])
+        if self.groups:
+            self.groups[-1][1] += 1
+        self.used = text.take(self.waiting, self.used, family)
+        return self.used
+
+    def without_result(self, many: int) -> None:
+        """Gives up the oldest banners that wait."""
+        for banner in self.waiting[:many]:
+            self.notes.warn(f"{banner.test} has a banner and no result: the run failed, or was cut", banner.line)
+        del self.waiting[:many]
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
@@ -70,7 +86,12 @@ def _banner(lines: Sequence[str], at: int, found: Found) -> int:
     if not match:
         return 0
     more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
-    found.waiting.append(text.Banner(text.test_name(match["test"]), match["to"] or (more[0] if more else None)))
+    if not found.groups or found.groups[-1][1]:
+        found.without_result(len(found.waiting))
+        found.groups.append([0, 0])
+    found.groups[-1][0] += 1
+    destination = match["to"] or (more[0] if more else None)
+    found.waiting.append(text.Banner(text.test_name(match["test"]), destination, at + 1))
     found.unit = None
     return 2 if more else 1
 
@@ -80,8 +101,7 @@ def _classic(lines: Sequence[str], at: int, found: Found) -> int:
     if not shape:
         return 0
     family, cells = shape
-    found.used = text.take(found.waiting, found.used, family)
-    result = text.read_classic(family, cells, found.used, found.unit)
+    result = text.read_classic(family, cells, found.banner(family), found.unit)
     found.results.append(result)
     if any((value := number(cell)) is not None and value < 0 and value != _NOT_MEASURED for cell in cells):
         found.notes.say("a CPU figure below zero means not measured: left out", at + 1)
@@ -103,16 +123,9 @@ def _alone(lines: Sequence[str], at: int, found: Found) -> int:
     match = text.ALONE.match(lines[at])
     if not match or not found.waiting:
         return 0
-    found.used = found.waiting.pop(0)
-    found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.used))
+    found.results.append(text.read_omni({"THROUGHPUT": match[1]}, found.banner()))
     found.notes.say("a result without a unit (-v 0): the test's default unit is assumed", at + 1)
     return 1
-
-
-def _next_omni(fields: dict[str, str], found: Found) -> None:
-    banner = found.waiting.pop(0) if found.waiting else found.used or text.Banner("OMNI")
-    found.used = banner
-    found.results.append(text.read_omni(fields, banner))
 
 
 def _csv(lines: Sequence[str], at: int, found: Found) -> int:
@@ -124,7 +137,7 @@ def _csv(lines: Sequence[str], at: int, found: Found) -> int:
     # A last line may be wrapped so that no comma is left on it.
     results, left = omni.read_csv(lines[at:end])
     for fields in results:
-        _next_omni(fields, found)
+        found.results.append(text.read_omni(fields, found.banner()))
     found.rest += [(end, line) for line in left]
     if not results:
         found.notes.warn("column titles of an omni result without the result", at + 1)
@@ -140,7 +153,7 @@ def _key_values(lines: Sequence[str], at: int, found: Found) -> int:
         fields[pair[0]] = pair[1]
         end += 1
     if fields:
-        _next_omni(fields, found)
+        found.results.append(text.read_omni(fields, found.banner()))
     return end - at
 
 
@@ -170,11 +183,14 @@ def _histogram(lines: Sequence[str], at: int, found: Found) -> int:
     if bins := text.read_bins(lines[at]):
         if found.results:
             found.results[-1].histogram += bins
+            found.results[-1].uncounted = at + 1
         else:
             found.rest.append((at + 1, lines[at]))
         return 1
     if total := text.TOTAL.match(lines[at]):
         counts = [row["count"] for row in found.results[-1].histogram] if found.results else []
+        if found.results:
+            found.results[-1].uncounted = None
         if counts and sum(counts) != whole(total["count"]):
             found.notes.warn(f"the histogram has {sum(counts):,} of {total['count']}: lines of it are missing", at + 1)
         return 1
@@ -187,7 +203,7 @@ def _columns(lines: Sequence[str], at: int, found: Found) -> int:
     for end in range(at + 1, min(at + _LATER_TITLES, len(lines))):
         first = lines[end].split()[:1]
         if first and (number(first[0]) is not None):
-            _next_omni(omni.read_columns(lines[at:end], lines[end]), found)
+            found.results.append(text.read_omni(omni.read_columns(lines[at:end], lines[end]), found.banner()))
             return end - at + 1
     return 0
 
@@ -209,8 +225,10 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
         return 1
     if text.ERROR.match(line):
         found.wrong.append((at + 1, line))
-        # That test prints no result.
-        found.waiting = found.waiting[:-1]
+        if found.waiting:
+            # That test prints no result.
+            found.waiting.pop()
+            found.groups[-1][0] -= 1
         return 1
     return 1 if text.WARNING.match(line) or text.ORDINARY.match(line) else 0
 
@@ -229,9 +247,9 @@ _KINDS: tuple[Callable[[Sequence[str], int, Found], int], ...] = (
 """Each reads what begins at a line, if it is of its kind, and says how many lines that was."""
 
 
-def split(lines: Sequence[str]) -> Found:
-    """Reads the lines of a file."""
-    found = Found()
+def split(lines: Sequence[str], failed: tuple[int, ...] | None = None) -> Found:
+    """Reads the lines of a file: twice where it has fewer results than banners, to know which runs had none."""
+    found = Found(failed=failed or ())
     at = 0
     while at < len(lines):
         if not lines[at].strip():
@@ -241,6 +259,12 @@ def split(lines: Sequence[str]) -> Found:
         if not read:
             found.rest.append((at + 1, lines[at]))
         at += read or 1
+    missing = tuple(max(banners - results, 0) for banners, results in found.groups)
+    if failed is None and any(missing):
+        return split(lines, missing)
+    found.without_result(len(found.waiting))
+    for line in [result.uncounted for result in found.results if result.uncounted is not None]:
+        found.notes.warn("the histogram ends before the sum of its counts: lines of it are missing", line)
     bare = [result for result in found.results if result.run.test in text.FAMILY_NAMES.values() and not result.fields]
     if any(result.run.test in {"STREAM", "RR"} for result in bare):
         found.notes.say("no banner (-P 0): netperf's default protocol and unit are assumed")
@@ -254,10 +278,10 @@ _SETTINGS = schema(
 )
 _FIELDS = schema("run i64, field text str, value f64")
 _MARKS = (
-    " TEST from ", " TEST to", "Recv", "Elapsed", "NETPERF_", "THROUGHPUT_UNITS=", "_LATENCY=", "LOCAL_CPU_UTIL=",
-    "ELAPSED_TIME=",
+    " test from ", " test to", "recv", "elapsed", "netperf_", "throughput_units=", "_latency=", "local_cpu_util=",
+    "elapsed_time=",
 )  # fmt: skip
-"""Words of which one stands in every output but CSV and bare numbers."""
+"""Words of which one, whatever its case, stands in every output but CSV and bare numbers."""
 _INTERVALS = schema("time time, seconds throughput f64, unit str")
 _HISTOGRAM = schema("run i64, from_ms to_ms f64, count i64")
 
@@ -266,9 +290,9 @@ def recognise(head: Head) -> bool:
     """By its banner or titles, by omni's names, or (`-P 0`) because every line has the shape of a result."""
     begin = head.text
     first = begin.lstrip().split("\n", 1)[0]
-    if not (any(mark in begin for mark in _MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
+    if not (head.holds(*_MARKS) or omni.is_csv_titles(first) or text.is_part(first)):
         return False
-    lines = [line for line in begin.split("\n") if line.strip()]
+    lines = [line for line in head.lines if line.strip()]
     return any(text.BANNER.match(line) or text.is_titles(line) for line in lines) or (
         omni.is_key_value(lines) or omni.is_csv(lines) or text.is_bare(lines)
     )

@@ -6,14 +6,11 @@ A result is a mapping of names, as printed, to texts; `figures` says which of th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from esxparse.formats.benchmarks.table import BETTER, Figure, data
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")
 _DEMAND_FIELDS = ("SD_UNITS", "Service Demand Units")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks.table import Fields, Figure, Run
 from esxparse.formats.kit.numbers import number, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 BANNER = re.compile(
-    r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*+(?P<to>\S++)?(?P<rest>.*)$"
+    r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z0-9 |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*+(?P<to>\S++)?(?P<rest>.*)$"
 )
 _TESTS = {
     "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
     "TCP CONNECT/REQUEST/RESPONSE": "TCP_CRR",
     "TCP CONNECT/CLOSE": "TCP_CC",
+    "SCTP 1-TO-MANY STREAM": "SCTP_STREAM_MANY",
+    "SCTP 1-TO-MANY REQUEST/RESPONSE": "SCTP_RR_MANY",
 }
 _LONGEST_RESULT = 1000
 _I, _F = r"(\d+)", r"(-?(?:\d+\.\d+|nan|inf))"
@@ -82,10 +81,11 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Banner:
-    """What a banner says about the next result."""
+    """What a banner says about a result that follows."""
 
     test: str
     destination: str | None = None
+    line: int | None = None
 
 
 @dataclass
@@ -96,6 +96,8 @@ class Result:
     settings: Fields = field(default_factory=dict)
     fields: list[Fields] = field(default_factory=list)
     histogram: list[Fields] = field(default_factory=list)
+    uncounted: int | None = None
+    """The last line of its histogram, until the line with their sum."""
 
 
 def is_titles(line: str) -> bool:
@@ -105,8 +107,8 @@ def is_titles(line: str) -> bool:
 
 def is_in_columns(line: str) -> bool:
     """Whether there is nothing but several numbers on a line."""
-    cells = line.split()
-    return len(cells) > 1 and all(number(cell) is not None for cell in cells)
+    *cells, last = line.split() or [""]
+    return bool(cells) and all(number(cell) is not None for cell in cells) and number(f"{last}0") is not None
 
 
 def is_bare(lines: Sequence[str]) -> bool:
@@ -139,21 +141,22 @@ def test_name(banner: str) -> str:
     return name.replace("CONNECT/REQUEST/RESPONSE", "CRR").replace("REQUEST/RESPONSE", "RR").replace(" ", "_")
 
 
-def fits(banner: Banner, family: str) -> bool:
-    """Whether a result of this kind can be the test that a banner announced."""
-    ends = {"udp": ("UDP_STREAM",), "rr": ("RR", "CC")}.get(family)
-    if ends:
-        return banner.test.endswith(ends)
-    return not banner.test.endswith(("RR", "CC", "UDP_STREAM"))
+def _fits(banner: Banner, family: str | None) -> bool:
+    """Whether a result of this kind can be the test that a banner announced; None is of any."""
+    test = banner.test.removesuffix("_MANY")
+    ends = {"udp": ("UDP_STREAM",), "rr": ("RR", "CC")}.get(family or "")
+    if family is None or test == "OMNI" or ends:
+        return ends is None or test == "OMNI" or test.endswith(ends)
+    return not test.endswith(("RR", "CC", "UDP_STREAM"))
 
 
-def take(waiting: list[Banner], used: Banner | None, family: str) -> Banner:
-    """The banner of a result: the oldest that waits for one, as parallel runs print theirs one after another."""
-    while waiting:
-        banner = waiting.pop(0)
-        if fits(banner, family) or banner.test == "OMNI":
-            return banner
-    return used if used and fits(used, family) else Banner(FAMILY_NAMES[family])
+def take(waiting: list[Banner], used: Banner | None, family: str | None) -> Banner:
+    """The banner of a result: the oldest that waits for such a one, as parallel runs print theirs before any result."""
+    banner = next((one for one in waiting if _fits(one, family)), None)
+    if banner:
+        waiting.remove(banner)
+        return banner
+    return used if used and _fits(used, family) else Banner(FAMILY_NAMES[family] if family else "OMNI")
 
 
 def _settled(banner: Banner, sizes: Mapping[str, int | None]) -> str:

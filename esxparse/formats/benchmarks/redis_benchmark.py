@@ -17,20 +17,16 @@ Source: redis-benchmark.c, showLatencyReport, of 2.8, 5.0, 6.2 and 7.0; CSV late
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, repetitions, tables
 from esxparse.formats.kit.notes import left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.kit.text import cells_of
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from esxparse.formats.source import Source
 
 FORMAT = "redis_benchmark"
 

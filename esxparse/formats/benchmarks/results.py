@@ -24,23 +24,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import SCHEMA, Fields
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import frame
-from esxparse.formats.kit.text import cells_of, may_be_cut
+from esxparse.formats.kit.text import Text, cells_of, may_be_cut
+from esxparse.formats.source import Source
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.kit.text import Text
-    from esxparse.formats.source import Source
 
 FORMAT = "results_csv"
 
@@ -257,8 +252,7 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
     text = source.text()
     every, separator, said = read_rows(text.lines())
     if not every:
-        msg = "it has no results: each line needs a label and a number"
-        raise DamagedError(msg)
+        raise DamagedError("it has no results: each line needs a label and a number")
     titles, rows = _titled(every, separator)
     rows, uneven = _whole_rows(titles, rows)
     role = roles(titles, rows, separator, {"value_column": value_column, "time_column": time_column})
@@ -284,8 +278,7 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
             found.append({**row, "time": time, "repetition": label["repetition"] or seen[key]})
     if not found:
         why = f" (line {notes[0].line}: {notes[0].message})" if notes else ""
-        msg = f"none of its rows has a number{why}: name the column with value_column"
-        raise DamagedError(msg)
+        raise DamagedError(f"none of its rows has a number{why}: name the column with value_column")
     schema = {"time": TIME, **SCHEMA} if role["time"] is not None else dict(SCHEMA)
     meta = {"samples": len(rows)}
     return Recording(FORMAT, source.name, {"benchmark_results": frame(found, schema).lazy()}, meta, tuple(notes))

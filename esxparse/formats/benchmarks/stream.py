@@ -6,7 +6,7 @@ benchmark_results   see `esxparse.formats.benchmarks.table`: metric `bandwidth` 
 kernels             one row per kernel and run
     run             i64   from 1, in the order of the file
     kernel          str   `copy`, `scale`, `add`, `triad` ..., lower case
-    bandwidth_mb_per_s  f64  best rate; 10**6 bytes per second
+    bandwidth_mb_per_s  f64  best rate, the mean where a table between bars has no best; 10**6 bytes per second
     time_mean_s, time_min_s, time_max_s  f64  seconds; the mean is a root mean square up to version 4
     array_size      i64   elements
     threads         i64   counted by the program (OpenMP), or as requested
@@ -20,22 +20,22 @@ Source: stream.c 5.10, McCalpin: `1.0E-06 * bytes[j]/mintime[j]`; BabelStream ma
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from esxparse.formats.source import Source
 
 FORMAT = "stream"
 
 _TITLES = re.compile(
     r"^\s*Function\s+(?:Best\s+)?(?:Rate\s*\(?)?(?P<unit>[MG]i?B(?:ytes)?/s(?:ec)?)\)?\s+(?P<rest>\S.*)$", re.IGNORECASE
 )
+_RATE = re.compile(r"[MG]i?B(?:ytes)?/s(?:ec)?", re.IGNORECASE)
+_SCALE = re.compile(r"\((?P<unit>[mun]?s)\w*\)", re.IGNORECASE)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _TIME = re.compile(r"avg|average|rms|mean|min|max", re.IGNORECASE)
 _TIME_NAMES = {"avg": "mean", "average": "mean", "rms": "mean", "mean": "mean", "min": "min", "max": "max"}
 _KERNEL = re.compile(r"^\s*(?P<name>[A-Za-z][A-Za-z0-9_ ]{0,24}?):?\s+(?P<numbers>-?[\d.]\S*(?:\s+\S+)*)\s*$")
@@ -50,6 +50,14 @@ _FACTS = {
 }
 _PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECASE)
 _FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
+_ORDINARY = re.compile(
+    r"^\s*+(?:[-+|=][-+|=\s]{4,}$|-{5,}|STREAM\b|BabelStream|Array size|Total |Memory per array|"
+    r"Each (?:kernel|test|run)|The \*?best\*? |will be used|Number of |Your clock|Each test below|\(= \d+ clock|"
+    r"Increase the size|you are not getting|WARNING |"
+    r"For best results|precision of |Solution Validates|This system uses|Using |Running |Driver|Precision|"
+    r"Implementation|Arrays? |Data type|Printing|Reduction|\*{3})",
+    re.IGNORECASE,
+)
 _COMMON = ("copy", "scale", "add", "triad")
 
 _SCHEMA = schema(
@@ -63,7 +71,47 @@ def read_titles(line: str) -> tuple[float, list[str]] | None:
     if not match:
         return None
     times = [_TIME_NAMES[word.lower()] for word in _TIME.findall(match["rest"])]
-    return _UNITS[match["unit"].upper().partition("/")[0].replace("YTES", "")], times
+    return _factor(match["unit"]), times
+
+
+def _bars(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.lstrip().startswith("|") else []
+
+
+def read_bar_titles(line: str) -> list[tuple[str, float]] | None:
+    """What the titles of a table between bars say: the name of each column after the first, and its factor."""
+    first, *rest = _bars(line) or [""]
+    if first.lower() != "function" or not any(map(_RATE.search, rest)):
+        return None
+    columns = []
+    for title in rest:
+        rate, time, scale = _RATE.search(title), _TIME.search(title), _SCALE.search(title)
+        if rate:
+            which = "mean" if re.search("avg|average|mean", title, re.IGNORECASE) else "best"
+            columns.append((which, _factor(rate[0])))
+        elif time:
+            columns.append(
+                (f"time_{_TIME_NAMES[time[0].lower()]}_s", _SECONDS[scale["unit"].lower()] if scale else 1.0)
+            )
+        else:
+            columns.append(("", 1.0))
+    return columns
+
+
+def read_bar_kernel(line: str, columns: list[tuple[str, float]]) -> Fields | None:
+    """A row of such a table; the rate is the best one, or the mean where there is no other."""
+    kernel, *cells = _bars(line) or [""]
+    values = [number(cell) for cell in cells]
+    if len(values) != len(columns):
+        return None
+    row = {name: value * factor for (name, factor), value in zip(columns, values, strict=True) if value is not None}
+    rates = [row[name] for name in ("best", "mean") if name in row]
+    times = {name: value for name, value in row.items() if name.startswith("time_")}
+    return {"kernel": kernel.rstrip(":").lower(), "bandwidth_mb_per_s": rates[0], **times} if rates else None
+
+
+def _factor(unit: str) -> float:
+    return _UNITS[unit.upper().partition("/")[0].replace("YTES", "")]
 
 
 def read_kernel(line: str, factor: float, times: list[str]) -> Fields | None:
@@ -86,15 +134,22 @@ def read_fact(line: str) -> Fields:
     }
 
 
-def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
-    """The runs of a file (facts, kernels, validity, first line), and unreadable lines in their tables."""
+def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]], list[tuple[int, str]]]:
+    """The runs of a file (facts, kernels, validity, first line), unreadable lines in their tables, unknown lines."""
     runs: list[Fields] = []
     rest: list[tuple[int, str]] = []
+    unknown: list[tuple[int, str]] = []
     facts: Fields = {}
     titles = None
+    bars: list[tuple[str, float]] | None = None
     for place, line in enumerate(lines, 1):
         if version := _VERSION.match(line):
-            facts, titles = {"line": place, "release": version["version"]}, None
+            facts, titles, bars = {"line": place, "release": version["version"]}, None, None
+        elif columns := read_bar_titles(line):
+            bars = columns
+            runs.append({"line": place, **facts, "kernels": [], "valid": None})
+        elif bars and (row := read_bar_kernel(line, bars)):
+            runs[-1]["kernels"].append(row)
         elif found := read_titles(line):
             titles = found
             runs.append({"line": place, **facts, "kernels": [], "valid": None})
@@ -104,11 +159,14 @@ def split(lines: list[str]) -> tuple[list[Fields], list[tuple[int, str]]]:
             passed = not _FAILED.search(line) and runs[-1]["valid"] is not False
             runs[-1] |= {"valid": passed, "checked": place}
         else:
-            facts |= read_fact(line)
+            told = read_fact(line)
+            facts |= told
+            if not titles and line.strip() and not told and not _ORDINARY.match(line):
+                unknown.append((place, line))
             # A line that is no row may be a damaged one: the table goes on below it.
             rest += [(place, line)] if titles and line.strip(" -\t") else []
             titles = titles if line.strip(" -\t") else None
-    return runs, rest
+    return runs, rest, unknown
 
 
 def about(run: Fields, place: int) -> list[Note]:
@@ -138,7 +196,7 @@ def configuration(run: Fields) -> str:
 def read(source: Source) -> Recording:
     """Reads the output of one or many runs of STREAM."""
     text = source.text().without_cut_number("nan")
-    found, rest = split(text.lines())
+    found, rest, unknown = split(text.lines())
     notes = Notes([*text.notes, *(note for place, run in enumerate(found, 1) for note in about(run, place))])
     runs, rows = [], []
     for place, run in enumerate(found, 1):
@@ -156,5 +214,5 @@ def read(source: Source) -> Recording:
         source=source.name,
         tables=tables("stream", runs, {"kernels": (rows, _SCHEMA)}),
         meta={name: value for name, value in facts.items() if value is not None},
-        notes=(*notes, *left_out(rest, "warning")),
+        notes=(*notes, *left_out(rest, "warning"), *left_out(unknown)),
     )

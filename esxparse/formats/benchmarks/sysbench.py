@@ -17,18 +17,15 @@ Source: sb_fileio.c, sb_memory.c, sysbench.c of 0.4.12 and 1.0.20: their `Mb`, `
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse.formats.source import Source
 
 FORMAT = "sysbench"
 
@@ -65,6 +62,7 @@ _ORDINARY = re.compile(
     r"Maximum prime|Memory |\(last message|Running |No DB drivers|Skipping|Warmup|Additional request|percentile|Doing|"
     r"WARNING: Both|Creating|.*\.\.\.$|Thread yields|Mutex)"
 )
+_END = re.compile(r"^\s*execution time \(avg/stddev\):")
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 
 _INTERVAL_SCHEMA = schema("run i64, elapsed_s f64, metric str, value f64, unit str")
@@ -98,12 +96,22 @@ def read_interval(at: str, rest: str) -> list[Fields]:
 
 
 def _started(place: int, **facts: str | None) -> Fields:
-    return {"line": place, "figures": [], "intervals": [], "histogram": [], "settings": {}, "test": None, **facts}
+    return {
+        "line": place,
+        "figures": [],
+        "intervals": [],
+        "histogram": [],
+        "settings": {},
+        "test": None,
+        "ended": False,
+        **facts,
+    }
 
 
 def read_line(line: str, place: int, runs: list[Fields]) -> bool:
     """Adds what a line tells to the latest run, or to a new one; False if it holds no figure."""
     run = runs[-1]
+    run["ended"] = run["ended"] or bool(_END.match(line))
     told = next((name for pattern, name in _TESTS if pattern.search(line)), None)
     run["test"] = run["test"] or told
     settings = _settings(line)
@@ -178,6 +186,8 @@ def read(source: Source) -> Recording:
         if not run["figures"]
     ]
     runs = [run for run in found if run["figures"]]
+    if runs and not runs[-1]["ended"] and "checkpoint" not in runs[-1]["settings"]:
+        notes.say("the last report has no end: where the file was cut, figures are missing", runs[-1]["line"])
     details = {
         name: ([{"run": place, **row} for place, run in enumerate(found, 1) for row in run[name]], schema)
         for name, schema in (("intervals", _INTERVAL_SCHEMA), ("histogram", _HISTOGRAM))

@@ -19,21 +19,18 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import Schema, frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import polars as pl
-
-    from esxparse.formats.kit.tables import Schema
 
 
 Fields = dict[str, Any]

@@ -52,19 +52,16 @@ MiB/s are powers of two, times of a run are UTC, MB/s of early releases is 2**20
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.diskspd.rows import TABLES, empty, lazy
+from esxparse.formats.diskspd.rows import TABLES, Row, empty, lazy
 from esxparse.formats.diskspd.text import read_run, runs
 from esxparse.formats.diskspd.xml import documents, read_document
 from esxparse.formats.kit.notes import Notes
-from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from esxparse.formats.diskspd.rows import Row
-    from esxparse.formats.kit.text import Text
-    from esxparse.formats.source import Source
+from esxparse.formats.kit.text import Text
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording
 
 FORMAT = "diskspd"
 
@@ -77,8 +74,7 @@ def read(source: Source) -> Recording:
     rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
     if not any(rows.values()):
         why = f": {notes[0]}" if notes else ""
-        msg = f"holds no DiskSpd result{why}: the run or the copy may have failed"
-        raise DamagedError(msg)
+        raise DamagedError(f"holds no DiskSpd result{why}: the run or the copy may have failed")
     if not rows["jobs"]:
         notes.warn("no results: only the settings of the run")
     return Recording(FORMAT, source.name, lazy(rows), _meta(facts), (*text.notes, *notes))
@@ -90,7 +86,8 @@ def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
     notes = Notes()
     for line, document, between in documents(text.text):
         if between:
-            notes.say(f"text outside the results, left out: {between[:60]!r}", line)
+            message = f"text outside the results, left out: {between[:60]!r}"
+            notes.append(Note(message, line, unused=len(list(filter(None, between.split("\n"))))))
         if document:
             own, known, more = read_document(document, line, len(facts) + 1)
             facts.append(known)

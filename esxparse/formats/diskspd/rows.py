@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from esxparse.formats.kit.tables import frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import polars as pl
 
 Row = dict[str, Any]
@@ -85,4 +84,4 @@ def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
     if there:
         line, text = there[0]
         more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
-        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning")
+        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning", unused=len(there))

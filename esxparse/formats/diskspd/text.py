@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment, strange
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment, strange
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from esxparse.formats.diskspd.rows import Row
 
 Lines = list[tuple[int, str]]
 
@@ -48,6 +43,14 @@ _CPU = {"usage": "cpu_pct", "user": "user_pct", "kernel": "kernel_pct", "idle": 
 _PLACES = ("socket", "node", "group", "core", "cpu")
 _PERCENTILE = re.compile(r"(?P<plain>\d{1,2}(?:\.\d+)?)(?:st|nd|rd|th)|(?P<nines>\d{1,2})-nines|(?P<end>min|max)")
 _FACT = re.compile(r"\s*(?P<name>[a-z][a-z .]{2,40}):\s*(?P<value>.*)", re.IGNORECASE)
+_ORDINARY = re.compile(
+    r"[-*]{3,}|Input parameters:|System information:|Results |(?:measuring|gathering|using|software|hardware|write|"
+    r"writing|no|advised|memory|performing|think|burst|clearing|forced|affinity|affinities|zeroing|separate|warm|cool|maximum|"
+    r"completion|throughput|IO|thread|threads|relative|IOPS|distribution|mapped|flush|random|block|number|duration)\b"
+)
+_WHOLE = re.compile(r"(?:.*[%)]|.*\.\d{3})\s*")
+"""The end of a row of which nothing can be missing: a share, the size of a file, a time with its three decimals."""
+_STOPPED = "interrupted before the measurements"
 _ETW = re.compile(r"\s*(?:ETW:|ETW Buffer Settings|Wait Statistics|Effective IO Distributions)")
 
 _SETTINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Row]], ...] = (
@@ -96,7 +99,8 @@ def read_run(lines: Lines, run: int, *, cut: int | None) -> tuple[dict[str, list
     rows = empty()
     notes = Notes()
     before, spans = _spans(lines)
-    rows["targets"], facts = _parameters(before, run)
+    rows["targets"], facts, unknown = _parameters(before, run)
+    notes += left_out(unknown)
     for place, span in spans:
         which = {"run": run, "timespan": place}
         settings = [row for row in rows["targets"] if row["timespan"] == place]
@@ -120,12 +124,13 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
     return before, spans
 
 
-def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row]:
-    """Rows of `targets`, and what is known of the run."""
+def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
+    """Rows of `targets`, what is known of the run, and lines that are not DiskSpd's."""
+    unknown: Lines = []
     targets: list[Row] = []
     facts: Row = {}
     span: Row = {"run": run, "timespan": 1}
-    for _, line in lines:
+    for place, line in lines:
         text = line.strip()
         command, fact = _RUN.match(line), _FACT.fullmatch(line)
         name, said = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
@@ -144,7 +149,9 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row]:
             targets[-1] |= set_here
         elif set_here is not None:
             span |= set_here
-    return targets, facts
+        elif text and not fact and not _ORDINARY.match(text):
+            unknown.append((place, line))
+    return targets, facts, unknown
 
 
 def _cells(text: str) -> list[str]:
@@ -186,10 +193,15 @@ def _read_span(
 ) -> list[Note]:
     """Adds the rows of one time span to the tables."""
     notes = Notes()
-    if cut is not None and lines and lines[-1][0] == cut:
-        notes.warn("the file ends in this line: left out", cut)
-        lines = lines[:-1]
+    if lines and lines[-1][0] == cut and not _WHOLE.fullmatch(lines[-1][1]):
+        *lines, (line, text) = lines
+        before, bar, _ = text.rpartition("|")
+        notes.warn(f"the file ends in this line: {'its last cell is ' if bar else ''}left out", line)
+        lines += [(line, before + bar)] if bar else []
     tables, plain = _printed(lines)
+    others = [(line, text) for line, text in plain if "|" not in text and not _FACT.fullmatch(text)]
+    known = re.compile(rf"(?i)\s*(?:{'|'.join(_SECTION)})\s*|{_ETW.pattern}.*|.*{_STOPPED}.*")
+    notes += left_out([one for one in others if not known.fullmatch(one[1])])
     facts = {found["name"].lower(): found["value"] for _, text in plain if (found := _FACT.fullmatch(text))}
     unread = [(line, text) for line, text in plain if "|" in text]
     jobs = []
@@ -210,7 +222,7 @@ def _read_span(
     notes += [
         Note(f"DiskSpd says: {text.strip()[:120]}", line, severity="warning")
         for line, text in plain
-        if "interrupted before the measurements" in text
+        if _STOPPED in text
     ]
     if any(_ETW.match(text) for _, text in plain):
         notes.say("event tracing, wait statistics and I/O distributions are not read", lines[0][0])

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.diskspd.rows import DIRECTIONS, common, empty, job, moment
+from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from xml.etree.ElementTree import Element
-
-    from esxparse.formats.diskspd.rows import Row
 
 _MARK = re.compile(r"(?P<type><!DOCTYPE)|(?P<begin><Results\s*>)|(?P<end></Results>)")
 _DECLARATION = re.compile(r"<\?xml[^<>]*>")
@@ -29,6 +27,7 @@ _TOTAL = {"read": "Read", "write": "Write", "all": "Total"}
 _SERIES = (("latency_min_ms", "Min"), ("latency_max_ms", "Max"), ("latency_mean_ms", "Avg"))
 _CPU = {"cpu_pct": "Usage", "user_pct": "User", "kernel_pct": "Kernel", "idle_pct": "Idle"}
 _PLACES = {"socket": "Socket", "node": "Node", "group": "Group", "core": "Core", "cpu": "Id"}
+_TRUTHS = frozenset({"true", "false"})
 _NUMERIC = ("Count", "Bytes", "Milliseconds", "Percent", "Percentile", "Stdev", "StdDev", "Seconds")
 _INSIDE = 2
 """Depth at which an element is cut away where the document ends inside it."""
@@ -88,7 +87,9 @@ def _parsed(text: str, line: int) -> tuple[Element | None, Element | None, Notes
         raise DamagedError(msg) from None
     except ParseError as error:
         where = line + error.position[0] - 1
-        notes.warn(f"not XML from here on ({error.msg}): what is complete before it is read", where)
+        message = f"not XML from here on ({error.msg}): what is complete before it is read"
+        below = text.count("\n", 0, len(text)) - error.position[0] + 1
+        notes.append(Note(message, where, severity="warning", unused=max(below, 0)))
         if len(opened) > _INSIDE:
             opened[1].remove(opened[2])
         return root, opened[1] if len(opened) > 1 else None, notes
@@ -129,7 +130,10 @@ def _no_numbers(root: Element, line: int) -> Iterator[Note]:
     odd = [
         f"{element.tag} {(element.text or '').strip()[:30]!r}"
         for element in root.iter()
-        if element.tag.endswith(_NUMERIC) and len(element) == 0 and number(element.text) is None
+        if element.tag.endswith(_NUMERIC)
+        and len(element) == 0
+        and number(element.text) is None
+        and (element.text or "").strip().lower() not in _TRUTHS
     ]
     if odd:
         more = f" ({len(odd):,} of them)" if len(odd) > 1 else ""

@@ -31,13 +31,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import (
+    by_instance,
     first_sample,
     grammar,
     odd,
@@ -80,7 +81,7 @@ def recognise(head: Head) -> bool:
     """Whether a file that begins so is a capture."""
     mark = grammar.MARK
     encoded = (mark.decode().encode(encoding) for encoding in ("utf-16-le", "utf-16-be"))
-    return any(found in head.content for found in (mark, *encoded))
+    return any(found in head.content for found in (mark, *encoded)) and not grammar.of_windows(head.text)
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def read(
         source = unpacked(source)
     path = source.path
     if path is not None and (path.stat().st_size > LAZY_FROM if lazy is None else lazy):
-        return _in_place(source, path, window, segment, dates)[0]
+        return _in_place(source, path, window, segment, dates)
     return _at_once(source, window, segment, keep, dates)
 
 
@@ -179,21 +180,34 @@ def _resaved_content(source: Source) -> bytes | None:
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
 
 
-def read_in_place(
+def read_by_instance(
     source: Source,
+    aside: BinaryIO,
     window: Window = EVERYTHING,
     *,
     segment: int = 1,
     date_order: DateOrder | None = None,
     date: date | None = None,
-) -> tuple[Recording, dict[str, lazy_tables.Table]] | None:
-    """A capture as `read` gives it, its numbers left in the file, and what its tables read them with.
+    budget: int = by_instance.BUDGET,
+) -> Recording | None:
+    """A capture as `read` gives it, the rows of one instance together, in bounded memory; None where others saved it.
 
-    None where that is impossible: not a plain local file, or saved by another program.
+    Args:
+        source: A capture.
+        aside: A temporary file for its numbers, open for writing and reading for as long as the tables are needed.
+        window: The samples to read.
+        segment: The capture to read, from 1.
+        date_order: Order of day, month and year in the time stamps.
+        date: The day of the first sample.
+        budget: Bytes of rows that are made at once.
     """
-    if source.path is None or _resaved_content(source) is not None:
+    if _resaved_content(source) is not None:
         return None
-    return _in_place(source, source.path, window, segment, times.Dates(date_order, date))
+    turned = by_instance.Turned(aside)
+    found = _judged(source, window, segment, turned.put, times.Dates(date_order, date))
+    runs = tables.runs_of(found.segment.body, found.samples)
+    built = {table.shape.name: by_instance.scan(table, turned, runs, budget) for table in found.tables}
+    return found.recording(source, built)
 
 
 def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> Recording:
@@ -201,9 +215,7 @@ def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: ti
     return found.recording(source, tables.eager(found.segment.body, found.samples, found.tables))
 
 
-def _in_place(
-    source: Source, path: Path, window: Window, segment: int, dates: times.Dates
-) -> tuple[Recording, dict[str, lazy_tables.Table]]:
+def _in_place(source: Source, path: Path, window: Window, segment: int, dates: times.Dates) -> Recording:
     found = _judged(source, window, segment, False, dates)
     kept, body = found.samples.keep, found.segment.body
     surveyed = lazy_tables.Surveyed(
@@ -214,11 +226,11 @@ def _in_place(
         [body.stamps[row] for row in kept.tolist()],
         source.scratch,
     )
-    built = {
-        table.shape.name: lazy_tables.Table(table.layout, table.place, table.times, table.parts, table.holes, surveyed)
+    made = [
+        lazy_tables.Table(table.layout, table.place, table.times, table.parts, table.holes, surveyed)
         for table in found.tables
-    }
-    return found.recording(source, {name: table.scan() for name, table in built.items()}), built
+    ]
+    return found.recording(source, {table.shape.name: table.scan() for table in made})
 
 
 def strange_numbers(source: Source, segment: int, dates: times.Dates) -> dict[int, int]:

@@ -22,15 +22,16 @@ from esxparse.formats.esxtop.scan import count_lines
 from esxparse.formats.esxtop.seams import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 
-PIECE = 2 << 20  # bytes read at a time
+PIECE = 4 << 20  # bytes read at a time: the first row of each takes twice the time of the others
 _UNKNOWN = 32 << 20  # bytes that content of unknown length is at first taken to have
+_ASIDE = 64 << 20  # bytes of a block that is put aside, or a piece of rows
 _SLACK = 1.03  # room in a block beyond the rows expected; memory that is not used is not taken from the system
 
 
@@ -50,6 +51,12 @@ class Block:
     capacity: int  # rows there is room for
     numbers: Numbers
     rows: int = 0
+    pending: int = 0  # pieces that are being scanned into it
+
+
+if TYPE_CHECKING:
+    Put = Callable[[int, Block, Layout], None]
+    """Takes a block and its number; the block has no numbers afterwards."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +123,12 @@ def threads() -> int:
 class _Reader:
     """Hands out pieces of whole lines, one thread at a time, each with its rows in a block."""
 
-    def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool, memory_limit: int) -> None:
+    def __init__(self, stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put, memory_limit: int) -> None:
         self.stream = stream
         self.memory_limit = memory_limit
-        self.keep = keep
+        self.keep = keep is not False
+        self.put = keep if callable(keep) else None
+        self.waiting: list[int] = []  # blocks that are not put aside yet
         self.position = start.position
         self.rest = start.rest
         # What a capture that is still being written grows by meanwhile is left for the next time.
@@ -165,17 +174,22 @@ class _Reader:
         if not self.keep:
             return -1, 0
         self.rows += rows
-        if (size := memory.NUMBER * self.layout.width * self.rows) > self.memory_limit:
+        size = memory.NUMBER * self.layout.width * self.rows
+        if size > self.memory_limit and not self.put:
             what = f"the numbers of its first {self.rows:,} samples take {memory.shown(size)}"
             raise memory.refusal(what, self.memory_limit, "read it with lazy=True, or ")
         if not self.blocks or self.blocks[-1].rows + rows > self.blocks[-1].capacity:
             # The rest of the file at this piece's length of a row; as much again as was read where nobody knows it.
             rest = max(self.position, _UNKNOWN) if self.end is None else self.end - self.position
             capacity = rows + 8 + int(max(rest - length, 0) / length * rows * _SLACK)
+            if self.put:
+                self.waiting.append(len(self.blocks))
+                capacity = min(capacity, max(rows, _ASIDE // (memory.NUMBER * self.layout.width)))
             self.blocks.append(Block(capacity, np.empty(self.layout.size(capacity))))
             self.places.append(self.layout.places(capacity))
         row = self.blocks[-1].rows
         self.blocks[-1].rows += rows
+        self.blocks[-1].pending += 1
         return len(self.blocks) - 1, row
 
     def take(self, buffer: bytearray) -> tuple[int, Place] | None:
@@ -207,15 +221,32 @@ class _Reader:
             piece = self._scan(buffer, (0, length), place, spare)
             found = joints(buffer, piece, self.columns)
             pieces += self._apart(buffer, place, [0, *found, length], spare) if found else [piece]
+            self.put_aside()
             taken = self.take(buffer)
         return pieces
+
+    def put_aside(self, *, ended: bool = False) -> None:
+        """Puts aside the blocks that are complete: at the end all, before it those that are followed by another."""
+        if not self.put:
+            return
+        with self.lock:
+            last = len(self.blocks) - (not ended)
+            complete = [number for number in self.waiting if number < last and not self.blocks[number].pending]
+            self.waiting = [number for number in self.waiting if number not in complete]
+        for number in complete:
+            self.put(number, self.blocks[number], self.layout)
+            self.blocks[number].numbers = np.empty(0)
 
     def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place, spare: Numbers) -> Piece:
         """Scans a span of the buffer; numbers that are not kept go to `spare`, each row over the one before it."""
         first, step, numbers = np.arange(-1, len(spare)), np.zeros(len(spare) + 1, dtype=np.int64), spare
         if place.block >= 0:
             (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
-        return take(buffer, span, place, (first + place.first_row * step, step, numbers), self.columns)
+        found = take(buffer, span, place, (first + place.first_row * step, step, numbers), self.columns)
+        if place.block >= 0:
+            with self.lock:
+                self.blocks[place.block].pending -= 1
+        return found
 
     def _apart(self, buffer: bytearray, place: Place, bounds: list[int], spare: Numbers) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
@@ -235,6 +266,7 @@ class _Reader:
 
 
 def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
+    reader.put_aside(ended=True)
     pieces.sort(key=lambda piece: piece.place.position)
     firsts = np.cumsum([0, *(len(piece.stamps) for piece in pieces)]).tolist()
     numbered = list(zip(firsts, pieces, strict=False))
@@ -277,12 +309,13 @@ def _put_together(pieces: list[Piece], reader: _Reader) -> Body:
 
 
 def read(
-    stream: BinaryIO, start: Start, layout: Layout, *, keep: bool = True, memory_limit: int = memory.DEFAULT
+    stream: BinaryIO, start: Start, layout: Layout, *, keep: bool | Put = True, memory_limit: int = memory.DEFAULT
 ) -> Body:
     """Reads the rows of a capture to the end of the stream.
 
     One block as a rule: it is laid out for the rows that the first lines let expect, and when more come, the rest goes
     into another. With `keep=False` no number is kept: what is learnt is where the rows are and what is odd in them.
+    Where `keep` takes blocks, each is given to it when it is complete, from any thread.
     Lines and numbers that would take more memory than the limit are refused.
     """
     reader = _Reader(stream, start, layout, keep=keep, memory_limit=memory_limit)

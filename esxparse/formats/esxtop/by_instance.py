@@ -1,31 +1,102 @@
 """The tables of a capture instance by instance: the order that one VM's or one disk's history is asked for in.
 
-A capture is written sample by sample. Turning it would take it whole into memory; here it is read several times
-instead, each time for as many instances as a stated number of bytes holds.
+A capture is written sample by sample. Turning it would take it whole into memory. Here it is read once, and each block
+of its rows is turned and put aside in a temporary file. Of a counter that does not change within a block one number is
+kept: most are such.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from polars.io.plugins import register_io_source
 
-from esxparse.formats.esxtop import body
-from esxparse.formats.esxtop.lazy import batches, bytes_of, room
-from esxparse.formats.esxtop.scan import scan
+from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
 
     import polars as pl
 
-    from esxparse.formats.esxtop.lazy import Table
+    from esxparse.formats.esxtop.body import Block
+    from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.esxtop.scan import Integers, Numbers
-    from esxparse.formats.esxtop.tables import Wanted
+    from esxparse.formats.esxtop.tables import Runs, Table, Wanted
+
+BUDGET = 48 << 20  # bytes of rows that are made at once
 
 _KEY_BYTES = 16  # bytes that a row takes in each key column, roughly: texts are kept as views
+
+
+class Turned:
+    """Blocks put aside: of each table its stretches, one for each instance and, within it, for each counter.
+
+    A stretch has the numbers of all rows of the block, or one number if they are all the same.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = 0
+        self._where: dict[tuple[int, int], int] = {}
+        self._lock = threading.Lock()
+
+    def put(self, number: int, block: Block, layout: Layout) -> None:
+        """Puts the block of that number aside."""
+        for place in range(len(layout.tables)):
+            ends, numbers = _stretches(block, layout, place)
+            with self._lock:
+                self._where[number, place] = self._size
+                self._size += self._file.write(ends.data)
+                self._size += self._file.write(numbers.data)
+
+    def _read(self, at: int, kind: type[np.int64 | np.float64], count: int) -> Any:
+        found = np.empty(count, dtype=kind)
+        self._file.seek(at)
+        if self._file.readinto(found) != found.nbytes:  # type: ignore[attr-defined]
+            raise EsxparseError("numbers that were put aside in a temporary file are not there any more: try again")
+        return found
+
+    def numbers(self, table: Table, lanes: Integers, runs: Runs) -> Numbers:
+        """Counters, samples and instances, in memory instance by instance."""
+        columns, instances = len(table.shape.columns), len(table.shape.instances)
+        out = np.empty((columns, len(lanes), len(table.times)))
+        bounds = [0, *(np.flatnonzero(np.diff(lanes) != 1) + 1).tolist(), len(lanes)]
+        for number, first, rows in runs:
+            at = self._where[number, table.place]
+            base = at + 8 * (columns * instances + 1)
+            for begin, end in pairwise(bounds):
+                lane, count = int(lanes[begin]), (end - begin) * columns
+                ends = self._read(at + 8 * lane * columns, np.int64, count + 1)
+                found = self._read(base + 8 * int(ends[0]), np.float64, int(ends[-1] - ends[0]))
+                lengths = np.diff(ends)
+                moves = lengths > 1
+                into = out[:, begin:end, first : first + len(rows)].transpose(1, 0, 2)
+                into[:] = found[ends[:-1] - ends[0]].reshape(end - begin, columns, 1)
+                if moves.any():
+                    moving = found[np.repeat(moves, lengths)].reshape(-1, int(lengths.max()))
+                    into[moves.reshape(end - begin, columns)] = moving[:, rows]
+        return out.transpose(0, 2, 1)
+
+
+def _stretches(block: Block, layout: Layout, place: int) -> tuple[Integers, Numbers]:
+    """The stretches of a table in a block: where each ends (and 0 before them), and their numbers."""
+    shape, there = layout.tables[place], layout.cells(place) >= 0
+    start, (columns, lanes) = block.capacity * shape.offset, there.shape
+    numbers = block.numbers[start : start + block.capacity * columns * lanes].reshape(columns, -1, lanes)
+    numbers = numbers[:, : block.rows]
+    bits = numbers.view(np.int64)  # not-a-number is not equal to itself
+    moves = np.stack([(column[1:] != column[0]).any(axis=0) for column in bits]) & there
+    lengths = np.where(moves, block.rows, 1).T.ravel()
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    found = np.empty(ends[-1])
+    found[ends[:-1]] = np.where(there, numbers[:, 0], np.nan).T.ravel()
+    found[np.repeat(moves.T.ravel(), lengths)] = numbers.transpose(2, 0, 1)[moves.T].ravel()
+    return ends, found
 
 
 def _row_bytes(table: Table) -> int:
@@ -40,51 +111,25 @@ def _everything(table: Table) -> Wanted:
     return table.everything(ordered["lane"].to_numpy().astype(np.int64))
 
 
-def _numbers(parts: Sequence[tuple[Table, Wanted]]) -> list[Numbers]:
-    """The numbers of each part, from one reading of the file, without a call to polars: see `Table.numbers`."""
-    surveyed, samples = parts[0][0].surveyed, parts[0][1].samples
-    out, first, step, numbers = room(parts, len(samples), by_instance=True)
-
-    def fill(batch: Integers) -> None:
-        here = np.where(first >= 0, first + batch[0], -1)
-        scan(bytes_of(surveyed, batch), here, step, out, 0, False)
-
-    with ThreadPoolExecutor(body.threads()) as pool:
-        for _ in pool.map(fill, batches(surveyed, samples, 1)):
-            pass
-    return numbers
-
-
-def frames(table: Table, budget: int) -> Iterator[pl.DataFrame]:
-    """The rows of a table, instance by instance, in frames of about `budget` bytes; the file is read for each."""
+def frames(table: Table, turned: Turned, runs: Runs, budget: int) -> Iterator[pl.DataFrame]:
+    """The rows of a table, instance by instance, in frames of about `budget` bytes."""
     whole = _everything(table)
     count = max(1, budget // (_row_bytes(table) * max(1, len(whole.samples))))
     for begin in range(0, len(whole.lanes), count):
         wanted = replace(whole, lanes=whole.lanes[begin : begin + count])
-        (numbers,) = _numbers([(table, wanted)])
+        numbers = turned.numbers(table, wanted.lanes, runs)
         yield table.frame(wanted, wanted.samples, numbers, by_instance=True)
 
 
-def together(tables: Mapping[str, Table], budget: int) -> Iterator[dict[str, pl.DataFrame]]:
-    """The tables that fit, whole and instance by instance, as many at once as `budget` bytes hold.
+def scan(table: Table, turned: Turned, runs: Runs, budget: int) -> pl.LazyFrame:
+    """The table as a frame that is made piece by piece, instance by instance, when it is written."""
 
-    Tables larger than that are left out: they are for `frames`.
-    """
-    small = {name: table for name, table in tables.items() if _size(table) <= budget}
-    while small:
-        group: dict[str, Table] = {}
-        size = 0
-        for name, table in list(small.items()):
-            if not group or size + _size(table) <= budget:
-                group[name] = small.pop(name)
-                size += _size(table)
-        parts = [(table, _everything(table)) for table in group.values()]
-        made = zip(group, parts, _numbers(parts), strict=True)
-        yield {
-            name: table.frame(wanted, wanted.samples, numbers, by_instance=True)
-            for name, (table, wanted), numbers in made
-        }
+    def read(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        # All of it is written: nothing is asked for less.
+        if with_columns is not None or predicate is not None or n_rows is not None:
+            raise EsxparseError("part of a table was requested where the whole table is written")
+        yield from frames(table, turned, runs, budget)
 
-
-def _size(table: Table) -> int:
-    return _row_bytes(table) * len(table.times) * len(table.shape.instances)
+    return register_io_source(read, schema=table.schema(), validate_schema=True, is_pure=True)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 
+from esxparse.counters.catalogue import lookup, objects
+from esxparse.counters.naming import column_name, table_name
 from esxparse.formats import memory
 from esxparse.formats.esxtop.scan_twin import bare_cell, quoted_cell
 from esxparse.formats.source import read_up_to
@@ -32,6 +34,13 @@ CONTINUED = ", continued"
 """Ends the zone in the header of a slice whose first sample shows no I/O and was measured: `(UTC, continued)(0)`."""
 HEADER_WITHIN = 1 << 20  # bytes in which the header must begin
 
+_FIRST_CELL = re.compile(r"\(PDH-CSV [^)]{1,8}\)(?: ?\((?P<zone>[^\n]{0,80}?)\)\(-?\d{1,9}\))?")
+_PATH = re.compile(r"\\\\[^\\\n]{1,255}\\([^\\(\n]{1,120}?)(?:\([^\\\n]{0,255}\))?\\([^\\\n\"]{1,120})")
+_LOOKED_AT = 1 << 16
+_MEMORY = "Memory"
+_WINDOWS = frozenset(
+    {"Processor", "Processor Information", "LogicalDisk", "PhysicalDisk", "Network Interface", "System", "Process"}
+)
 _LONGEST_HEAD = 64 << 20
 _SHOWN = 80
 _QUOTE, _COMMA = b'",'
@@ -49,6 +58,36 @@ class Beginning:
     rows: int  # byte at which the first row begins
     same_line: bool  # whether the first row is on the header's line
     notes: list[Note]
+
+
+def has_zone(head: str) -> bool:
+    """Whether the header states a zone: esxtop's and Perfmon's do, typeperf's does not."""
+    found = _FIRST_CELL.search(head)
+    return bool(found and found["zone"])
+
+
+def of_windows(head: str) -> bool:
+    r"""Whether a file that begins so has performance counters of Windows, which writes the same form.
+
+    esxtop has objects that are known, and says that its times are UTC. Windows names its zone, or none; its objects may
+    be in any language.
+
+    >>> of_windows('"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)","\\\\W\\Prozessor(_Total)\\Prozessorzeit (%)"')
+    True
+    >>> of_windows('"(PDH-CSV 4.0) (UTC)(0)","\\\\esx\\Physical Cpu(0)\\% Util Time"')
+    False
+    """
+    found = _FIRST_CELL.search(head)
+    if found is None:
+        return False
+    header = head[found.start() : found.start() + _LOOKED_AT].partition("\n")[0]
+    paths = _PATH.findall(header)
+    names = {name for name, _ in paths}
+    # Windows has an object Memory too, with other counters.
+    of_memory = (column_name(counter) for name, counter in paths if name == _MEMORY)
+    if names & (objects().keys() - {_MEMORY}) or any(lookup(table_name(_MEMORY), column) for column in of_memory):
+        return False
+    return bool(paths) and (not (found["zone"] or "").startswith("UTC") or bool(names & _WINDOWS))
 
 
 def read_head(stream: BinaryIO, memory_limit: int) -> bytes:

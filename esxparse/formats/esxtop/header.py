@@ -43,6 +43,7 @@ class Header:
     commas: int  # commas that the line ends with, after each of which an empty cell follows that is not counted
     bias: int  # minutes to add to the capture's clock to get UTC (a PDH bias)
     notes: tuple[Note, ...]
+    bare_a_mperf: bool = False  # whether A/MPERF columns are printed without name and comma
     continued: bool = False  # whether the header of a slice says that its first sample was measured, disks at rest
 
     def path(self, place: int) -> str:
@@ -204,5 +205,5 @@ def parse(line: bytes, number: int) -> Header:
     if bias:
         message = f"times are local, zone {zone}, bias {bias} minutes: UTC = local + bias"
         notes.append(Note(message, line=number, column=1))
-    continued = zone != stamp["zone"]
-    return Header(tuple(cells.hosts), cells.owners, cells.counters, commas, bias, tuple(notes), continued)
+    continued, bare = zone != stamp["zone"], any(cells.owners[place] for place in cells.nameless)
+    return Header(tuple(cells.hosts), cells.owners, cells.counters, commas, bias, tuple(notes), bare, continued)

@@ -11,6 +11,8 @@ import json
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from threading import local
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,7 @@ from polars.io.plugins import register_io_source
 
 from esxparse.formats.esxtop import body, tables
 from esxparse.formats.esxtop.scan import scan
-from esxparse.formats.source import read_up_to
+from esxparse.formats.kit.pieces import fill, large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,11 +30,16 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.tables import Wanted
     from esxparse.formats.unchanged import Opened
 
-BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
+    Needed = tuple[Integers, Integers, Integers]
 
+BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
+_PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor
 _BATCH_NUMBERS = 4 << 20  # numbers that one batch has at most (a sample at least)
 
+_LINE_END = ord("\n")
 _LONGEST_LINE_END = 3  # bytes of `\\r\\r\\n`. Rows with a longer one are read apart.
+
+_own = local()
 
 
 @dataclass(frozen=True)
@@ -66,13 +73,13 @@ def _kept(frame: pl.DataFrame, conditions: Sequence[pl.Expr]) -> Integers:
     return frame.select(pl.arg_where(pl.all_horizontal(mine))).to_series().to_numpy().astype(np.int64)
 
 
-def batches(surveyed: Surveyed, samples: Integers, numbers: int) -> Iterator[Integers]:
-    """The samples in runs that take bounded memory, where each gives so many numbers."""
+def _batches(surveyed: Surveyed, samples: Integers, numbers: int, size_limit: int) -> Iterator[Integers]:
+    """The samples in runs of so many bytes at most, and of bounded memory where each gives so many numbers."""
     sizes = (surveyed.stop - surveyed.start)[samples]
     most = max(1, _BATCH_NUMBERS // max(1, numbers))
     begin = size = 0
     for place, length in enumerate(sizes.tolist()):
-        if place > begin and (size + length > BATCH_BYTES or place - begin >= most):
+        if place > begin and (size + length > size_limit or place - begin >= most):
             yield samples[begin:place]
             begin, size = place, 0
         size += length
@@ -80,66 +87,67 @@ def batches(surveyed: Surveyed, samples: Integers, numbers: int) -> Iterator[Int
         yield samples[begin:]
 
 
-def bytes_of(surveyed: Surveyed, samples: Integers) -> bytes:
-    """The rows of these samples, each with a line end; neighbours are read together."""
+def _bytes_of(surveyed: Surveyed, samples: Integers) -> memoryview:
+    """The rows of these samples, each with a line end; neighbours are read together.
+
+    They are there until the same thread asks for others.
+    """
     start, stop = surveyed.start[samples], surveyed.stop[samples]
     # Between two samples may be what is none: lines that are blank or damaged, a header glued to the row before it.
     between = (np.diff(surveyed.lines[samples]) != 1) | (start[1:] - stop[:-1] > _LONGEST_LINE_END)
-    apart = np.flatnonzero(between) + 1
-    runs = []
+    bounds = [0, *(np.flatnonzero(between) + 1).tolist(), len(samples)]
+    sizes = [int(stop[end - 1] - start[begin]) for begin, end in pairwise(bounds)]
+    room, filled = _own_room(sum(sizes) + len(sizes)), 0
     opened = surveyed.opened
     try:
         with opened.path.open("rb", buffering=0) as file:
             grown = opened.has_grown(file.fileno())
-            for begin, end in zip([0, *apart.tolist()], [*apart.tolist(), len(samples)], strict=True):
+            for (begin, end), size in zip(pairwise(bounds), sizes, strict=True):
                 file.seek(int(start[begin]))
-                run = read_up_to(file, int(stop[end - 1] - start[begin]))
+                run = room[filled : filled + sum(map(len, fill(file, room[filled : filled + size])))]
                 # A file that grew may have been written anew; of one that looks the same a look at its ends is enough.
                 for place in range(begin, end) if grown else {begin, end - 1}:
                     at, stamp = int(start[place] - start[begin]), surveyed.stamps[samples[place]]
                     if run[at : at + len(stamp)] != stamp:
                         why = "was changed"
                         raise opened.error(why)
-                runs.append(run)
+                room[filled + size] = _LINE_END
+                filled += size + 1
             opened.has_grown(file.fileno())
     except OSError as error:
         raise opened.unreadable(error) from error
-    return b"\n".join(runs)
+    return room[:filled]
 
 
-def room(
-    parts: Sequence[tuple[Table, Wanted]], rows: int, *, by_instance: bool = False
-) -> tuple[Numbers, Integers, Integers, list[Numbers]]:
-    """Room for the numbers of so many rows, what `scan` needs to put them there, and the numbers of each part.
+def _own_room(size: int) -> memoryview:
+    """Room that this thread reads into again and again: new memory takes as long as reading."""
+    if len(getattr(_own, "room", b"")) < size:
+        _own.room = large(size)
+    room: memoryview = _own.room
+    return room
 
-    Those are counters, samples and instances, in memory sample by sample or instance by instance; NaN where a cell has
-    no number or an instance not the counter. Places end with the last cell of a row that is needed.
-    """
-    sizes = [len(wanted.counters) * len(wanted.lanes) * rows for _, wanted in parts]
-    out = np.full(sum(sizes), np.nan)
-    first = np.full(len(parts[0][0].layout.table) + 1, -1, dtype=np.int64)
+
+def _needed(table: Table, wanted: Wanted) -> Needed:
+    """Of each number of a sample that is needed its counter and instance, as places in `wanted`, and its cell."""
+    cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
+    counter, lane = np.nonzero(cells >= 0)
+    return counter, lane, cells[counter, lane] + 1
+
+
+def _numbers(table: Table, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
+    """The numbers of these samples; NaN where a cell has none or an instance not the counter."""
+    counter, lane, cell = needed
+    lanes = len(wanted.lanes)
+    numbers = np.empty((len(wanted.counters), len(samples), lanes))
+    if len(cell) < len(wanted.counters) * lanes:
+        numbers.fill(np.nan)
+    # A row is looked at up to the last cell that is needed.
+    first = np.full(int(cell.max(initial=0)) + 1, -1)
     step = np.zeros(len(first), dtype=np.int64)
-    numbers, start = [], 0
-    for (table, wanted), size in zip(parts, sizes, strict=True):
-        lanes = len(wanted.lanes)
-        cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
-        counter, lane = np.nonzero(cells >= 0)
-        needed = cells[counter, lane] + 1
-        first[needed] = start + counter * rows * lanes + lane * (rows if by_instance else 1)
-        step[needed] = 1 if by_instance else lanes
-        part = out[start : start + size].reshape(
-            len(wanted.counters), *((lanes, rows) if by_instance else (rows, lanes))
-        )
-        numbers.append(part.transpose(0, 2, 1) if by_instance else part)
-        start += size
-    used = int(np.flatnonzero(first >= 0).max(initial=0)) + 1
-    return out, first[:used], step[:used], numbers
-
-
-def _numbers(table: Table, wanted: Wanted, samples: Integers) -> Numbers:
-    """The numbers of these samples."""
-    out, first, step, (numbers,) = room([(table, wanted)], len(samples))
-    scan(bytes_of(table.surveyed, samples), first, step, out, 0, False)
+    first[cell], step[cell] = counter * len(samples) * lanes + lane, lanes
+    for part in _batches(table.surveyed, samples, 0, _PART_BYTES):
+        scan(_bytes_of(table.surveyed, part), first, step, numbers.ravel(), 0, False)
+        first[cell] += len(part) * lanes
     return numbers
 
 
@@ -163,14 +171,14 @@ class Table(tables.Table):
             texts={column: name for column, name in self.texts.items() if name in names},
         )
 
-    def numbers(self, wanted: Wanted, samples: Integers) -> Numbers:
+    def numbers(self, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
         """Counters, samples and instances, without a call to polars.
 
         Polars asks for batches from its own threads and lets them wait: one that needed such a thread would never end.
         """
         if not len(wanted.counters):
             return np.empty(0)
-        return _numbers(self, wanted, samples)
+        return _numbers(self, wanted, samples, needed)
 
     def read(
         self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
@@ -201,9 +209,9 @@ def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     pool = ThreadPoolExecutor(workers)
     waiting: deque[tuple[Integers, Future[Numbers]]] = deque()
     try:
-        per_sample = len(wanted.lanes) * len(wanted.counters)
-        for batch in batches(table.surveyed, wanted.samples, per_sample):
-            waiting.append((batch, pool.submit(table.numbers, wanted, batch)))
+        per_sample, needed = len(wanted.lanes) * len(wanted.counters), _needed(table, wanted)
+        for batch in _batches(table.surveyed, wanted.samples, per_sample, BATCH_BYTES):
+            waiting.append((batch, pool.submit(table.numbers, wanted, batch, needed)))
             if len(waiting) > workers:
                 samples, numbers = waiting.popleft()
                 yield table.frame(wanted, samples, numbers.result())

@@ -43,7 +43,7 @@ def _first_idle_world(tables: Mapping[str, TableShape]) -> int | None:
 
 def guess(header: Header, tables: Mapping[str, TableShape]) -> tuple[str | None, str]:
     """The release and the evidence for it; (None, reason) if unknown."""
-    if any(note.message.endswith(A_MPERF) for note in header.notes):
+    if header.bare_a_mperf:
         return "6.5", "A/MPERF columns printed without name and comma"
     for table, counter, release in _COUNTERS:
         if table in tables and counter in tables[table].counters:

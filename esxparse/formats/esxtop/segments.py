@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.layout import Layout
     from esxparse.formats.source import Source
 
-    Keep = bool | Collection[str]  # whether numbers are kept, or of which tables they are
+    Keep = bool | Collection[str] | body.Put  # whether numbers are kept, of which tables they are, or what takes them
 
 
 def _begin(stream: BinaryIO, origin: int, first_line: int, memory_limit: int) -> tuple[grammar.Beginning, bytes]:
@@ -77,18 +78,25 @@ def _headers_again(bytes_read: body.Body, line: bytes) -> tuple[tuple[int, ...],
     return tuple(row for row in again if other is None or row < other.row), other
 
 
+@lru_cache(2)
+def _laid_out(line: bytes, number: int) -> tuple[header.Header, Layout]:
+    """A header and its layout: kept, for a host's captures have one header, and the same capture is opened again."""
+    parsed = header.parse(line, number)
+    return parsed, layout.build(parsed.owners, parsed.counters)
+
+
 def _read(source: Source, origin: int, first_line: int, keep: Keep) -> Segment:
     with source.open() as stream:
         status = os.fstat(stream.fileno()) if source.path else None
         begun, rest = _begin(stream, origin, first_line, source.memory_limit)
-        parsed = header.parse(begun.header, begun.line)
-        laid_out = layout.build(parsed.owners, parsed.counters)
-        laid_out = laid_out if isinstance(keep, bool) else laid_out.only(keep)
+        parsed, laid_out = _laid_out(begun.header, begun.line)
+        laid_out = laid_out if isinstance(keep, bool) or callable(keep) else laid_out.only(keep)
         if memory.NUMBER * memory.FEWEST_SAMPLES * laid_out.width > source.memory_limit:
             what = f"its {len(parsed.owners):,} columns spread over {laid_out.width:,} cells of tables for each sample"
             raise memory.refusal(what, source.memory_limit)
         start = body.Start(origin + begun.rows, rest, status.st_size if status else None)
-        bytes_read = body.read(stream, start, laid_out, keep=keep is not False, memory_limit=source.memory_limit)
+        kept = keep if callable(keep) else keep is not False
+        bytes_read = body.read(stream, start, laid_out, keep=kept, memory_limit=source.memory_limit)
         cut = problem(stream) or source.problem
     ended = [Note(f"{cut}: what comes before is read", severity="warning")] if cut else []
     notes = [*begun.notes, *ended, *parsed.notes]

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.rows import Samples
     from esxparse.formats.esxtop.scan import Integers, Numbers
 
+    Runs = list[tuple[int, int, Integers]]
+    """A block, the first sample that it holds, and the rows of it that this and the samples after it are."""
+
     Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 
@@ -132,6 +135,9 @@ class Table:
         keys = keys.join(_rows(self.parts, wanted.lanes), how="cross", maintain_order=order)
         # No `select`: a query of its own for each table is what small captures take their time with.
         keys = pl.DataFrame([keys[name] for name in wanted.keys or ["time"]])
+        if not by_instance and "time" in wanted.keys and self.times.is_sorted():
+            # Nearly all queries sort by it.
+            keys.replace_column(0, keys["time"].set_sorted())
         if len(wanted.counters):
             self._void(wanted, samples, numbers)
         unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
@@ -188,13 +194,19 @@ def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Nu
     return stretch[:, : len(rows)] if leading else stretch[:, rows]
 
 
+def runs_of(body: Body, samples: Samples) -> Runs:
+    """The samples in runs of one block each."""
+    block, row = body.block[samples.keep], body.row[samples.keep]
+    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
+    return [(int(block[begin]), begin, row[begin:end]) for begin, end in pairwise(bounds)]
+
+
 def eager(body: Body, samples: Samples, tables: Sequence[Table]) -> dict[str, pl.LazyFrame]:
     """The tables with their numbers, each one row per sample and instance, in the order of time and header.
 
     A table whose numbers are not kept has its keys.
     """
-    block = body.block[samples.keep]
-    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(block)]
+    runs = runs_of(body, samples)
     found = {}
     for table in tables:
         if not table.shape.kept:
@@ -204,9 +216,8 @@ def eager(body: Body, samples: Samples, tables: Sequence[Table]) -> dict[str, pl
             continue
         wanted = table.everything()
         frames = []
-        for begin, end in pairwise(bounds):
-            rows = body.row[samples.keep[begin:end]]
-            numbers = _numbers(body.blocks[block[begin]], rows, table.shape, table.holes)
-            frames.append(table.frame(wanted, np.arange(begin, end), numbers))
+        for number, first, rows in runs:
+            numbers = _numbers(body.blocks[number], rows, table.shape, table.holes)
+            frames.append(table.frame(wanted, np.arange(first, first + len(rows)), numbers))
         found[table.shape.name] = (frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)).lazy()
     return found

@@ -17,6 +17,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
 from esxparse.formats.esxtop.notes import counted
+from esxparse.formats.kit.stamps import days_after
 from esxparse.formats.window import TIME
 from esxparse.recording import Note
 
@@ -36,8 +37,6 @@ _CLOCK = (
 _TIME = re.compile(_CLOCK)
 _ANY_STAMP = re.compile(r"(?P<first>\d{1,4})(?P<mark>[/.-])(?P<middle>\d{1,2})(?P=mark)(?P<last>\d{1,4})[ T]+" + _CLOCK)
 _MONTHS, _YEAR_DIGITS, _CENTURY = 12, 4, 2000
-_SET_BACK = 3600.0
-"""Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
 
 
 @dataclass(frozen=True)
@@ -260,25 +259,3 @@ def _to_the_minute(matches: Sequence[re.Match[str]]) -> list[Note]:
 def _seconds(match: re.Match[str]) -> float:
     hour, minute, second = _clock(match)
     return 3600.0 * hour + 60.0 * minute + second
-
-
-def days_after(clocks: Sequence[float | None]) -> list[int]:
-    """For each time of day, how many midnights lie between it and the first.
-
-    One damaged stamp is not a midnight: all samples before a midnight are later in the day than those after it.
-
-    >>> days_after([86380, 86390, 0, 10, 20]), days_after([10, 86390, 20, 30]), days_after([86380, 5, 86395])
-    ([0, 0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0])
-    """
-    known = [clock for clock in clocks if clock is not None]
-    passed = 0
-    days = []
-    place = -1
-    for clock in clocks:
-        if clock is not None:
-            place += 1
-            before, after = known[max(place - 2, 0) : place], known[place + 1 : place + 2]
-            if place and clock < known[place - 1] - _SET_BACK:
-                passed += all(clock < one for one in before) and all(one < known[place - 1] for one in after)
-        days.append(passed)
-    return days

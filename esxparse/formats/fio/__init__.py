@@ -85,6 +85,5 @@ def read(source: Source) -> Recording:
     """Reads an output or a log of fio."""
     if logs.recognise(source.head):
         return logs.read(source)
-    parsed = parse_output(source.text(), source.name)
-    tables = {name: frame.lazy() for name, frame in parsed.tables.items()}
-    return Recording(FORMAT, source.name, tables, parsed.meta, parsed.notes)
+    parsed = parse_output(source, source.name)
+    return Recording(FORMAT, source.name, parsed.tables, parsed.meta, parsed.notes)

@@ -15,13 +15,16 @@ part of its own. With `group_reporting` jobs are missing there: a log then keeps
 have one name. The output tells the release, and with it the unit of latencies.
 
 A directory is one of fio if a file in it is fio's and none is an esxtop capture, which is a recording of its own. What
-else lies beside them (lscpu's output, the job file) is named in a note.
+else lies beside them (lscpu's output, the job file) is named in a note. Logs may be in directories below it; one that
+has an output is a run of its own, which a note names.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -29,7 +32,8 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
-from esxparse.formats.fio.log_facts import Told, log_name
+from esxparse.formats.fio.log_facts import log_name
+from esxparse.formats.fio.log_units import Told, clue_of_run
 from esxparse.formats.fio.output import is_output, parse_output
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.source import resolve
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 
 _FILES = 2_000
 """A directory of more files is looked through so far."""
+_DEEPEST = 2
+"""Directories below directories of logs."""
 _LISTED = 10
 
 _BEST_FIRST = ("json", "normal", "terse")
@@ -70,17 +76,36 @@ class _Output:
     """An output that was read."""
 
     name: str
-    form: str
-    """json, normal or terse."""
     parsed: Parsed
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """The jobs that it tells of."""
+        return self.parsed.tables["jobs"].collect()
 
 
 def _files(folder: Path) -> list[_File]:
+    """The files of a directory."""
     try:
         paths = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     except OSError:
         return []
     return [_looked_at(path) for path in paths[:_FILES]]
+
+
+def _below(folder: Path, deep: int = _DEEPEST) -> tuple[list[_File], list[Path]]:
+    """The logs in the directories below one, and those of them that are runs of their own."""
+    logs: list[_File] = []
+    runs: list[Path] = []
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        files = _files(inner)
+        if any(file.kind == "output" for file in files):
+            runs.append(inner)
+        else:
+            further, more = _below(inner, deep - 1) if deep else ([], [])
+            logs += [*(file for file in files if file.kind == "log"), *further]
+            runs += more
+    return logs, runs
 
 
 def _looked_at(path: Path) -> _File:
@@ -119,17 +144,16 @@ def _read_outputs(files: Sequence[_File]) -> tuple[list[_Output], list[Note]]:
         if file.kind != "output" or file.source is None:
             continue
         try:
-            parsed = parse_output(file.source.text(), file.path.name)
+            parsed = parse_output(file.source, file.path.name)
         except EsxparseError as error:
             notes.append(_refused(file.path.name, error))
             continue
-        form = str(parsed.tables["jobs"]["output"][0])
-        outputs.append(_Output(file.path.name, form, parsed))
-    return sorted(outputs, key=lambda one: _BEST_FIRST.index(one.form)), notes
+        outputs.append(_Output(file.path.name, parsed))
+    return sorted(outputs, key=lambda one: _BEST_FIRST.index(one.parsed.output)), notes
 
 
 def _rates(output: _Output) -> pl.DataFrame:
-    jobs = output.parsed.tables["jobs"].filter((pl.col("direction") != "sync") & pl.col("iops").is_not_null())
+    jobs = output.jobs.filter((pl.col("direction") != "sync") & pl.col("iops").is_not_null())
     return jobs.group_by("job", "direction", maintain_order=True).agg(pl.col(*_COMPARED).sum())
 
 
@@ -153,7 +177,7 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
     kept: list[_Output] = []
     notes = Notes()
     for output in outputs:
-        compared = ((best, _differences(best, output)) for best in kept if best.form != output.form)
+        compared = ((best, _differences(best, output)) for best in kept if best.parsed.output != output.parsed.output)
         same = next(((best, found) for best, found in compared if found is not None), None)
         if same is None:
             kept.append(output)
@@ -162,13 +186,14 @@ def _of_one_run(outputs: Sequence[_Output]) -> tuple[list[_Output], list[Note]]:
         if found:
             notes.warn(f"{output.name}: disagrees with {best.name}, which is used: {found[0]}")
         else:
-            notes.say(f"{output.name}: {output.form} output of the run in {best.name}: they agree, {best.name} is used")
+            what = f"{output.parsed.output} output of the run in {best.name}"
+            notes.say(f"{output.name}: {what}: they agree, {best.name} is used")
     return kept, notes
 
 
-def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.DataFrame]:
+def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
     """The tables of all outputs; documents are numbered on."""
-    tables: dict[str, list[pl.DataFrame]] = {}
+    tables: dict[str, list[pl.LazyFrame]] = {}
     before = 0
     for output in outputs:
         for name, frame in output.parsed.tables.items():
@@ -191,7 +216,7 @@ def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict
     """Which job each number of a log stands for, where that is known, and the names of all jobs."""
     if len(outputs) != 1:
         return {}, []
-    jobs = outputs[0].parsed.tables["jobs"].filter(pl.col("job") != _SUM_OF_CLIENTS)
+    jobs = outputs[0].jobs.filter(pl.col("job") != _SUM_OF_CLIENTS)
     jobs = jobs.select("document", "job_number", "job").unique(maintain_order=True)
     names = jobs["job"].unique(maintain_order=True).to_list()
     if jobs["document"].n_unique() != 1 or jobs.height < max(numbers, default=0):
@@ -208,24 +233,30 @@ def _resolved(base: str, number: int | None, by_number: dict[int, str], names: S
     return names[0] if len(names) == 1 else base
 
 
-def _read_logs(files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list[Recording], list[Note]]:
+def _read_logs(folder: Path, files: Sequence[_File], outputs: Sequence[_Output]) -> tuple[list[Recording], list[Note]]:
     found = [file for file in files if file.kind == "log"]
+    often = Counter(file.path.name for file in found)
     logged = [log_name(file.path.name) for file in found]
     by_number, names = _job_names(outputs, [one.number for one in logged if one.number is not None])
     told = _release(outputs)
+    of_run = clue_of_run((file.path.name, file.source.head.text) for file in found if file.source and not told)
     recordings: list[Recording] = []
     notes = Notes()
     for file, name in zip(found, logged, strict=True):
         if file.source is None:
             continue
+        place = file.path.relative_to(folder)
         try:
-            rec = logs.read(file.source, told=told)
+            rec = logs.read(file.source, told=told, of_run=of_run)
         except EsxparseError as error:
-            notes.append(_refused(file.path.name, error))
+            notes.append(_refused(str(place), error))
             continue
         job = _resolved(name.base, name.number, by_number, names)
         if names and job not in names:
-            notes.say(f"{file.path.name}: the output does not say which job the log belongs to: it is called {job}")
+            notes.say(f"{place}: the output does not say which job the log belongs to: it is called {job}")
+        if often[place.name] > 1:
+            # Kept in a directory for each host, or each turn, logs have the same names.
+            job = (place.parent / job).as_posix()
         tables = {table: frame.with_columns(pl.lit(job).alias("job")) for table, frame in rec.tables.items()}
         recordings.append(replace(rec, tables=tables, meta={**rec.meta, "job": job}))
         notes += _of(file.path.name, rec.notes)
@@ -243,13 +274,17 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
     return {name: pl.concat(found, how="diagonal") for name, found in frames.items()}
 
 
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
 def _left_over(files: Sequence[_File]) -> list[Note]:
     notes = Notes()
     for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
-            more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-            notes.say(f"{said}: {', '.join(names[:_LISTED])}{more}")
+            notes.say(f"{said}: {_names(names)}")
     return notes
 
 
@@ -264,6 +299,7 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
     named = {
         "release": ", ".join(releases) or None,
         "outputs": [one.name for one in outputs],
+        "documents": sum(int(one.parsed.meta.get("documents") or 1) for one in outputs),
         "logs": len(recordings),
         "units": units,
     }
@@ -272,19 +308,21 @@ def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[s
 
 def read_directory(path: Path) -> Recording:
     """Reads the directory of a run."""
-    files = _files(path)
+    below, runs = _below(path)
+    files = [*_files(path), *below]
     read, unread = _read_outputs(files)
     outputs, repeated = _of_one_run(read)
-    recordings, of_logs = _read_logs(files, outputs)
+    recordings, of_logs = _read_logs(path, files, outputs)
     if not outputs and not recordings:
         why = f": {unread[0].message}" if unread else ""
         msg = f"{path}: it has no usable fio output or log{why}"
         raise DamagedError(msg)
     from_logs = _together(recordings)
-    from_outputs = {name: frame.lazy() for name, frame in _tables_of(outputs).items()}
+    from_outputs = _tables_of(outputs)
     of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
-    several = [Note(f"{len(outputs)} outputs of different runs: {', '.join(one.name for one in outputs)}")]
-    notes = Notes(
-        [*unread, *of_outputs, *repeated, *(several if len(outputs) > 1 else []), *of_logs, *_left_over(files)]
-    )
+    several = [Note(f"{len(outputs)} outputs of different runs: {_names([one.name for one in outputs])}")]
+    several = several if len(outputs) > 1 else []
+    if runs:
+        several.append(Note(f"runs of their own, not read: {_names([str(run.relative_to(path)) for run in runs])}"))
+    notes = Notes([*unread, *of_outputs, *repeated, *several, *of_logs, *_left_over(files)])
     return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from esxparse.formats.fio.tables import Counts
 
 DOCUMENT = re.compile(r'\{\s*"fio version"\s*:')
 """Where a document begins: `fio version` is the first thing every fio writes."""
@@ -26,8 +28,6 @@ _RESUME = re.compile(
     r'(?P<job>\{\s*"jobname"\s*:)|"(?P<list>jobs|client_stats|disk_util)"\s*:\s*\[|' + DOCUMENT.pattern
 )
 _SKIP = re.compile(r"[ \t\n\r]*(?:(?<=\n)(?:fio: |<\S+> )[^\n]*(?:\n[ \t\n\r]*|$))*")
-_DECODER = json.JSONDecoder(strict=False)
-
 # Of the same length each, so that places stay what they are.
 _NOT_A_NUMBER = re.compile(
     r"(?<=[:\s\[,])-?(?:nan|inf(?:inity)?|1\.#(?:QNAN|SNAN|INF|IND)\d*)(?=[\s,\]}])", re.IGNORECASE
@@ -47,6 +47,20 @@ class Piece:
     value: Any
     at: int
     """Where it begins in the text; where a document goes on after it for `end`."""
+
+
+class Content(Effort):
+    """A text, and the bins that were taken out of it: its objects have them in the place of their numbers."""
+
+    def __init__(self, text: str, bins: Sequence[Counts] = ()) -> None:
+        super().__init__(text)
+
+        def put_back(found: dict[str, Any]) -> dict[str, Any]:
+            if type(number := found.get("bins")) is int and 0 <= number < len(bins):
+                found["bins"] = bins[number]
+            return found
+
+        self.decoder = json.JSONDecoder(strict=False, object_hook=put_back if bins else None)
 
 
 def mended(text: str) -> str:
@@ -69,10 +83,11 @@ def _failed(error: Exception, at: int) -> json.JSONDecodeError:
     return json.JSONDecodeError(reason, "", at)
 
 
-def decode(text: str, at: int) -> tuple[Any, int]:
+def _decode(content: Content, at: int) -> tuple[Any, int]:
     """The JSON value at a place and where it ends; mended where it is only JSON when mended."""
+    text = content.text
     try:
-        return _DECODER.raw_decode(text, at)
+        return content.decoder.raw_decode(text, at)
     except (ValueError, RecursionError) as error:
         first = _failed(error, at)
     following = _RESUME.search(text, at + 1)
@@ -80,7 +95,7 @@ def decode(text: str, at: int) -> tuple[Any, int]:
     again = mended(rest)
     if again != rest:
         try:
-            value, length = _DECODER.raw_decode(again)
+            value, length = content.decoder.raw_decode(again)
         except (ValueError, RecursionError):
             pass
         else:
@@ -95,12 +110,13 @@ def _expect(text: str, at: int, wanted: str) -> str:
     raise json.JSONDecodeError(reason, "", at)
 
 
-def _elements(text: str, at: int, kind: str) -> Iterator[Piece]:
+def _elements(content: Content, at: int, kind: str) -> Iterator[Piece]:
     """The elements of a list, from after its bracket or from one of its elements; then `end`."""
+    text = content.plain
     at = _skip(text, at)
     while text[at : at + 1] != "]":
         begin = at
-        value, at = decode(text, at)
+        value, at = _decode(content, at)
         yield Piece(kind, value, begin)
         at = _skip(text, at)
         if _expect(text, at, ",]") == ",":
@@ -108,25 +124,26 @@ def _elements(text: str, at: int, kind: str) -> Iterator[Piece]:
     yield Piece("end", None, at + 1)
 
 
-def _members(text: str, at: int, kind: str | None) -> Iterator[Piece]:
+def _members(content: Content, at: int, kind: str | None) -> Iterator[Piece]:
     """The members of a document from one of them on (from an element of `kind` where that is given); then `end`."""
+    text = content.plain
     while True:
         if kind is None:
             if _expect(text, at, '"}') == "}":
                 yield Piece("end", None, at + 1)
                 return
             begin = at
-            name, at = decode(text, at)
+            name, at = _decode(content, at)
             at = _skip(text, at)
             _expect(text, at, ":")
             at = _skip(text, at + 1)
             if name in LISTS and text[at : at + 1] == "[":
                 kind, at = name, at + 1
         if kind is None:
-            value, at = decode(text, at)
+            value, at = _decode(content, at)
             yield Piece(name, value, begin)
         else:
-            for piece in _elements(text, at, kind):
+            for piece in _elements(content, at, kind):
                 if piece.kind == "end":
                     at = piece.at
                 else:
@@ -137,14 +154,14 @@ def _members(text: str, at: int, kind: str | None) -> Iterator[Piece]:
             at = _skip(text, at + 1)
 
 
-def walk(start: int, effort: Effort) -> Iterator[Piece]:
+def walk(start: int, content: Content) -> Iterator[Piece]:
     """The pieces of the document that begins at `start`, in their order; after damage, from where it is whole again."""
-    text = effort.text
+    text = content.plain
     at, kind, jobs = _skip(text, start + 1), None, "jobs"
     while True:
         last = at
         try:
-            for piece in _members(text, at, kind):
+            for piece in _members(content, at, kind):
                 last = max(last, piece.at)
                 jobs = piece.kind if piece.kind in LISTS[:2] else jobs
                 yield piece
@@ -153,10 +170,10 @@ def walk(start: int, effort: Effort) -> Iterator[Piece]:
         except json.JSONDecodeError as error:
             yield Piece("damage", error.msg, min(error.pos, len(text)))
             place = max(error.pos, last + 1)
-            effort.failed(error if error.msg != _TOO_DEEP else RecursionError(), at)
-        if effort.spent:
+            content.failed(error if error.msg != _TOO_DEEP else RecursionError(), at)
+        if content.spent:
             yield Piece("damage", GIVEN_UP, place)
-        following = None if effort.spent else _RESUME.search(text, place)
+        following = None if content.spent else _RESUME.search(text, place)
         if following is None:
             yield Piece("end", None, len(text))
             return
@@ -192,13 +209,13 @@ def _results(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
             yield from _results(inner, depth + 1)
 
 
-def rewritten(text: str) -> Iterator[tuple[int, list[Piece]]]:
+def rewritten(content: Content) -> Iterator[tuple[int, list[Piece]]]:
     """Documents of JSON that was written anew (keys sorted, wrapped, jobs alone): start and pieces of each."""
-    at = 0
+    at, text = 0, content.plain
     while match := _ANY_JSON.search(text, at):
         start = match.end()
         try:
-            value, at = decode(text, start)
+            value, at = _decode(content, start)
         except json.JSONDecodeError as error:
             yield start, [Piece("damage", error.msg, min(error.pos, len(text))), Piece("end", None, len(text))]
             return

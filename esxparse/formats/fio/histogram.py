@@ -84,6 +84,11 @@ class Bins:
     middles: NDArray[np.float64]
     """Milliseconds: what fio prints for a latency of the bin."""
 
+    @property
+    def evidence(self) -> str:
+        """What tells the unit."""
+        return f"{len(self.middles) << self.coarseness:,} bins"
+
 
 def lower_edge(index: NDArray[np.int64]) -> NDArray[np.float64]:
     """The smallest latency of each bin of full fineness, in the log's unit.
@@ -110,6 +115,11 @@ def bins_of(number: int) -> Bins | None:
                     middles[: 2 * _GROUP] = edges[: 2 * _GROUP]
                 return Bins(unit, coarseness, edges * _UNITS[unit], middles * _UNITS[unit])
     return None
+
+
+def of_line(numbers: Sequence[int]) -> Bins | None:
+    """The bins of a line of a log."""
+    return bins_of(len(numbers) - len(_LEADING))
 
 
 def first_line(text: str) -> list[int] | None:
@@ -206,7 +216,7 @@ def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
     """Reads a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
-    bins = bins_of(number)
+    bins = of_line(first)
     if bins is None:
         msg = f"{source.name}: {number:,} bins, which no fio histogram log has (fio 3 writes 1,856, fio 2 1,216)"
         raise DamagedError(msg)
@@ -231,7 +241,7 @@ def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
     meta = {
         "metric": "clat_hist",
         "unit": bins.unit,
-        "unit_evidence": f"{number << bins.coarseness:,} bins",
+        "unit_evidence": bins.evidence,
         "coarseness": bins.coarseness,
         "job": name.base,
         "job_number": name.number,

@@ -24,6 +24,14 @@ _DECIMAL = r"-?[0-9]{1,18}+"
 _HEXADECIMAL = r"(?:0x)?+[0-9a-fA-F]{1,15}+"
 
 
+_WHOLE = r"(?:0|[1-9][0-9]{0,17})"
+_PAIR = rf'"{_WHOLE}"[ \t\n\r]*+:[ \t\n\r]*+{_WHOLE}[ \t\n\r]*+'
+_PAIRS = re.compile(rf"\{{[ \t\n\r]*+(?:{_PAIR}(?:,[ \t\n\r]*+{_PAIR})*+)?\}}".encode())
+_BINS = re.compile(rb'"bins"(?:[ \t\n\r]*+:[ \t\n\r]*+(?P<object>(?=\{)))?')
+_LINE_ENDS = re.compile(rb"[\r\n]")
+_DIGITS = re.compile(rb"[0-9]++")
+
+
 class Column(NamedTuple):
     """What is in a column of whole numbers, and what becomes of it."""
 
@@ -161,3 +169,35 @@ def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column
         if run.more():
             run.one()
     return run.lines, np.array(run.odd, dtype=np.int64).tobytes(), run.changed
+
+
+def take_bins(json: bytes | memoryview) -> tuple[bytes, bytes, bytes, bytes] | None:
+    """Takes the bins of fio out of a text: `"bins" : {"40192" : 34854, "40704" : 10472}`.
+
+    A number has at most 18 digits, no sign, and no zero before the others; keys rise. Objects of another kind stay.
+
+    Returns:
+        The text, with the number of an object, from 0, in the place of each that was taken; all else stays on its line
+        and in its column. Keys and values of all, and how many there are up to the end of each, as native 64-bit
+        integers. None where `"bins"` names something other than an object: it could be mistaken for such a number.
+    """
+    found: list[NDArray[np.int64]] = []
+    pieces, copied = [], 0
+    json = bytes(json)
+    for name in _BINS.finditer(json):
+        if name["object"] is None:
+            return None
+        match = _PAIRS.match(json, name.start("object"))
+        numbers = np.array([int(text) for text in _DIGITS.findall(match[0])] if match else [], np.int64).reshape(-1, 2)
+        if match is None or (np.diff(numbers[:, 0]) <= 0).any():
+            continue
+        *lines, last = _LINE_ENDS.split(match[0])
+        number = str(len(found)).encode()
+        blanks = len(last) - (0 if lines else len(number))
+        if blanks >= 0:
+            pieces += [json[copied : match.start()], number, *_LINE_ENDS.findall(match[0]), b" " * blanks]
+            copied = match.end()
+            found.append(numbers)
+    keys, values = np.concatenate([np.zeros((0, 2), np.int64), *found]).T
+    ends = np.cumsum([len(numbers) for numbers in found], dtype=np.int64)
+    return b"".join((*pieces, json[copied:])), keys.tobytes(), values.tobytes(), ends.tobytes()

@@ -8,17 +8,18 @@ fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.fio.documents import DOCUMENT, Piece, rewritten, walk
+from esxparse.formats.fio.documents import DOCUMENT, Content, Piece, rewritten, walk
 from esxparse.formats.fio.options import asked, effective, size, sizes
-from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution, read_bins
-from esxparse.formats.kit.numbers import exact, scaled
-from esxparse.formats.kit.objects import Effort, Places, mapping
+from esxparse.formats.fio.tables import CONVENIENT, Counts, Document, Row, distribution, read_bins
+from esxparse.formats.kit.numbers import LARGEST, exact, scaled
+from esxparse.formats.kit.objects import Places, mapping
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 KIB = 1024
 UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))
@@ -38,7 +39,10 @@ _ALL_CLIENTS = "All clients"
 
 
 def _latency(stats: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], float]:
-    return next(((mapping(stats[name + end]), unit) for end, unit in UNITS if name + end in stats), ({}, 1.0))
+    for end, unit in UNITS:
+        if (found := stats.get(name + end)) is not None:
+            return mapping(found), unit
+    return {}, 1.0
 
 
 def _measured(found: Mapping[str, Any]) -> bool:
@@ -53,12 +57,22 @@ def _moments(found: Mapping[str, Any], unit: float, prefix: str) -> Row:
     return {f"{prefix}_{name}_ms": scaled(found.get(name), unit) for name in ("mean", "stddev", "min", "max")}
 
 
+@lru_cache
+def _named(names: tuple[str, ...]) -> tuple[float | None, ...]:
+    """The percentiles that are named so; None for what names none: fio 2 fills its list up with zeros."""
+    # The name times one is infinite where no float is large enough.
+    return tuple(float(known) if (known := scaled(name, 1.0)) else None for name in names)
+
+
 def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
-    if not _measured(found):
-        return []
-    spelt = [(exact(name), value) for name, value in mapping(found.get("percentile")).items()]
-    # fio 2 fills its list of percentiles up with zeros.
-    return [(float(name), scaled(value, unit)) for name, value in spelt if name]
+    listed = mapping(found.get("percentile")) if _measured(found) else {}
+    named, per_ms = zip(_named(tuple(listed)), listed.values(), strict=True), round(1 / unit)
+    # Nearly all are whole numbers, of which there are tens of thousands: as `scaled` does it, without the calls.
+    return [
+        (name, value / per_ms if type(value) is int and value < LARGEST else scaled(value, unit))
+        for name, value in named
+        if name
+    ]
 
 
 def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
@@ -119,18 +133,16 @@ def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 
 
 def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
-    """Percentiles and bins of one latency, into their tables."""
+    """Percentiles and bins of one latency, into their tables; those percentiles."""
     percentiles = _percentiles(found, unit)
-    document.rows["percentiles"] += [
-        {**whose, "percentile": percentile, "latency_ms": value} for percentile, value in percentiles
-    ]
-    bins = mapping(found.get("bins"))
-    if bins:
+    if percentiles:
+        document.rows["percentiles"].append({**whose, "latency_ms": percentiles})
+    bins = found.get("bins")
+    if bins and isinstance(bins, (dict, Counts)):
         read = read_bins(whose, bins, unit)
         document.bins.append(read)
-        if len(read.ios) < len(bins):
-            message = f"{len(bins) - len(read.ios)} bins of job {whose['job']} are not numbers: left out"
-            document.notes.warn(message, document.line)
+        if read.odd:
+            document.notes.warn(f"{read.odd} bins of job {whose['job']} are not numbers: left out", document.line)
     return percentiles
 
 
@@ -143,11 +155,8 @@ def _direction(document: Document, whose: Row, name: str, stats: Mapping[str, An
         found, unit = _latency(stats, kind)
         row |= _moments(found, unit, prefix)
         convenient[kind] = _spread(document, {**here, "latency": kind}, found, unit)
-    of_completion = convenient["clat"] or convenient["lat"]
-    row |= {
-        column: next((value for percentile, value in of_completion if percentile == wanted), None)
-        for column, wanted in CONVENIENT.items()
-    }
+    of_completion = dict(reversed(convenient["clat"] or convenient["lat"]))
+    row |= {column: of_completion.get(wanted) for column, wanted in CONVENIENT.items()}
     for priority, kind, found, unit in _priorities(stats):
         labelled = {**here, "latency": kind, "priority": priority}
         if _measured(found):
@@ -286,24 +295,24 @@ def _document(lines: Places, start: int, line: int, pieces: Iterable[Piece]) -> 
     return document, end
 
 
-def parse(text: str) -> tuple[list[Document], list[tuple[int, int]]]:
-    """The documents in a text, and where each begins and ends in it."""
+def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[tuple[int, int]]]:
+    """The documents in a text, and where each begins and ends in it; `bins` are what was taken out of it."""
+    content = Content(text, bins)
     documents: list[Document] = []
     spans: list[tuple[int, int]] = []
     lines = Places(text)
     at = 0
     first = DOCUMENT.search(text)
     if first is None:
-        for start, pieces in rewritten(text) if '"jobname"' in text else ():
+        for start, pieces in rewritten(content) if '"jobname"' in text else ():
             document, end = _document(lines, start, lines.line(start), pieces)
             documents.append(document)
             spans.append((start, end))
         return documents, spans
-    effort = Effort(text)
     # Of a document in which decoding is given up a note says so.
-    while not (documents and effort.spent) and (match := DOCUMENT.search(text, at)):
+    while not (documents and content.spent) and (match := DOCUMENT.search(text, at)):
         start = match.start()
-        document, at = _document(lines, start, lines.line(start), walk(start, effort))
+        document, at = _document(lines, start, lines.line(start), walk(start, content))
         documents.append(document)
         spans.append((start, at))
     return documents, spans

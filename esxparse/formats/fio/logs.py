@@ -54,21 +54,19 @@ from esxparse.formats.fio.log_facts import (
     DIRECTION,
     LAYOUTS,
     LogName,
-    Unit,
     bounds,
     layout,
     log_name,
     numbered,
     recognised,
-    release_beside,
     sample,
     since_1970,
     span,
-    unit_of,
     whose,
 )
 from esxparse.formats.fio.log_lines import damage
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
+from esxparse.formats.fio.log_units import LATENCIES, clue_beside, release_beside, unit_of
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
@@ -76,7 +74,8 @@ from esxparse.recording import Note, Recording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from esxparse.formats.fio.log_facts import Row, Told
+    from esxparse.formats.fio.log_facts import Row
+    from esxparse.formats.fio.log_units import Clue, Told, Unit
     from esxparse.formats.kit.head import Head
     from esxparse.formats.source import Source
 
@@ -163,13 +162,13 @@ def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
             )
         ]
     notes = Notes()
-    if unit.guessed:
-        notes.say(
+    if unit.guessed and unit.name in {"ns", "us"}:
+        notes.warn(
             f"values are taken as {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
             "nanoseconds. Put the run's output beside the log to be sure"
-            if unit.name in {"ns", "us"}
-            else f"values are taken as {unit.name}, a guess: {unit.evidence}"
         )
+    elif unit.guessed:
+        notes.say(f"values are taken as {unit.name}, a guess: {unit.evidence}")
     if unit.name == "I/Os":
         notes.say("one line per I/O: each value is 1 I/O, not a rate (log_avg_msec was not set)")
     return notes
@@ -179,11 +178,13 @@ def _nothing(source: Source) -> DamagedError:
     return DamagedError(f"{source.name}: no line is an entry of a fio log (1000, 52341, 0, 4096): nothing to read")
 
 
-def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...], told: Told | None) -> Recording:
+def _read_series(
+    source: Source, cells: Sequence[Row], columns: tuple[str, ...], told: Told | None, of_run: Clue | None
+) -> Recording:
     """Reads a log of those columns; `cells` are of its first lines."""
     name = log_name(source.name)
     first = [row for row in (numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
-    unit = unit_of(name.metric, first, columns, told)
+    unit = unit_of(name.metric, first, columns, told, of_run)
     absolute = since_1970([row["time"] for row in first])
     wanted = _wanted(columns, cells, first, unit, absolute=absolute)
     entries, same = read_columns(source, wanted)
@@ -195,7 +196,7 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
     hexadecimal = any(one.hexadecimal for one in wanted)
     if columns == _PRIORITY_FIFTH and not hexadecimal and "priority" not in same and (frame["priority"] > 1).any():
         # What the log's beginning let pass for priorities are offsets: fio before 3.19 wrote it.
-        return _read_series(source, cells, _OFFSET_FIFTH, told)
+        return _read_series(source, cells, _OFFSET_FIFTH, told, of_run)
     meta = {
         "metric": METRICS[name.metric],
         "unit": unit.name,
@@ -211,14 +212,22 @@ def _read_series(source: Source, cells: Sequence[Row], columns: tuple[str, ...],
     return Recording(FORMAT, source.name, {"series": _table(frame, same, name)}, meta, notes)
 
 
-def read(source: Source, *, told: Told | None = None) -> Recording:
-    """Reads a log; `told` is the release that wrote it, where it is known, and what says so."""
+def read(source: Source, *, told: Told | None = None, of_run: Clue | None = None) -> Recording:
+    """Reads a log.
+
+    Args:
+        source: The log.
+        told: The release that wrote it, where it is known, and what says so.
+        of_run: What other logs of the run tell of its unit; without it those beside it are asked.
+    """
     text = source.head.text
     cells = sample(text[:_LOOK])
     told = told or release_beside(source.path)
     columns = layout(cells, before_3_19=told is not None and told.release < (3, 19))
     if columns is not None:
-        return _read_series(source, cells, columns, told)
+        if told is None and of_run is None and log_name(source.name).metric in LATENCIES:
+            of_run = clue_beside(source.path)
+        return _read_series(source, cells, columns, told, of_run)
     if line := histogram.first_line(text):
         return histogram.read(source, log_name(source.name), line)
     raise _nothing(source)

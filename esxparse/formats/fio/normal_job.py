@@ -261,9 +261,8 @@ def _more_percentiles(block: _Block, values: list[tuple[str, str]], line: int) -
     """A line of percentiles, which are those of the head above it."""
     if block.percentiles:
         of, unit = block.percentiles
-        block.document.rows["percentiles"] += [
-            {**of, "percentile": percentile, "latency_ms": scaled(value, unit)} for percentile, value in values
-        ]
+        named = [(percentile, scaled(value, unit)) for percentile, value in values]
+        block.document.rows["percentiles"].append({**of, "latency_ms": named})
     elif block.direction != _LOST and not block.foreign and "th=" not in block.met:
         block.met.add("th=")
         block.document.notes.warn("percentiles without the line that says what they measure: left out", line)
@@ -314,7 +313,7 @@ def _convenient(document: Document, whose: Row, direction: str) -> Row:
         if row["job_number"] == whose["job_number"] and row["direction"] == direction and row["priority"] is None
     ]
     chosen = [row for row in mine if row["latency"] == "clat"] or [row for row in mine if row["latency"] == "lat"]
-    by_percentile = {exact(row["percentile"]): row["latency_ms"] for row in chosen}
+    by_percentile = {exact(percentile): value for row in chosen for percentile, value in row["latency_ms"]}
     return {column: by_percentile.get(wanted) for column, wanted in CONVENIENT.items()}
 
 

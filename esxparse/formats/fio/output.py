@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
-from esxparse.formats.fio.tables import Document, assemble
+from esxparse.formats.fio.tables import Counts, Document, assemble
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact
+from esxparse.formats.kit.objects import uncollected
+from esxparse.formats.kit.text import decode
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
     from esxparse.formats.fio.normal_job import Line
     from esxparse.formats.kit.head import Head
     from esxparse.formats.kit.text import Text
+    from esxparse.formats.source import Source
 
 _JSON = re.compile(
     r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s{0,9}:\s{0,9}"[^"\n]{0,1000}+"\s{0,9},\s{0,99}"groupid"\s{0,9}:'
@@ -36,6 +39,7 @@ _OUTPUTS = (
 )
 """How an output is recognised: a pattern, and words of which every match has one."""
 _SAID_BY = re.compile(r"^(?:Jobs: .*|\s*)<(?P<host>[^<>\s]+)>(?: (?P<text>.*))?$")
+_CONTENT = re.compile(r"\S")
 _ERRORS_SHOWN = 20
 _BEST_FIRST = ("json", "normal", "terse")
 
@@ -44,7 +48,9 @@ _BEST_FIRST = ("json", "normal", "terse")
 class Parsed:
     """One output of fio, read."""
 
-    tables: Mapping[str, pl.DataFrame]
+    tables: Mapping[str, pl.LazyFrame]
+    output: str
+    """Its format, the best of several: json, normal, terse."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
@@ -52,7 +58,7 @@ class Parsed:
 def is_output(head: Head) -> bool:
     """Whether a file that begins so is an output of fio: JSON, normal, terse, or its errors alone."""
     text = head.text
-    found = any(any(mark in text for mark in marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
+    found = any(head.holds(*marks) and pattern.search(text) for marks, pattern in _OUTPUTS)
     return found or text.lstrip().startswith("fio: ")
 
 
@@ -65,7 +71,8 @@ def _lines(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[Line]:
             # A client prints the results of a host after its name; what it says at once, on the line of the name.
             host = said["host"] if said else host
             yield place, said["text"] or "" if said else content, host
-        line += text.count("\n", at, end)
+        if _CONTENT.search(text, end):
+            line += text.count("\n", at, end)
         at = end
 
 
@@ -123,7 +130,8 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
     if other:
         first, text = other[0]
-        notes.say(f"{len(other)} lines that are not fio output are not read: {text[:60]!r} ...", first)
+        message = f"{len(other)} lines that are not fio output are not read: {text[:60]!r} ..."
+        notes.append(Note(message, first, unused=len(other)))
     return notes, list(errors)
 
 
@@ -137,9 +145,16 @@ def _failures(documents: Iterable[Document]) -> Iterator[Note]:
         }
         for _, job, error in sorted(failed, key=str):
             yield Note(f"job {job} failed: error {error}; its numbers are kept", document.line, severity="warning")
-        idle = sorted({str(row["job"]) for row in document.rows["jobs"] if not _did_something(row)})
-        if idle:
-            yield Note(f"no I/O was done by {', '.join(idle[:10])}{' ...' if len(idle) > 10 else ''}", document.line)  # noqa: PLR2004
+        ways: dict[tuple[Any, str], dict[str, bool]] = {}
+        for row in document.rows["jobs"]:
+            ways.setdefault((row["job_number"], str(row["job"])), {})[row["direction"]] = _did_something(row)
+        idle: dict[str, list[str]] = {}
+        for (_, job), done in ways.items():
+            for way in [way for way in done if not done[way]] if any(done.values()) else ["I/O"]:
+                idle.setdefault(way, []).append(job)
+        for way, jobs in idle.items():
+            more = " ..." if len(jobs) > _ERRORS_SHOWN else ""
+            yield Note(f"no {way} was done by {', '.join(sorted(set(jobs))[:_ERRORS_SHOWN])}{more}", document.line)
 
 
 def _did_something(row: Mapping[str, Any]) -> bool:
@@ -160,22 +175,36 @@ def _meta(documents: list[Document]) -> dict[str, Any]:
     }
 
 
-def parse_output(text: Text, name: str) -> Parsed:
-    """The tables of an output of fio; `name` is what errors call it."""
+def _documents(text: Text, bins: Sequence[Counts]) -> tuple[list[Document], list[Note], list[str]]:
+    """What a text holds, notes in the order of their lines, and fio's errors."""
     text = text.without_cut_number()
-    whole = text.text
-    documents, spans = json_output.parse(whole)
-    lines = list(_lines(whole, spans))
-    of_terse, others = terse.parse(lines)
-    of_normal = normal.parse(others)
-    documents, repeats = _without_repeats([*documents, *of_terse, *of_normal])
+    of_json, spans = json_output.parse(text.text, bins)
+    of_terse, others = terse.parse(_lines(text.text, spans))
+    documents, repeats = _without_repeats([*of_json, *of_terse, *normal.parse(others)])
     beside, errors = _beside(others)
-    tables, refused = assemble(documents)
     notes = [note for document in documents for note in document.notes]
-    notes = sorted([*notes, *repeats, *_failures(documents), *beside, *refused], key=lambda note: note.line or 0)
+    notes = sorted([*notes, *repeats, *_failures(documents), *beside], key=lambda note: note.line or 0)
+    return documents, [*text.notes, *notes], errors
+
+
+def _text(source: Source) -> tuple[Text, list[Counts]]:
+    """The text without its bins, which are nearly all of a large JSON+, and those bins."""
+    content, notes = source.buffer()
+    slim, bins = Counts.of(content)
+    text = decode(slim)
+    return replace(text, notes=(*notes, *text.notes)), bins
+
+
+@uncollected()
+def parse_output(source: Source, name: str) -> Parsed:
+    """The tables of an output of fio; `name` is what errors call it."""
+    text, bins = _text(source)
+    documents, notes, errors = _documents(text, bins)
+    tables, refused = assemble(documents)
     if "jobs" not in tables:
         raise DamagedError(_nothing(name, errors, notes))
-    return Parsed(tables, _meta(documents), (*text.notes, *notes))
+    output = next(document.output for document in documents if document.rows["jobs"])
+    return Parsed(tables, output, _meta(documents), (*notes, *refused))
 
 
 def _nothing(name: str, errors: list[str], notes: list[Note]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from esxparse.formats.fio.integers import take_bins
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.tables import schema
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 _JOB = "document job_number i64, job hostname str, group i64"
 _LATENCY = "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms f64"
@@ -52,18 +54,42 @@ SCHEMAS = {
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
 """Percentiles that have a column of `jobs`."""
 
+_AT_ONCE = 64
+"""Latencies whose bins are computed together."""
 _SIGNIFICANT_BITS = 6
 """fio's FIO_IO_U_PLAT_BITS: a power of two is divided into 64 bins."""
+_MANTISSA_BITS, _BIAS = 52, 1023
+"""Of float64: digits below the exponent, and what is added to it."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers in the bins of a latency, as JSON+ has them; arrays, for there may be millions."""
+
+    middles: Integers
+    ios: Integers
+
+    @classmethod
+    def of(cls, content: bytes | memoryview) -> tuple[bytes, list[Counts]]:
+        """A text without the bins that fio writes, in whose place are their numbers, and these bins."""
+        taken = take_bins(content)
+        if taken is None:
+            return bytes(content), []
+        text, middles, ios, ends = taken
+        bounds = pairwise([0, *np.frombuffer(ends, np.int64).tolist()])
+        both = np.frombuffer(middles, np.int64), np.frombuffer(ios, np.int64)
+        return text, [cls(both[0][begin:end], both[1][begin:end]) for begin, end in bounds]
 
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of one latency, as JSON+ has them; arrays, for there may be millions."""
+    """The bins of one latency, how many of its units are a ms, and how many entries of it were none."""
 
     whose: Row
-    from_ms: Floats
-    to_ms: Floats
+    middles: Integers
     ios: Integers
+    per_ms: int
+    odd: int = 0
 
 
 @dataclass
@@ -132,11 +158,26 @@ def frame(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, pl.DataType], 
     )
 
 
+def _percentiles_frame(rows: Sequence[Row], schema: Mapping[str, pl.DataType], refused: list[str]) -> pl.DataFrame:
+    """One row a percentile, of rows that have those of a latency together: `latency_ms` is pairs of both."""
+    *heads, percentile, latency = schema.items()
+    sizes = [len(row["latency_ms"]) for row in rows]
+    whose = frame(rows, dict(heads), refused)[np.repeat(np.arange(len(rows)), sizes)]
+    numbers = zip(*(pair for row in rows for pair in row["latency_ms"]), strict=True)
+    return whose.hstack(
+        [
+            _column(name, list(values), kind, refused)
+            for (name, kind), values in zip((percentile, latency), numbers, strict=True)
+        ]
+    )
+
+
 def _edges(middles: Integers) -> tuple[Integers, Integers]:
     """From and to of bins that fio names by their middle (plat_idx_to_val of its stat.c)."""
-    _, exponents = np.frexp(np.maximum(middles, 1))
-    widths = np.left_shift(np.int64(1), np.maximum(exponents.astype(np.int64) - 1 - _SIGNIFICANT_BITS, 0))
-    lowest = middles // widths * widths
+    # The exponent of a float64, in an eighth of the time that `frexp` takes.
+    exponents = np.maximum(middles, 1).astype(np.float64).view(np.int64) >> _MANTISSA_BITS
+    widths = np.left_shift(np.int64(1), np.maximum(exponents - _BIAS - _SIGNIFICANT_BITS, 0))
+    lowest = middles & -widths
     return lowest, lowest + widths
 
 
@@ -149,58 +190,70 @@ def _integers(values: Collection[Any]) -> Integers:
         return np.array([value if value is not None and value < 1 << 62 else -1 for value in known], dtype=np.int64)
 
 
-def read_bins(whose: Row, bins: Mapping[str, Any], unit_ms: float) -> Bins:
+def read_bins(whose: Row, bins: Mapping[str, Any] | Counts, unit_ms: float) -> Bins:
     """The bins of JSON+: middle, in units of `unit_ms`, to count. Other entries are left out."""
-    middles, counts = _integers(bins.keys()), _integers(bins.values())
-    sound = (middles >= 0) & (counts >= 0)
-    lowest, ends = _edges(middles[sound])
-    # Divided, as all else: see `scaled`.
-    by_ms = round(1 / unit_ms)
-    return Bins(whose, lowest / by_ms, ends / by_ms, counts[sound])
+    counts = bins if isinstance(bins, Counts) else Counts(_integers(bins.keys()), _integers(bins.values()))
+    per_ms = round(1 / unit_ms)
+    if isinstance(bins, Counts):
+        return Bins(whose, counts.middles, counts.ios, per_ms)
+    sound = (counts.middles >= 0) & (counts.ios >= 0)
+    return Bins(whose, counts.middles[sound], counts.ios[sound], per_ms, int(np.count_nonzero(~sound)))
 
 
-def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, refused: list[str]) -> pl.DataFrame:
-    """One row a bin, of all bins of all jobs, and the shares after them: as columns all the way."""
+def _limits(found: Sequence[tuple[Row, Bins]]) -> tuple[Floats, Floats]:
+    """From and to of all bins, ms; some latencies at a time, which the processor keeps near."""
+    lowest, highest = (np.empty(sum(len(bins.ios) for _, bins in found)) for _ in range(2))
+    end = 0
+    for place in range(0, len(found), _AT_ONCE):
+        some = found[place : place + _AT_ONCE]
+        begin, end = end, end + sum(len(bins.ios) for _, bins in some)
+        edges = _edges(np.concatenate([bins.middles for _, bins in some]))
+        per_ms = np.repeat([bins.per_ms for _, bins in some], [len(bins.ios) for _, bins in some])
+        # Divided, as all else: see `scaled`.
+        np.divide(edges[0], per_ms, out=lowest[begin:end])
+        np.divide(edges[1], per_ms, out=highest[begin:end])
+    return lowest, highest
+
+
+def _bins_frame(found: Sequence[tuple[Row, Bins]], shares: pl.DataFrame | None, refused: list[str]) -> pl.LazyFrame:
+    """One row a bin, of all bins of all jobs, and the shares after them; whose they are is added when asked for."""
     schema = SCHEMAS["latency_bins"]
     sizes = np.array([len(bins.ios) for _, bins in found], dtype=np.int64)
     heads = frame([head for head, _ in found], {name: schema[name] for name in list(schema)[:9]}, refused)
-    places = pl.Series(np.repeat(np.arange(len(found), dtype=np.uint32), sizes))
-    alike = [name for name in heads.columns if heads[name].n_unique() == 1]
-    rows = pl.DataFrame(
-        {
-            "from_ms": np.concatenate([bins.from_ms for _, bins in found]),
-            "to_ms": np.concatenate([bins.to_ms for _, bins in found]),
-            "ios": np.concatenate([bins.ios for _, bins in found]),
-        }
-    ).with_columns(
-        *(pl.lit(heads[name][0], dtype=schema[name]).alias(name) for name in alike),
-        *heads.select(pl.exclude(*alike).gather(places)),
-        pl.lit(None, pl.Float64()).alias("share_pct"),
-    )
-    rows = rows.select(schema.keys())
-    return rows if shares is None else pl.concat([rows, shares], rechunk=False)
+    lowest, highest = _limits(found)
+    numbers = {"from_ms": lowest, "to_ms": highest, "ios": np.concatenate([bins.ios for _, bins in found])}
+    rows = pl.LazyFrame({"head": np.repeat(np.arange(len(found), dtype=np.uint32), sizes), **numbers})
+    told = [
+        pl.lit(column[0], column.dtype).alias(name) if column.n_unique() == 1 else pl.lit(column).gather(pl.col("head"))
+        for name, column in heads.to_dict().items()
+    ]
+    rows = rows.select(*told, *numbers, share_pct=pl.lit(None, pl.Float64()))
+    return rows if shares is None else pl.concat([rows, shares.lazy()], rechunk=False)
 
 
-def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.DataFrame], list[Note]]:
+def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], list[Note]]:
     """The tables of all documents, numbered from 1, without those that have no rows."""
     refused: list[str] = []
-    tables: dict[str, pl.DataFrame] = {}
+    eager: dict[str, pl.DataFrame] = {}
     for table, columns in SCHEMAS.items():
         rows = [
             {"document": place, **row} for place, document in enumerate(documents, 1) for row in document.rows[table]
         ]
+        if table == "percentiles":
+            rows = [row for row in rows if row["latency_ms"]]
         if rows:
-            tables[table] = frame(rows, columns, refused)
+            make = _percentiles_frame if table == "percentiles" else frame
+            eager[table] = make(rows, columns, refused)
     found = [
         ({"document": place, "source": "bins", **bins.whose}, bins)
         for place, document in enumerate(documents, 1)
         for bins in document.bins
         if len(bins.ios)
     ]
+    tables = {table: frame.lazy() for table, frame in eager.items()}
     if found:
-        tables["latency_bins"] = _bins_frame(found, tables.get("latency_bins"), refused)
-    ordered = {table: tables[table] for table in SCHEMAS if table in tables and tables[table].height}
-    return ordered, _refusals(refused)
+        tables["latency_bins"] = _bins_frame(found, eager.get("latency_bins"), refused)
+    return {table: tables[table] for table in SCHEMAS if table in tables}, _refusals(refused)
 
 
 def _refusals(refused: Iterable[str]) -> list[Note]:

@@ -198,10 +198,7 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
         if not any(exact(row[name]) for name in ("total_bytes", "runtime_s")):
             continue
         found = _percentiles(percentile_fields)
-        document.rows["percentiles"] += [
-            {**whose, "direction": direction, "latency": "clat", "percentile": percentile, "latency_ms": value}
-            for percentile, value in found
-        ]
+        document.rows["percentiles"].append({**whose, "direction": direction, "latency": "clat", "latency_ms": found})
         by_percentile = dict(found)
         row |= {column: by_percentile.get(wanted) for column, wanted in CONVENIENT.items()}
         rows.append({**common, **row})

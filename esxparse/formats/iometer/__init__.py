@@ -61,26 +61,22 @@ in its workers: no other layout of its exports could be found, and none is read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, notes_on
-from esxparse.formats.iometer.results import ignored, read_access_spec, read_results, sections, time_of
+from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, Odd, notes_on
+from esxparse.formats.iometer.results import Row, Section, ignored, read_access_spec, read_results, sections, time_of
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     import polars as pl
-
-    from esxparse.formats.iometer.columns import Odd
-    from esxparse.formats.iometer.results import Row, Section
-    from esxparse.formats.source import Source
 
 FORMAT = "iometer"
 
@@ -105,8 +101,7 @@ def read(source: Source) -> Recording:
     results, bins, more, facts = _tests(parts, names, unfinished, odd)
     tables = _tables(results, bins, specs)
     if not tables:
-        msg = "has neither results nor access specifications: the test did not finish, or the copy failed"
-        raise DamagedError(msg)
+        raise DamagedError("has neither results nor access specifications: the test did not finish, or the copy failed")
     if not results:
         more.warn("no results: the test did not finish, or the copy failed")
     if facts.get("start"):

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from esxparse.formats.kit.numbers import LARGEST
 from esxparse.formats.kit.numbers import number as plain_number
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DIGITS = 20
 _UNSIGNED_NEGATIVE = (1 << 64) - (1 << 16)

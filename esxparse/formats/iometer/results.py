@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.iometer.columns import (
     ACCESS_SPECS,
     RESULTS,
     TIME_COLUMNS,
     Column,
+    Odd,
     latency_bin,
     number,
     own_name,
@@ -20,11 +22,6 @@ from esxparse.formats.iometer.columns import (
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import cells_of as plain_cells_of
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from esxparse.formats.iometer.columns import Odd
 
 KINDS = (
     "test type", "version", "time stamp", "access specifications", "access specification name",
@@ -121,7 +118,7 @@ def ignored(section: Section) -> Iterator[Note]:
         if text.lower().startswith("aborted test"):
             yield Note("Iometer says that the test was aborted here", place, severity="warning")
         else:
-            yield Note(f"not understood, left out: {text[:60]!r}", place, severity="warning")
+            yield Note(f"not understood, left out: {text[:60]!r}", place, severity="warning", unused=1)
 
 
 Row = dict[str, Any]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from esxparse.recording import Note, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.recording import Severity
+from esxparse.recording import Note, Severity, printable
 
 _SHOWN = 80
+_EXCERPT = 60
 
 
 class Notes(list[Note]):
@@ -25,6 +21,10 @@ class Notes(list[Note]):
         """Notes what could not be used."""
         self.append(Note(message, line, column, "warning"))
 
+    def skip(self, text: str, line: int, severity: Severity = "info") -> None:
+        """Notes a line that is left out."""
+        self.append(Note(f"left out: {text.strip()[:_EXCERPT]!r}", line, severity=severity, unused=1))
+
 
 class Counted:
     """Repeated messages: one note each, at the first of its lines."""
@@ -32,6 +32,7 @@ class Counted:
     def __init__(self) -> None:
         self.lines: dict[str, list[int]] = {}
         """The lines that each message is about."""
+        self._unused: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.lines)
@@ -43,10 +44,20 @@ class Counted:
         """Notes a message about a line."""
         self.lines.setdefault(message, []).append(line)
 
+    def skip(self, message: str, line: int) -> None:
+        """Notes a message about a line that is left out."""
+        self._unused.add(message)
+        self.say(message, line)
+
     def notes(self, severity: Severity = "info") -> list[Note]:
         """The notes, each with its count."""
         return [
-            Note(f"{message} ({len(lines):,} times)" if len(lines) > 1 else message, lines[0], severity=severity)
+            Note(
+                f"{message} ({len(lines):,} times)" if len(lines) > 1 else message,
+                lines[0],
+                severity=severity,
+                unused=len(lines) if message in self._unused else 0,
+            )
             for message, lines in self.lines.items()
         ]
 
@@ -63,4 +74,4 @@ def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> l
         return []
     many = f"{len(lines):,} lines" if len(lines) > 1 else "1 line"
     message = f"{many} not part of a result, left out: {excerpt(lines[0][1])!r}"
-    return [Note(message, lines[0][0], severity=severity)]
+    return [Note(message, lines[0][0], severity=severity, unused=len(lines))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import cast
 
 LARGEST = (1 << 63) - 1
 """The largest whole number that a table holds."""
@@ -66,6 +67,9 @@ def exact(value: object) -> float | int | None:
     >>> exact("9007199254740993"), exact("0.5"), exact(True), exact("many")
     (9007199254740993, 0.5, None, None)
     """
+    # Asked so, it takes half the time, and fio's JSON has millions.
+    if type(value) in {int, float}:
+        return cast("float", value)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     if not isinstance(value, str):

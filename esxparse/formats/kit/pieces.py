@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, BinaryIO
 
 from esxparse.formats.kit.text import decode
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+_PIECE = 1 << 20
 
 
 def in_utf8(stream: BinaryIO, size: int) -> tuple[BinaryIO, bytes]:
@@ -38,3 +38,19 @@ def whole_lines(stream: IO[bytes], size: int, tail: bytes = b"") -> Iterator[byt
             tail += data
     if tail:
         yield tail
+
+
+def large(size: int) -> memoryview:
+    """Memory in large pages, where the system has them."""
+    # Imported where content is read: the help of the command line does not.
+    import numpy as np  # noqa: PLC0415
+
+    return np.empty(size, np.uint8).data
+
+
+def fill(stream: BinaryIO, room: memoryview) -> Iterator[memoryview]:
+    """The pieces of a stream, read into `room` one after another as long as there is any."""
+    at = 0
+    while read := stream.readinto(room[at : at + _PIECE]):  # type: ignore[attr-defined]
+        yield room[at : at + read]
+        at += read

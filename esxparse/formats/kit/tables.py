@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import polars as pl
 
 from esxparse.formats.window import TIME
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
 

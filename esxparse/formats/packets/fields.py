@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,7 @@ Frame = dict[str, list[str]]
 """The fields of a frame that it has, each with its values in the order of the frame."""
 
 
+@lru_cache(1 << 12)
 def number(text: str | None) -> int | None:
     """The number in a field, as tshark prints it: decimal, `0x...`, or a truth; else none.
 

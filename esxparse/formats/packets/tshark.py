@@ -11,14 +11,16 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.decompress import Raw
 from esxparse.formats.kit.pieces import whole_lines
 from esxparse.formats.kit.text import cut_note, may_be_cut
 from esxparse.formats.packets.fields import FIELDS, NEEDED
+from esxparse.formats.read_ahead import ReadAhead
 from esxparse.recording import Note
 from esxparse.whole import Scratch
 
@@ -213,7 +215,7 @@ def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
         yield from _from_ek((line for some in ([header], lines) for line in some), notes)
 
 
-_BLOCK = 4 << 20
+_BLOCK = 1 << 20
 
 # Whatever the user's own settings: messages longer than a segment are put together, connections are analysed, and what
 # was sent again is not taken for a second request.
@@ -280,15 +282,16 @@ def output(found: str, path: Path, source: Source, fields: Sequence[str], notes:
         run = subprocess.Popen(  # noqa: S603  the program that the user has on the PATH
             command(str(path), fields, found), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
         )
+        assert run.stdout is not None  # noqa: S101  it was asked for
+        # A full pipe would let tshark wait while a block is looked into.
+        ahead = cast("BinaryIO", ReadAhead(Raw(cast("BinaryIO", run.stdout), found)))
         try:
-            assert run.stdout is not None  # noqa: S101  it was asked for
-            yield from whole_lines(run.stdout, _BLOCK)
+            yield from whole_lines(ahead, _BLOCK)
         except BaseException:
             run.kill()
             raise
         finally:
-            if run.stdout is not None:
-                run.stdout.close()
+            ahead.close()
             status = run.wait()
         errors.seek(0)
         said = _said(errors.read().decode(errors="replace"), path, source)

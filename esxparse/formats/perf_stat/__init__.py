@@ -47,45 +47,60 @@ so one lone sign before three digits groups them. `[83.3%]` and `(scaled from 83
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
-from esxparse.formats.perf_stat import delimited, jsonlines, text
-from esxparse.formats.perf_stat.rows import lazy
-from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.perf_stat.rows import Parsed
-    from esxparse.formats.source import Source
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.text import Text
+from esxparse.formats.perf_stat import delimited, jsonlines, line, text
+from esxparse.formats.perf_stat.rows import Parsed, lazy
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording
 
 FORMAT = "perf_stat"
 
 _VERSION = re.compile(r"(?m)^[ \t]*perf version (\S+)")
 _READERS = (jsonlines, text, delimited)
+_WORDS = {jsonlines: jsonlines.WORDS, text: text.WORDS}
 
 
 def recognise(head: Head) -> bool:
     """Tells perf stat output by a title, a JSON key or a CSV line that nothing else prints."""
     begin = head.text
-    return any(reader.recognise(begin) for reader in _READERS)
+    asked = (reader for reader in _READERS if reader not in _WORDS or head.holds(*_WORDS[reader]))
+    return any(reader.recognise(begin) for reader in asked)
 
 
 def read(source: Source) -> Recording:
     """Reads one file of perf stat output, of one run or many."""
-    whole = source.text().without_cut_line()
+    whole = _without_cut_event(source.text().without_cut_line())
     reader = next((reader for reader in _READERS if reader.recognise(whole.text)), text)
     parsed = reader.parse(whole.lines())
     if not parsed.events and not parsed.metrics:
-        msg = (
+        raise DamagedError(
             f"{source.name}: it has no readable perf stat event"
             f"{_reason(parsed)}: record again, without --metric-only, and keep the whole output"
         )
-        raise DamagedError(msg)
     meta = dict(parsed.meta)
     if version := _VERSION.search(whole.text):
         meta["release"] = version[1]
     return Recording(FORMAT, source.name, lazy(parsed), meta, whole.notes + parsed.notes)
+
+
+def _without_cut_event(whole: Text) -> Text:
+    """The text without its last line, where that has no end and nothing behind the name of an event."""
+    if whole.unfinished is None:
+        return whole
+    *before, last = lines = whole.lines()
+    part = line.read(last)
+    fields = None if part else delimited.split(last, delimited.separator(lines) or ",")
+    cut = fields is not None and fields.event is not None and last.rstrip().endswith(fields.event)
+    if isinstance(part, line.Counted):
+        cut = not (part.metric or part.share or part.stddev)
+    if not cut:
+        return whole
+    why = "the last line has no line end, so the name of its event may be cut: left out"
+    notes = [note for note in whole.notes if note.line != whole.unfinished]
+    return Text("\n".join([*before, ""]), (*notes, Note(why, whole.unfinished, severity="warning")))
 
 
 def _reason(parsed: Parsed) -> str:

@@ -8,9 +8,10 @@ Lines with nothing but the last two are further metrics of the event above, or o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
@@ -28,9 +29,6 @@ from esxparse.formats.perf_stat.rows import (
     state,
     style,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _SEPARATORS = (",", ";", "\t", "|", ":", "!", "^", "~", "@", "#", " ")
 _LOOKED_AT = 400

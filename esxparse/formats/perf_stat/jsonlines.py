@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat.rows import (
@@ -22,10 +23,9 @@ from esxparse.formats.perf_stat.rows import (
 )
 from esxparse.recording import Note
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _OWN_KEYS = ("counter-value", "metric-unit", "metricgroup")
+WORDS = tuple(f'"{key}"' for key in _OWN_KEYS)
+"""One of them is in every such file."""
 _KEYS = re.compile(rf'\{{[^{{}}\n]*"(?:{"|".join(_OWN_KEYS)})"\s*:')
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _MENDED = (
@@ -45,7 +45,7 @@ _CPUS = ("aggregate-number", "counters")
 
 def recognise(text: str) -> bool:
     """A key that only perf stat has."""
-    return any(f'"{key}"' in text for key in _OWN_KEYS) and bool(_KEYS.search(text))
+    return bool(_KEYS.search(text))
 
 
 def parse(lines: Sequence[str]) -> Parsed:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from esxparse.formats.perf_stat.rows import NUMBER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class Title(NamedTuple):
@@ -106,7 +104,7 @@ _ONLY_AGGREGATE = re.compile(rf"\s*+({_AGGREGATE})?(?:(?<=\s)\d++|\s++\d++)?\s*+
 _GROUP = re.compile(rf"\s*(?:({_AGGREGATE})\s+(?:\d+\s+)?)?([A-Za-z]\S*(?: \(\w+\))?)\s*")
 _NO_EVENT = re.compile(r"[+-]*(?!0x)[\d.,(]|\+-|seconds\b|#")
 _DURATIONS = ("seconds time elapsed", "seconds user", "seconds sys")
-_EVENT = re.compile(r"[-:/.]|^(?:cycles|instructions|branches|faults|cs|migrations|slots|r[0-9a-f]{2,})$")
+_EVENT = re.compile(r"[-:/._]|^(?:cycles|instructions|branches|faults|cs|migrations|slots|r[0-9a-f]{2,})$")
 _METRIC = re.compile(rf"({NUMBER}|[+-]?nan|[+-]?inf)(%?)\s*(.*)", re.IGNORECASE)
 
 
@@ -227,6 +225,12 @@ def _metric(right: str) -> Metric | None:
 
 def _named(words: list[str]) -> tuple[str | None, str, str | None]:
     """Unit, event and cgroup: the event alone is always there."""
+    # A PMU in brackets belongs to its event (--no-merge); old releases have the unit in parentheses behind it.
+    at = next((place for place, word in enumerate(words) if place and word[0] + word[-1] in {"[]", "()"}), None)
+    if at is not None and words[at][0] == "[":
+        words = [*words[: at - 1], f"{words[at - 1]} {words[at]}", *words[at + 1 :]]
+    elif at is not None and words[at][1:-1] in _UNITS:
+        words = [words[at][1:-1], *words[:at], *words[at + 1 :]]
     if len(words) == 1:
         return None, words[0], None
     if words[0] in _UNITS or not _EVENT.search(words[0]):

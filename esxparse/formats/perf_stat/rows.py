@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import frames, schema
-from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from esxparse.recording import Note, Severity
 
 NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
 """A number as printed; blanks group it where three digits follow each."""
@@ -199,7 +197,11 @@ def event_row(line: Line, run: int) -> Row:
     """The row of an event."""
     not_counted = state(line.counter or "")
     told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
-    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told}
+    unit = line.unit
+    if unit is None and not not_counted and line.event and _CLOCKS.fullmatch(line.event):
+        # Without a unit some releases print them in ms, with decimals, others (6.17) in ns, without.
+        unit = "msec" if _MILLISECONDS.fullmatch(line.counter or "") else "ns"
+    return {**line._asdict(), "run": run, "pmu": pmu(line.event or ""), "state": told, "unit": unit}
 
 
 def _metric(
@@ -256,7 +258,9 @@ RUNS = schema(
 )
 REPETITIONS = schema("run repetition i64, elapsed_s f64")
 
-_PMU = re.compile(r"([\w-]+)/")
+_PMU = re.compile(r".*\[([\w-]+)\]$|([\w-]+)/")
+_CLOCKS = re.compile(r"(?:task-clock|cpu-clock|duration_time|user_time|system_time)(?::\w+)?")
+_MILLISECONDS = re.compile(r".*[.,](?:\d\d|\d{6})")
 _STATE = re.compile(r"<\s*not[ _]?(counted|supported)\s*>", re.IGNORECASE)
 _UNIT_AND_NAME = re.compile(r"(\S+)\s{2,}(\S.*)|(%)\s+(\w+)")
 _NAME_ALONE = re.compile(r"[a-z]\w*_\w*", re.IGNORECASE)
@@ -278,13 +282,13 @@ class Parsed:
 
 
 def pmu(event: str) -> str | None:
-    """The PMU an event names.
+    """The PMU an event names, before it or (`--no-merge`) after it.
 
-    >>> pmu("cpu_core/cycles:u/"), pmu("cycles:u")
-    ('cpu_core', None)
+    >>> pmu("cpu_core/cycles:u/"), pmu("cpa_cycles [hisi_sicl0_cpa0]"), pmu("cycles:u")
+    ('cpu_core', 'hisi_sicl0_cpa0', None)
     """
     found = _PMU.match(event)
-    return found[1] if found else None
+    return found[1] or found[2] if found else None
 
 
 def state(count: str) -> str | None:
@@ -334,7 +338,8 @@ def left_out(lines: Iterable[tuple[int, str]], what: str, severity: str) -> tupl
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
     many = f"{len(found):,} line{'s' if len(found) > 1 else ''} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
-    return (Note(many, line=found[0][0], severity="warning" if severity == "warning" else "info"),)
+    severe: Severity = "warning" if severity == "warning" else "info"
+    return (Note(many, found[0][0], severity=severe, unused=len(found)),)
 
 
 def interval_meta(events: Sequence[Row]) -> Row:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
@@ -30,10 +31,9 @@ from esxparse.formats.perf_stat.rows import (
 )
 from esxparse.recording import Note
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 recognise = lines_of.recognise
+WORDS = ("performance counter stats for", "counts")
+"""One of them, whatever its case, is in every such file."""
 
 
 class Document(NamedTuple):
@@ -62,6 +62,9 @@ def parse(lines: Sequence[str]) -> Parsed:
     for run, (document, numbers) in enumerate(zip(documents, tokens, strict=True), start=1):
         found = style(numbers)
         notes += _style_notes(found, whole, numbers, run, len(documents))
+        if document.parts and not document.intervals and _is_open(document):
+            of = f"run {run}" if len(documents) > 1 else "the output"
+            notes.say(f"{of} ends before the time it took: where it was cut, events are missing", document.parts[-1][0])
         one = _rows(document, found.decimal or whole.decimal, run)
         events += one.events
         metrics += one.metrics

@@ -11,7 +11,8 @@ power       one row per reading
                     any.
     source          str  `dcmi`, `sensor`
     sensor          str  `DCMI power reading`, or the sensor's name; a host's name before it where the line has one
-    kind            str  `system` the whole host, `supply` one power supply, `part` a component; never add up kinds
+    kind            str  `system` the whole host, `supply` one power supply, `part` a component, `enclosure` a chassis
+                         around the host where the host is there too; never add up kinds
     watts           f64  W now; null where the BMC says that it does not measure
     watts_average, watts_minimum, watts_maximum  f64  W over `interval_s`, as the BMC counts them
     watts_cap       f64  W allowed, where the limit is active
@@ -32,20 +33,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.power.readings import Stamp, by_time, facts, kind_of, number, stamp, tables, watts
+from esxparse.formats.power.readings import Reading, Stamp, by_time, facts, kind_of, number, stamp, tables, watts
+from esxparse.formats.source import Source
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from esxparse.formats.power.readings import Reading
-    from esxparse.formats.source import Source
 
 _Key = tuple[str, str]
 """What a line tells, and of what."""
@@ -66,6 +63,8 @@ _LABELS = {
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
+_SEVERAL = re.compile(r"\s{2,}(?=(?:" + "|".join(_LABELS.values()) + r")\s*:)")
+"""Where a line goes on with another field."""
 _KNOWN = re.compile(
     r"(?:Exception [Aa]ctions?\s*+|Correction [Tt]ime\s*+|DCMI \w[^:,]*+|ipmiutil dcmi[^:,]*+)[:,].*|-{3,}"
 )
@@ -116,11 +115,10 @@ def _sensor(cells: list[str], line: int) -> _Line | None:
     return _Line(line, "sensor", value, name, "Watts" if unit.lower() in {"w", "watt", "watts"} else unit, status)
 
 
-def _lines(lines: Sequence[str], odd: Counted) -> Iterator[_Line]:
-    """What the lines mean; those that mean nothing go to `odd`."""
-    strange: list[int] = []
-    for line, raw in enumerate(lines, 1):
-        text = raw.strip()
+def _lines(lines: Sequence[str], strange: list[tuple[int, str]]) -> Iterator[_Line]:
+    """What the lines mean; those that mean nothing go to `strange`."""
+    each = ((line, text) for line, raw in enumerate(lines, 1) for text in _SEVERAL.split(raw.strip()))
+    for line, text in each:
         if not text:
             continue
         if moment := stamp(text):
@@ -135,11 +133,7 @@ def _lines(lines: Sequence[str], odd: Counted) -> Iterator[_Line]:
         elif sensor := _sensor([cell.strip() for cell in re.split(r"\||,(?! )", text)], line):
             yield sensor
         elif not _KNOWN.fullmatch(text) and "Record ID" not in text and not text.startswith("ID "):
-            strange.append(line)
-    if strange:
-        first = lines[strange[0] - 1].strip()[:80]
-        message = f"{len(strange):,} lines are neither readings nor times, and are left out; the first: {first!r}"
-        odd.say(message, strange[0])
+            strange.append((line, text))
 
 
 def _follows(found: Sequence[_Line]) -> bool:
@@ -303,21 +297,21 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
 def read(source: Source) -> Recording:
     """Reads readings printed once or many times over."""
     text = source.text().without_cut_line()
-    odd = Counted()
-    found = list(_lines(text.lines(), odd))
-    strange, odd = odd, Counted()
+    unknown: list[tuple[int, str]] = []
+    found = list(_lines(text.lines(), unknown))
+    strange, odd = Counted(), Counted()
     timed = _timed(found, strange)
     listing = _listing(timed, odd)
     readings = [*_blocks(timed, odd), *_of_listing(listing)]
     power, notes = tables(readings)
     if not power:
         why = next(iter([*odd, *strange]), "no line of it is a reading")
-        msg = f"it has no power reading: {why}"
-        raise DamagedError(msg)
+        raise DamagedError(f"it has no power reading: {why}")
     if _follows(found):
         notes.say("each time is taken as that of the readings before it")
     sensors, more_notes = by_time("sensors", listing, schema("sensor str, value f64, unit status str"))
     power |= sensors
     notes += more_notes
-    every = (*text.notes, *strange.notes("warning"), *odd.notes(), *notes)
+    told = [*left_out(unknown, "warning"), *strange.notes("warning")]
+    every = (*text.notes, *told, *odd.notes(), *notes)
     return Recording(FORMAT, source.name, power, facts(readings), every)

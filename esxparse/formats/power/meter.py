@@ -11,8 +11,10 @@ power       one row per reading
     time        datetime, UTC; times without a zone are taken as UTC, which a note says. Without the column where the
                 file has elapsed seconds instead: those are in `elapsed_s`
     source      str  name of the column
-    sensor      str  of a column named outlet, phase, sensor, device, meter or PDU; else the name of the column
-    kind        str  `system`: an assumption, the file does not say what the meter measures
+    sensor      str  what was metered, where columns name it (host, outlet, index ..., or text that tells the readings
+                     of one time apart); else the name of the column
+    kind        str  `part` where the columns name a component (`power.draw` of nvidia-smi is of GPUs); else `system`,
+                     an assumption: the file does not say what the meter measures
     watts       f64  W (kW and mW are converted, by the column's name)
     watts_average, watts_minimum, watts_maximum, watts_cap, interval_s  f64  always null
 
@@ -25,23 +27,19 @@ Source: none; such exports differ from maker to maker.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
-from esxparse.formats.power.readings import Stamp, facts, stamp, tables
+from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, kind_of, stamp, tables, words
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.power.readings import Reading
-    from esxparse.formats.source import Source
 
 FORMAT = "power_csv"
 
@@ -54,7 +52,9 @@ _NO_WATTS = re.compile(
 )
 _SURE_WATTS = re.compile(r"watts?|[\[(]k?w[\])]|_k?w\b|power[ _]k?w", re.IGNORECASE)
 _SURE_TIME = re.compile(r"time|date", re.IGNORECASE)
-_SENSOR = re.compile(r"outlet|phase|sensor|device|meter|pdu|inlet|name", re.IGNORECASE)
+_DECIMAL = re.compile(r"-?\d*[.,]\d+")
+_DRAW = "power.draw"
+"""What nvidia-smi calls the power of a GPU."""
 _KILO = re.compile(r"(?:^|[\s_(\[])kw\b|kilowatt", re.IGNORECASE)
 _MILLI = re.compile(r"(?:^|[\s_(\[])(?-i:mW)\b|milliwatt", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
@@ -84,6 +84,12 @@ def _is_time(name: str) -> bool:
 
 def _is_watts(name: str) -> bool:
     return bool(_WATTS.fullmatch(name)) and not _NO_WATTS.search(name)
+
+
+def _plainest(names: Sequence[str]) -> list[str]:
+    """The names; one alone where the others begin with it: `power.draw [W]` of `power.draw.average [W]`."""
+    plain = {name: name.partition(" ")[0] for name in names}
+    return [one for one in names if all(other.startswith(plain[one]) for other in names)] or list(names)
 
 
 def _split(lines: Sequence[str], wanted: Sequence[str]) -> _Table:
@@ -122,7 +128,7 @@ def recognise(head: Head) -> bool:
     if not 1 < len(table.header) <= _MOST_COLUMNS or not table.rows:
         return False
     times = [name for name in table.header if _is_time(name) and _SURE_TIME.search(name)]
-    sure = [name for name in table.header if _is_watts(name) and _SURE_WATTS.search(name)]
+    sure = _plainest([name for name in table.header if _is_watts(name) and _SURE_WATTS.search(name)])
     if len(times) != 1 or len(sure) != 1 or len(table.rows[0][1]) != len(table.header):
         return False
     first = dict(zip(table.header, table.rows[0][1], strict=True))
@@ -147,16 +153,14 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
             return names.index(wanted.lower())
         if wanted.isdecimal() and 0 < int(wanted[:9]) <= len(header):
             return int(wanted) - 1
-        msg = f"there is no column {wanted!r}; the columns are: {_listed(header)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"there is no column {wanted!r}; the columns are: {_listed(header)}")
     fits = [at for at, name in enumerate(header) if (_is_time if what == "time" else _is_watts)(name)]
     if len(fits) > 1 and what == "watts":
-        sure = [at for at in fits if _SURE_WATTS.search(header[at])]
-        fits = sure if len(sure) == 1 else fits
+        sure = _plainest([header[at] for at in fits if _SURE_WATTS.search(header[at])])
+        fits = [header.index(sure[0])] if len(sure) == 1 else fits
     if len(fits) != 1:
         why = "no column is" if not fits else f"{len(fits)} columns may be"
-        msg = f"{why} the one with the {what}: name it with {option}; there are: {_listed(header)}"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"{why} the one with the {what}: name it with {option}; there are: {_listed(header)}")
     return fits[0]
 
 
@@ -205,11 +209,10 @@ def _date_order(texts: Sequence[str], given: str | None) -> str | None:
         return "dmy"
     if any(int(day) > most_days for day in second_days):
         return "mdy"
-    msg = (
+    raise EsxparseError(
         f"{doubtful[0]!r} may be day/month or month/day: set date_order= to dmy or mdy (on the command line "
         "--date-order)"
     )
-    raise EsxparseError(msg)
 
 
 def _moment(text: str, order: str | None) -> Stamp | float | None:
@@ -230,10 +233,33 @@ def _is_whole(cells: Sequence[str], header: Sequence[str]) -> bool:
     return len(cells) >= least and not any(cells[len(header) :])
 
 
-def _readings(table: _Table, columns: Sequence[int], value: int, order: str | None, odd: Counted) -> Iterator[Reading]:
+def _whose(table: _Table, columns: Sequence[int], value: int) -> list[int]:
+    """The columns that name what was metered: by their titles, else by what tells the readings of one time apart."""
+    rows = [cells for _, cells in table.rows if _is_whole(cells, table.header)]
+    times = [tuple(cells[at] for at in columns) for cells in rows]
+    together = len(set(times)) < len(times)
+    named, told = [], []
+    for at, title in enumerate(table.header):
+        texts = {cells[at] for cells in rows if at < len(cells)} - {""}
+        about = words(title)
+        # A number that each row has for its own counts rows.
+        counts = len(texts) == len(rows) > 1 and not together and all(map(str.isdecimal, texts))
+        if at in {*columns, value} or counts or about & WORDS["quantities"] or any(map(_DECIMAL.fullmatch, texts)):
+            continue
+        if about & WORDS["naming"]:
+            named.append(at)
+        elif together and not any(number(text) is not None for text in texts) and 1 < len(texts) < len(rows):
+            told.append(at)
+    return named or told
+
+
+def _readings(
+    table: _Table, columns: Sequence[int], value: int, sensors: Sequence[int], order: str | None, odd: Counted
+) -> Iterator[Reading]:
     name = table.header[value]
     factor = 1000.0 if _KILO.search(name) else 0.001 if _MILLI.search(name) else 1.0
-    sensors = [at for at, text in enumerate(table.header) if _SENSOR.search(text) and at not in {*columns, value}]
+    titles = " ".join(table.header[at] for at in (value, *sensors))
+    kind = "part" if name.startswith(_DRAW) or kind_of(titles) == "part" else "system"
     for line, cells in table.rows:
         if not _is_whole(cells, table.header):
             odd.say("not as many cells as the header, left out", line)
@@ -250,7 +276,7 @@ def _readings(table: _Table, columns: Sequence[int], value: int, order: str | No
         row: Reading = {
             "source": name,
             "sensor": " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name,
-            "kind": "system",
+            "kind": kind,
             "watts": reading * factor,
         }
         if isinstance(moment, Stamp):
@@ -266,7 +292,10 @@ def _merged(odd: Counted) -> list[Note]:
     kinds: dict[str, tuple[str, list[int]]] = {}
     for message, lines in odd.lines.items():
         kinds.setdefault(message.partition(";")[0], (message, []))[1].extend(lines)
-    return [Note(f"{len(lines):,} lines: {first}", lines[0], severity="warning") for first, lines in kinds.values()]
+    return [
+        Note(f"{len(lines):,} lines: {first}", lines[0], severity="warning", unused=len(lines))
+        for first, lines in kinds.values()
+    ]
 
 
 def read(
@@ -288,14 +317,18 @@ def read(
     texts = [" ".join(cells[at] for at in columns) for _, cells in table.rows if _is_whole(cells, table.header)]
     order = _date_order(texts, date_order)
     odd = Counted()
-    rows = list(_readings(table, columns, value, order, odd))
+    rows = list(_readings(table, columns, value, _whose(table, columns, value), order, odd))
     if not rows:
         why = next(iter(odd), "there is no line below the header")
         names = ", ".join(repr(table.header[at]) for at in (*columns, value))
-        msg = f"no readings in columns {names}: {why}"
-        raise DamagedError(msg)
+        raise DamagedError(f"no readings in columns {names}: {why}")
     assumed = sorted({said for row in rows if (said := row.pop("assumed", None))})
     power, notes = tables(rows)
+    places = Counter((row.get("time", row.get("elapsed_s")), row["sensor"]) for row in rows)
+    if doubtful := sum(many > 1 for many in places.values()):
+        notes.warn(
+            f"{doubtful:,} times have several readings, and no column tells whose they are: one series is made of them"
+        )
     notes += [Note(said) for said in assumed[:_SHOWN]]
     if not _SURE_WATTS.search(table.header[value]):
         notes.say(f"column {table.header[value]!r} has no unit: its numbers are taken as watts")

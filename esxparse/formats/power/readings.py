@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import frame, frames, schema
+from esxparse.formats.kit.tables import Row, Schema, frame, frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
-
-    from esxparse.formats.kit.tables import Row, Schema
 
 _MONTHS = {
     name: number
@@ -50,7 +49,8 @@ _SHAPES = tuple(
     re.compile(shape)
     for shape in (
         rf"(?P<year>\d{{4}})[-/](?P<month>\d{{1,2}})[-/](?P<day>\d{{1,2}})(?:[T ]\s*|\s+-\s+){_CLOCK}{_ZONE}",
-        rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{4}})(?:,?\s+|\s+-\s+){_CLOCK}{_ZONE}",
+        # Two digits of the year are %x of the C locale, as ipmitool 1.8.19 prints it.
+        rf"(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{4}}|\d\d)(?:,?\s+|\s+-\s+){_CLOCK}{_ZONE}",
         rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}),?\s+{_CLOCK}{_ZONE}",
         # Tue May  9 14:24:36 CEST 2023, and without the zone
         rf"[A-Za-z]{{2,9}}\.?,?\s+{_NAME}\s+{_DAY},?\s+{_CLOCK}{_ZONE}\s+{_YEAR}",
@@ -102,6 +102,7 @@ def _from_parts(parts: dict[str, str | None]) -> Stamp | None:
     zone, assumed = _zone(parts.get("zone"))
     micro = int(float("0." + (parts["fraction"] or "0")[1:].ljust(1, "0")) * 1_000_000)
     year, day, minute, second = (int(parts[name] or 0) for name in ("year", "day", "minute", "second"))
+    year += 2000 if year < 100 else 0  # noqa: PLR2004  two digits
     # 60 is a leap second.
     time = datetime(year, month, day, hour, minute, min(second, 59), micro, zone)
     return Stamp(time.astimezone(UTC), assumed)
@@ -148,10 +149,14 @@ _SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_m
 """Readings of one time that agree in these are one."""
 _NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
 _UNITS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1000.0, "mw": 0.001, "btu/hr": 0.29307107}
-_PARTS = re.compile(
-    r"sub-?system|\b(cpu|memory|mem|dimm|gpu|fan|pcie|storage|disk|accelerator|processor)s?\b", re.IGNORECASE
-)
-_SUPPLY = re.compile(r"\b(psu?|power supply|pwr supply)[\s_-]?\w{0,3}\b|^ps\w?\d|supply", re.IGNORECASE)
+_BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+WORDS = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
+"""Words that tell what a sensor, or a column of a meter's CSV, is about.
+
+Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; general knowledge."""
 
 
 def number(value: object) -> float | None:
@@ -187,15 +192,31 @@ def cap(value: object) -> float | None:
     return watts(value) or None
 
 
+def words(name: str) -> frozenset[str]:
+    """The words of a name, in lower case."""
+    return frozenset(word.lower() for word in _BETWEEN.split(name.replace("ub-system", "ubsystem")))
+
+
 def kind_of(name: str) -> str:
     """What a sensor of this name measures: the whole `system`, one power `supply`, or a `part`.
 
-    >>> kind_of("Pwr Consumption"), kind_of("PS1 Input Power"), kind_of("CPU Sub-system Power")
-    ('system', 'supply', 'part')
+    >>> kind_of("Pwr Consumption"), kind_of("PS1 Input Power"), kind_of("CPU1 Power"), kind_of("TotalGPUsPower")
+    ('system', 'supply', 'part', 'part')
     """
-    if _SUPPLY.search(name):
+    found = words(name)
+    if found & WORDS["supplies"]:
         return "supply"
-    return "part" if _PARTS.search(name) else "system"
+    return "part" if found & WORDS["parts"] else "system"
+
+
+def _placed(rows: Sequence[Reading]) -> list[Reading]:
+    """The rows; those of a chassis are of an `enclosure` where others are of the host in it."""
+    hosts = {(row["kind"], row["sensor"]): words(str(row["sensor"])) & WORDS["enclosures"] for row in rows}
+    inside = any(kind == "system" and not of for (kind, _), of in hosts.items())
+    return [
+        row | {"kind": "enclosure"} if inside and row["kind"] == "system" and hosts["system", row["sensor"]] else row
+        for row in rows
+    ]
 
 
 def measured(reading: Reading) -> bool:
@@ -212,7 +233,7 @@ def _table(rows: Sequence[Reading], *, dated: bool) -> pl.LazyFrame:
 
 def tables(rows: Iterable[Reading]) -> tuple[dict[str, pl.LazyFrame], Notes]:
     """Table `power`, with a time in every row or in none; where only some have one, the others in `power_undated`."""
-    kept = [row for row in rows if measured(row)]
+    kept = _placed([row for row in rows if measured(row)])
     dated: dict[tuple[Any, ...], Reading] = {}
     for row in kept:
         if row.get("time") is not None:

@@ -13,7 +13,8 @@ power           one row per sensor and time
                     document). There is no such column where the file names no time.
     source          str  address of the document
     sensor          str  name as the document gives it
-    kind            str  `system` the whole host, `supply` one power supply, `part` a component; never add up kinds
+    kind            str  `system` the whole host, `supply` one power supply, `part` a component, `enclosure` a chassis
+                         around the host where the host is there too; never add up kinds
     watts           f64  W now; of a history's sample its mean over `interval_s`
     watts_average, watts_minimum, watts_maximum  f64  W over `interval_s` (of `Power`: the last minutes, often 20)
     watts_cap       f64  W allowed, null where there is no cap
@@ -40,25 +41,23 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, Places, mappings
-from esxparse.formats.kit.tables import frames, schema
-from esxparse.formats.power.readings import Stamp, facts, number, stamp, tables
+from esxparse.formats.kit.tables import Row, frames, schema
+from esxparse.formats.power.readings import Reading, Stamp, facts, number, stamp, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import polars as pl
-
-    from esxparse.formats.kit.tables import Row
-    from esxparse.formats.source import Source
 
 FORMAT = "redfish"
 
@@ -87,7 +86,7 @@ class Stream:
     problems: tuple[Note, ...]
 
 
-def _next_document(text: str, starts: list[int], broken: int) -> int:
+def _next_document(text: str, starts: Sequence[int], broken: int) -> int:
     """Where the next document may begin: on a line of its own, after one that is broken; the end if nowhere.
 
     What opens right after the opening of the broken one is a part of it, and no next one.
@@ -121,6 +120,10 @@ def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
     return found
 
 
+def _broken(why: str, place: tuple[int, int], lines: int) -> Note:
+    return Note(f"not valid JSON: {why}", *place, severity="warning", unused=lines)
+
+
 def documents(text: str) -> Stream:
     """Reads every JSON object of a text.
 
@@ -144,19 +147,20 @@ def documents(text: str) -> Stream:
         try:
             value, at = effort.decode(begin.start(), decoder)
         except RecursionError:
-            problems.warn(f"not valid JSON: {_TOO_DEEP}", line)
             at = _next_document(text, places.starts, begin.start())
+            problems.append(_broken(_TOO_DEEP, (line, 1), places.line(at) - line))
         except ValueError as error:
             place = places.of(error.pos) if isinstance(error, json.JSONDecodeError) else (line, 1)
             why = error.msg if isinstance(error, json.JSONDecodeError) else str(error).partition(";")[0]
-            problems.warn(f"not valid JSON: {why}", *place)
             at = _next_document(text, places.starts, begin.start())
+            problems.append(_broken(why, place, places.line(at) - line))
         else:
             every = [value] if isinstance(value, dict) else mappings(value)
             found += [Document(one, line, moment) for one in every]
     _between(text[at:], places.line(at), noise)
     if noise:
-        problems.warn(f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out", noise[0])
+        message = f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out"
+        problems.append(Note(message, noise[0], severity="warning", unused=len(noise)))
     return Stream(tuple(found), tuple(problems))
 
 
@@ -207,15 +211,12 @@ def _fetched(
             row.update(extra)
 
 
-def _host(found: list[Document]) -> str | None:
-    for document in found:
-        url = document.content.get("url")
-        if "collector" in document.content and isinstance(url, str):
-            try:
-                return urlsplit(url).hostname
-            except ValueError:
-                return None
-    return None
+def _host(content: dict[str, Any]) -> str | None:
+    """The BMC that a collector's first line names."""
+    try:
+        return urlsplit(str(content.get("url") or "")).hostname
+    except ValueError:
+        return None
 
 
 def _distinct(rows: list[Row]) -> list[Row]:
@@ -238,8 +239,32 @@ def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
 def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
     if problems and not found.odd and not found.bad:
         return DamagedError(f"{problems[0]}; fetch the document again")
-    said = next(iter(found.bad), None) or next(iter(found.odd), None) or "it holds no JSON document"
+    said = next(iter(found.bad), None) or next(iter(found.odd), None) or "no document of it is a resource of Redfish"
     return DamagedError(f"it has no power reading: {said}")
+
+
+def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list[str]:
+    """The BMCs that collectors name; what the documents say goes to `found` and `gaps`."""
+    host: str | None = None
+    hosts: dict[str | None, list[Reading]] = {}
+    for document in stream:
+        content = document.content
+        before = len(found.readings)
+        if "collector" in content:
+            host = _host(content)
+        elif _is_poll(content):
+            _poll(document, found, gaps)
+        else:
+            moment = document.stamp if document.stamp and document.stamp.set else None
+            if moment and moment.assumed:
+                found.say(moment.assumed, document.line)
+            _fetched(content, uri_of(content), moment.time if moment else None, document.line, found, {})
+        hosts.setdefault(host, []).extend(found.readings[before:])
+    names = [name for name in hosts if name]
+    for name in names if len(names) > 1 else ():
+        for row in hosts[name]:
+            row["sensor"] = f"{name} {row['sensor']}"
+    return names
 
 
 def read(source: Source) -> Recording:
@@ -248,15 +273,7 @@ def read(source: Source) -> Recording:
     stream = documents(text.text)
     found = Found()
     gaps: list[dict[str, Any]] = []
-    for document in stream.documents:
-        content = document.content
-        if _is_poll(content):
-            _poll(document, found, gaps)
-        elif "collector" not in content:
-            moment = document.stamp if document.stamp and document.stamp.set else None
-            if moment and moment.assumed:
-                found.say(moment.assumed, document.line)
-            _fetched(content, uri_of(content), moment.time if moment else None, document.line, found, {})
+    hosts = _gathered(stream.documents, found, gaps)
     power, notes = tables(found.readings)
     others = _others(found, gaps)
     if not power and not others:
@@ -267,7 +284,7 @@ def read(source: Source) -> Recording:
         times = f"{gaps[0]['time']:%Y-%m-%dT%H:%M:%S} to {gaps[-1]['time']:%Y-%m-%dT%H:%M:%S}"
         notes.say(f"{len(gaps):,} polls failed ({times} UTC): see table gaps")
     meta = facts([row for row in found.readings if row.get("watts") is not None])
-    if host := _host(list(stream.documents)):
-        meta["host"] = host
+    if hosts:
+        meta["host"] = ", ".join(hosts)
     every = [*text.notes, *stream.problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
     return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

@@ -6,17 +6,13 @@ Each function takes one resource, as the JSON object it is, and gives the rows o
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.objects import mapping, mappings
-from esxparse.formats.power.readings import Stamp, cap, kind_of, number, stamp, step, watts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from esxparse.formats.power.readings import Reading
+from esxparse.formats.power.readings import Reading, Stamp, cap, kind_of, number, stamp, step, watts
 
 _HISTORY_STEP_S = {"FastPowerMeter": 10.0, "PowerMeter": 300.0}
 """Used where the times of the samples do not tell; HPE: 20 minutes of 10-second samples, 24 hours of 5-minute ones."""
@@ -107,7 +103,7 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
     return {
         "source": source,
         "sensor": name,
-        "kind": "system" if place == 0 and not context else kind if kind != "supply" else "system",
+        "kind": "system" if kind == "supply" else kind,
         "watts": watts(control.get("PowerConsumedWatts")),
         "watts_average": watts(metrics.get("AverageConsumedWatts")),
         "watts_minimum": watts(metrics.get("MinConsumedWatts", metrics.get("MinIntervalConsumedWatts"))),
@@ -305,8 +301,7 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
         label = _text(oem.get("Label"), oem.get("ContextID"))
         extra = label or (path.rpartition("/")[2] if path else "")
         shown = name if not extra or extra == name else f"{name} {extra}"
-        kind = "part" if re.search("cpu|memory|dimm|fan|pcie|storage|gpu|fpga", name, re.IGNORECASE) else kind_of(shown)
-        row = {"time": time, "own_time": True, "source": source, "sensor": shown, "kind": kind, column: value}
+        row = {"time": time, "own_time": True, "source": source, "sensor": shown, "kind": kind_of(shown), column: value}
         found.readings.append(row)
 
 

@@ -1,6 +1,6 @@
 """RIBCL answers of HP iLO 1 to 5 with power readings, as they come off the wire or tidied.
 
-`GET_POWER_READINGS`, `GET_POWER_CAP`, `GET_PWREG`, `GET_HOST_POWER_SAVER_STATUS`, and the power summary of
+`GET_POWER_READINGS`, `GET_POWER_CAP`, `GET_PWREG`, `GET_HOST_POWER_SAVER`, `GET_HOST_POWER`, and the power summary of
 `GET_EMBEDDED_HEALTH`. A file may hold raw HTTP with chunk sizes in the middle of a tag, and any number of XML
 documents.
 
@@ -28,24 +28,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.notes import Counted, left_out
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.power.readings import Stamp, by_time, cap, facts, number, stamp, tables, watts
+from esxparse.formats.power.readings import Reading, Stamp, by_time, cap, facts, number, stamp, tables, watts
+from esxparse.formats.source import Source
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from esxparse.formats.power.readings import Reading
-    from esxparse.formats.source import Source
 
 FORMAT = "ribcl"
 
@@ -54,6 +50,7 @@ _CHUNK = re.compile(r"(?:\A|\n)[0-9a-fA-F]{1,8}[ \t]*\n")
 _BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<RIBCL\b", re.IGNORECASE)
 _CLOSE = re.compile(r"</RIBCL\s*>", re.IGNORECASE)
 _HTTP = re.compile(r"^[ \t]*HTTP/\d", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(r"[A-Za-z][\w-]*:\s")
 _DATE = re.compile(r"Date:\s*(?P<date>.+)", re.IGNORECASE)
 _READINGS = {
     "PRESENT_POWER_READING": "watts",
@@ -64,7 +61,11 @@ _READINGS = {
 _SHOWN = 120
 """Characters that are shown of what an iLO says."""
 _STATUS = 10
-_SETTINGS = ("GET_POWER_CAP", "GET_PWREG", "GET_HOST_POWER_SAVER_STATUS", "GET_HOST_POWER_STATUS")
+_SETTINGS = (
+    *("GET_POWER_CAP", "GET_PWREG", "GET_HOST_POWER_SAVER_STATUS", "GET_HOST_POWER_SAVER", "GET_HOST_POWER_STATUS"),
+    "GET_HOST_POWER",
+)
+"""Answers that are settings; iLO leaves the end of some commands' names away."""
 _CAP_ATTRIBUTES = ("POWER_CAP", "VALUE", "POWER", "CAP")
 
 
@@ -110,8 +111,8 @@ def _without_chunks(text: str) -> tuple[str, list[int], list[int]]:
     return "".join(pieces), places, removed
 
 
-def _answers(text: str, odd: Counted) -> Iterator[_Answer]:
-    """The documents of a text, each with the time that stood before it."""
+def _answers(text: str, odd: Counted, rest: list[tuple[int, str]]) -> Iterator[_Answer]:
+    """The documents of a text, each with the time that stood before it; lines between them go to `rest`."""
     plain, places, removed = _without_chunks(text)
     clock = _Clock()
     end = looked_to = counted_to = newlines = 0
@@ -126,6 +127,7 @@ def _answers(text: str, odd: Counted) -> Iterator[_Answer]:
             continue
         start = begin.start()
         before, clock = clock, clock.after(plain[end:start])
+        rest += _unknown(plain[end:start], line_of(end))
         opened = [match.start() for match in _IS_RIBCL.finditer(plain, start, close.end())]
         if len(opened) > 1 and "<!" not in plain[start : opened[-1]]:
             # What began before was cut; the last one that begins is the one that ends here.
@@ -137,6 +139,15 @@ def _answers(text: str, odd: Counted) -> Iterator[_Answer]:
         counted_to, end = start, close.end()
     if cut := _IS_RIBCL.search(plain, end):
         odd.say("a document is cut, and left out", line_of(cut.start()))
+    else:
+        rest += _unknown(plain[end:], line_of(end))
+
+
+def _unknown(between: str, line: int) -> Iterator[tuple[int, str]]:
+    """The lines between two documents that are no header of HTTP, and no time."""
+    for place, text in enumerate(map(str.strip, between.split("\n")), line):
+        if text and not (_HTTP.match(text) or _HEADER.match(text) or stamp(text)):
+            yield place, text
 
 
 def _time(between: str) -> _Clock | None:
@@ -208,7 +219,7 @@ def _of_answer(root: Element, time: Any) -> tuple[list[Reading], list[dict[str, 
         found = _readings(element, element.tag)
         rows += [found] if found else []
         if element.tag in _SETTINGS:
-            for name, value in _settings(element):
+            for name, value in (*element.items(), *_settings(element)):
                 settings.append({"time": time, "source": element.tag, "setting": name, "value": value})
             if limit := _cap(element):
                 rows.append({"source": element.tag, "sensor": "system", "kind": "system", "watts_cap": limit})
@@ -249,7 +260,8 @@ def read(source: Source) -> Recording:
     settings: list[dict[str, Any]] = []
     release = None
     clock = _Asked()
-    for answer in _answers(text.text, bad):
+    rest: list[tuple[int, str]] = []
+    for answer in _answers(text.text, bad, rest):
         root = _parsed(answer, bad)
         if root is None:
             continue
@@ -275,10 +287,9 @@ def read(source: Source) -> Recording:
     notes += more_notes
     if not power:
         why = next(iter([*bad, *odd]), "none of its answers has one")
-        msg = f"it has no power reading: {why}"
-        raise DamagedError(msg)
+        raise DamagedError(f"it has no power reading: {why}")
     meta = facts([*rows, *settings])
     if release:
         meta["release"] = f"RIBCL {release}" if number(release) is not None else release
-    every = (*text.notes, *bad.notes("warning"), *odd.notes(), *notes)
+    every = (*text.notes, *bad.notes("warning"), *odd.notes(), *notes, *left_out(rest))
     return Recording(FORMAT, source.name, power, meta, every)

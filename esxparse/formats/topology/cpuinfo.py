@@ -23,19 +23,16 @@ Source: arch/*/kernel/cpu/proc.c and the like of Linux.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.source import Source
 from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.source import Source
 
 FORMAT = "cpuinfo"
 
@@ -52,8 +49,7 @@ def read(source: Source) -> Recording:
     text = source.text().without_cut_line()
     blocks, machine, notes = read_blocks(text.lines())
     if not blocks:
-        msg = f"{source.name}: no processor is described in it: copy /proc/cpuinfo again"
-        raise DamagedError(msg)
+        raise DamagedError(f"{source.name}: no processor is described in it: copy /proc/cpuinfo again")
     if len({block["processor"] for block in blocks}) < len(blocks):
         notes.warn("processors are described more than once: the first of each is kept")
         blocks = list({block["processor"]: block for block in reversed(blocks)}.values())[::-1]
@@ -90,7 +86,7 @@ def read_blocks(lines: Sequence[str]) -> tuple[list[dict[str, str]], list[tuple[
             else:
                 block[pair[1].strip()] = pair[2].strip()
         else:
-            notes.warn(f"left out: {text.strip()[:60]!r}", place)
+            notes.skip(text, place, "warning")
     return blocks, machine, notes
 
 

@@ -29,22 +29,19 @@ hosthardware: the vSphere API reference (HostHardwareInfo); its layout as vim-cm
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.source import Source
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
 from esxparse.formats.topology.facts import FACTS
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.kit.notes import Notes
-    from esxparse.formats.source import Source
 
 FORMAT = "esxcli"
 
@@ -87,6 +84,8 @@ def read(source: Source) -> Recording:
         said += [(".".join(path[:-1]) or None, path[-1], value) for path, value in fields if _worth(path)]
         rows += _managed_processors(fields) if not rows else []
         meta = _managed_meta(fields) | meta
+        below = enumerate(text.text[managed.start() :].split("\n"), before.count("\n") + 1)
+        notes += left_out([(line, one) for line, one in below if one.strip() and not _MANAGED_LINE.fullmatch(one)])
     if not rows and not said:
         why = f" ({notes[0]})" if notes else ""
         msg = f"{source.name}: nothing complete about processors or memory in it{why}: run the command again"
@@ -103,6 +102,7 @@ def _worth(path: _Path) -> bool:
 
 
 _NESTED = 5
+_MANAGED_LINE = re.compile(r'\s*(?:[\w.]+ = \S.*|\(.*[{\[]|[\])}]+,?|"[^"]*",?|[\w<>-]+,?)\s*')
 
 
 def _processor(block: Mapping[str, str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
 
@@ -14,7 +15,6 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
     from xml.etree.ElementTree import Element
 
 
@@ -188,7 +188,7 @@ def _text(text: str, notes: Notes) -> tuple[list[Block], Said]:
             block = None
         else:
             block = None
-            notes.say(f"left out: {line.strip()[:60]!r}", place)
+            notes.skip(line, place)
     short = [one for one in blocks if "corespeed" not in one]
     if short:
         notes.warn(f"{len(short)} processors have no core speed: cut there")
@@ -244,5 +244,5 @@ def _csv(text: str, notes: Notes) -> list[dict[str, str]]:
         if names and len(cells) == len(names):
             structures.append({name: cell for name, cell in zip(names, cells, strict=True) if name})
         else:
-            notes.warn(f"left out: {line.strip()[:60]!r}", place)
+            notes.skip(line, place, "warning")
     return structures

@@ -29,23 +29,20 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
 from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.source import Source
 from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 FORMAT = "lscpu"
 
@@ -93,7 +90,7 @@ def read_columns(lines: Sequence[str]) -> tuple[list[dict[str, Any]], list[dict[
                 continue
             one = row(_named(names, cells)) if names and len(cells) == len(names) else None
             if one is None or one["processor"] is None:
-                notes.warn(f"left out: {text.strip()[:60]!r}", place)
+                notes.skip(text, place, "warning")
             else:
                 rows.append(one)
     return rows, caches, notes
@@ -164,6 +161,8 @@ _ENGLISH = {
     "Architecture", "Model name", "Thread(s) per core", "Core(s) per socket", "On-line CPU(s) list", "Socket(s)",
 }  # fmt: skip
 _SURE = 3
+_LOOKED_AT = 1000
+"""Lines in which its labels stand; what else is in a file with them is less."""
 _CACHES = schema("cache str, one_bytes all_bytes instances i64")
 
 
@@ -181,8 +180,11 @@ def recognise(head: Head) -> bool:
         return True
     if " Endian" in begin and _ARCHITECTURE.search(begin) and _ENDIAN.search(begin):
         return True
-    pairs = (line.partition(":") for line in begin[: 1 << 16].split("\n"))
-    return len({labels().get(label.strip()) for label, _, value in pairs if value.strip()} - {None}) >= _SURE
+    known = labels()
+    pairs = [line.partition(":") for line in head.lines[:_LOOKED_AT]]
+    if len(known.keys() & {label.strip() for label, _, _ in pairs}) < _SURE:
+        return False
+    return len({known.get(label.strip()) for label, _, value in pairs if value.strip()} - {None}) >= _SURE
 
 
 def read(source: Source) -> Recording:
@@ -205,8 +207,7 @@ def read(source: Source) -> Recording:
     said = [(section, labels().get(label, label), value) for section, label, value in found]
     tables = frames({"facts": (said, FACTS), "caches": (caches, _CACHES), "processors": (rows, _PROCESSORS)})
     if not tables:
-        msg = f"{source.name}: lscpu describes no processor in it: record lscpu again"
-        raise DamagedError(msg)
+        raise DamagedError(f"{source.name}: lscpu describes no processor in it: record lscpu again")
     return Recording(FORMAT, source.name, tables, known(_meta(found, rows)), text.notes + tuple(notes))
 
 
@@ -215,8 +216,7 @@ def _loads(text: str, name: str) -> dict[str, Any]:
     try:
         content, _ = json.JSONDecoder().raw_decode(text[begin.start() if begin else 0 :])
     except (ValueError, RecursionError) as error:
-        msg = f"{name}: the JSON of lscpu is not whole ({error}): record lscpu -J again"
-        raise DamagedError(msg) from None
+        raise DamagedError(f"{name}: the JSON of lscpu is not whole ({error}): record lscpu -J again") from None
     return content if isinstance(content, dict) else {}
 
 
@@ -256,7 +256,7 @@ def read_labelled(lines: Sequence[str]) -> tuple[list[_Fact], Notes]:
             section, label, value = found.pop()
             found.append((section, label, f"{value} {text.strip()}"))
         else:
-            notes.say(f"left out: {text.strip()[:60]!r}", place)
+            notes.skip(text, place)
     if found and not _ENGLISH & {label for _, label, _ in found}:
         notes.say("labels are not in English: unknown ones are kept as they are")
     return found, notes

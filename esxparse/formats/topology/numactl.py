@@ -20,21 +20,17 @@ mails and numactl itself wrap.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import polars as pl
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import frames, known, schema
+from esxparse.formats.kit.tables import Schema, frames, known, schema
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.formats.kit.tables import Schema
-    from esxparse.formats.source import Source
 
 FORMAT = "numactl"
 
@@ -126,9 +122,7 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
             notes.say("numactl knows no distances there", place)
         elif not _DISTANCES.match(text):
             current = None
-            odd = re.match(r"\s*node \d|\s*\d", text)
-            severity = "warning" if odd else "info"
-            notes.append(Note(f"left out: {text.strip()[:60]!r}", line=place, severity=severity))  # type: ignore[arg-type]
+            notes.skip(text, place, "warning" if re.match(r"\s*node \d|\s*\d", text) else "info")
     return found, notes
 
 

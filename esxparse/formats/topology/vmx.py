@@ -20,19 +20,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.kit.tables import frames, known, schema
 from esxparse.formats.kit.text import Text, decode
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.source import Source
 
 FORMAT = "vmx"
 
@@ -48,8 +45,7 @@ def read(source: Source) -> Recording:
     text = _decoded(source)
     settings, notes = read_settings(text.lines())
     if not settings:
-        msg = f'{source.name}: no complete setting (key = "value") in it: copy the .vmx again'
-        raise DamagedError(msg)
+        raise DamagedError(f'{source.name}: no complete setting (key = "value") in it: copy the .vmx again')
     values = {key.lower(): value for key, value, _ in settings}
     if len(values) < len(settings):
         seen: set[str] = set()
@@ -103,7 +99,8 @@ def read_settings(lines: Sequence[str]) -> tuple[list[tuple[str, str, int]], Not
         if found := _SETTING.fullmatch(text) or _BARE.fullmatch(text):
             settings.append((found[1], unescaped(found[2]), place))
         else:
-            notes.warn(f"not a setting: {text.strip()[:60]!r}", place)
+            message = f"not a setting: {text.strip()[:60]!r}"
+            notes.append(Note(message, place, severity="warning", unused=1))
     return settings, notes
 
 

@@ -14,6 +14,11 @@ mod number;
 mod reference;
 #[path = "../../src/scan.rs"]
 mod scan;
+#[path = "../../src/skip.rs"]
+mod skip;
+#[allow(dead_code, unused_imports)] // the rest is for whole numbers
+#[path = "../../src/vectors.rs"]
+mod vectors;
 
 use libfuzzer_sys::fuzz_target;
 

@@ -1,0 +1,216 @@
+"""Directories and bundles of several files of one format, as one recording.
+
+Tables
+------
+Those of the format; the first column is `file` (str): which file a row is of, by its path in the directory
+(`source_file` in a table that has a `file` of its own). Files are in natural order: run2 comes before run10. What
+counts within a file (`run`, `document`, `repetition` ...) begins anew in each.
+
+meta: `files` (dict: by name, in order, what is known of each), `start` and `end` of all, `samples` (their sum), and
+what all files agree on. `each` gives the recordings of the single files, for those who compute with one at a time.
+
+A directory of a run of fio is read as that (see `esxparse.formats.fio.directory`); captures of esxtop are recordings of
+their own. Of several formats one has to be chosen; what is not read is noted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError, EsxparseError, UnreadableError
+from esxparse.formats import memory
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.source import Source, resolve
+from esxparse.recording import Note, Recording
+
+MOST_FILES = 20_000
+"""A directory of more files is none of a run: none is looked at."""
+
+_SHOWN = 5
+_OWN = "esxtop"
+"""Recordings of this format are never put together: each is of a host and a time of its own."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that may be read, and the format it is of; without a source it could not be opened."""
+
+    name: str
+    source: Source | None
+    format: str | None = None
+    refused: str = ""
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts names as people count.
+
+    >>> sorted(["run10.txt", "run2.txt", "Run1.txt"], key=natural)
+    ['Run1.txt', 'run2.txt', 'run10.txt']
+    """
+    parts = re.split(r"(\d{1,18})", name.lower())
+    return [(0, int(part), "") if part.isdecimal() and part.isascii() else (1, 0, part) for part in parts]
+
+
+def files_in(folder: Path, format_of: Callable[[Head], str | None], limit: int | None) -> list[File]:
+    """The files in a directory and those below it, each with its format; hidden ones are left out."""
+    found: list[str] = []
+    closed: list[OSError] = []
+    for where, below, names in os.walk(folder, onerror=closed.append):
+        below[:] = sorted((name for name in below if not name.startswith(".")), key=natural)
+        found += [os.path.relpath(os.path.join(where, name), folder) for name in names if not name.startswith(".")]  # noqa: PTH118
+        if len(found) > MOST_FILES:
+            raise UnreadableError(
+                f"{folder} is a directory of more than {MOST_FILES:,} files: name a recording, or a directory of fewer"
+            )
+    refused = [File(os.path.relpath(one.filename, folder), None, refused=one.strerror or str(one)) for one in closed]
+    return [*(_file(folder / name, name, format_of, limit) for name in sorted(found, key=natural)), *refused]
+
+
+def files_of(members: Sequence[tuple[str, Source | str]], format_of: Callable[[Head], str | None]) -> list[File]:
+    """The members of a bundle, with their sources or why they are refused."""
+    found = [
+        File(name, None, refused=one) if isinstance(one, str) else File(name, one, format_of(one.head))
+        for name, one in members
+    ]
+    return sorted(found, key=lambda one: natural(one.name))
+
+
+def _file(path: Path, name: str, format_of: Callable[[Head], str | None], limit: int | None) -> File:
+    try:
+        source = resolve(path, memory_limit=limit)
+        head = source.head
+        return File(name, source, format_of(head)) if head.content else File(name, None, refused="empty")
+    except EsxparseError as error:
+        return File(name, None, refused=str(error))
+
+
+def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
+    """The files to read: all of one format.
+
+    Raises:
+        UnreadableError: There are none, or of several formats, or captures of esxtop.
+    """
+    counts = Counter(one.format for one in files if one.format)
+    if asked and asked not in counts:
+        # A format that cannot be told by content is asked for: what nobody else reads is of it.
+        files = [replace(one, format=asked) for one in files if one.source and one.format is None]
+        counts = Counter({asked: len(files)} if files else {})
+    kinds: dict[str, int] = {name: count for name, count in counts.items() if name}
+    if not kinds:
+        what = f"none of its {len(files):,} files is in a format esxparse reads" if files else "it is empty"
+        raise UnreadableError(f"{where} is a directory, and {what}: name a recording")
+    if (asked or _OWN) == _OWN and _OWN in kinds:
+        first = next(one.name for one in files if one.format == _OWN)
+        raise UnreadableError(
+            f"{where} is a directory of {_kinds(kinds)}: name a capture in it, such as {first} (each capture of esxtop "
+            "is a recording of its own)"
+        )
+    if len(kinds) > 1 and not asked:
+        msg = f"{where} is a directory of several formats ({_kinds(kinds)}): choose one with format= (--format)"
+        raise UnreadableError(msg)
+    return [one for one in files if one.format == (asked or next(iter(kinds)))]
+
+
+def _kinds(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
+def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recording], limit: int) -> Recording:
+    """The recordings of files of one format, put together.
+
+    Raises:
+        DamagedError: None of them can be read.
+        TooLargeError: Their tables take more than the limit.
+    """
+    notes = Notes()
+    read_ones: list[tuple[str, Recording]] = []
+    parts: dict[str, list[pl.DataFrame]] = {}
+    taken = 0
+    for one in files:
+        if one.source is None:
+            continue
+        try:
+            rec = read_one(one.source)
+        except EsxparseError as error:
+            notes.warn(_about(one.name, str(error), one.source.name))
+            continue
+        read_ones.append((one.name, rec))
+        for name, table in rec.tables.items():
+            part = table.collect()
+            taken += int(part.estimated_size())
+            column = "source_file" if "file" in part.columns else "file"
+            parts.setdefault(name, []).append(part.select(pl.lit(one.name).alias(column), pl.all()))
+        if taken > limit:
+            raise memory.refusal(
+                f"{where}: the tables of its first {len(read_ones):,} files take {memory.shown(taken)}", limit
+            )
+        notes += [replace(note, message=f"{one.name}: {note.message}") for note in rec.notes]
+    if not read_ones:
+        raise DamagedError(f"{where}: none of its {len(files):,} files can be read: {notes[0].message}")
+    # In one chunk: polars 2.1 panics where it formats text of several that were filtered.
+    tables = {name: pl.concat(found, how="diagonal_relaxed", rechunk=True) for name, found in parts.items()}
+    lazy = {name: table.lazy() for name, table in tables.items()}
+    return Recording(read_ones[0][1].format, where, lazy, _meta(read_ones), tuple(notes))
+
+
+def _about(name: str, message: str, where: str) -> str:
+    return f"{name}: {message.removeprefix(where).lstrip(': ')}: not read"
+
+
+def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:
+    """What is known of all files together."""
+    metas = [rec.meta for _, rec in read_ones]
+    shared = {
+        name: value
+        for name, value in metas[0].items()
+        if all(name in meta and meta[name] == value for meta in metas[1:])
+    }
+    starts = [meta["start"] for meta in metas if meta.get("start")]
+    ends = [meta["end"] for meta in metas if meta.get("end")]
+    samples = [meta["samples"] for meta in metas if meta.get("samples") is not None]
+    told = {"start": min(starts, default=None), "end": max(ends, default=None), "samples": sum(samples) or None}
+    known = {name: one for name, one in told.items() if one is not None}
+    return {**shared, **known, "files": {name: dict(rec.meta) for name, rec in read_ones}}
+
+
+def each(rec: Recording) -> list[Recording]:
+    """The recordings of the single files that a directory or bundle has; the recording itself where it is of one."""
+    files = rec.meta.get("files")
+    if not isinstance(files, dict):
+        return [rec]
+    return [_of_file(rec, name, meta) for name, meta in files.items()]
+
+
+def _of_file(rec: Recording, name: str, meta: Mapping[str, Any]) -> Recording:
+    tables = {}
+    for table, frame in rec.tables.items():
+        column = frame.collect_schema().names()[0]
+        part = frame.filter(pl.col(column) == name).drop(column).collect()
+        if part.height:
+            tables[table] = part.rechunk().lazy()
+    begin = f"{name}: "
+    notes = (
+        replace(one, message=one.message.removeprefix(begin)) for one in rec.notes if one.message.startswith(begin)
+    )
+    return Recording(rec.format, os.path.join(rec.source, name), tables, meta, tuple(notes))  # noqa: PTH118  a URL too
+
+
+def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
+    """Notes on files that were not read: those that cannot be opened, and those of no known or another format."""
+    taken = {one.name for one in used}
+    rest = [one for one in files if one.name not in taken]
+    refused = [Note(f"{one.name}: not read ({one.refused})", severity="warning") for one in rest if one.refused]
+    other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
+    if not other:
+        return refused
+    more = f" and {len(other) - _SHOWN:,} more" if len(other) > _SHOWN else ""
+    return [*refused, Note(f"not read: {', '.join(other[:_SHOWN])}{more}")]

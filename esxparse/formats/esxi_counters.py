@@ -1,0 +1,251 @@
+"""Counters and summaries of an ESXi host: esxcli's statistics, and vim-cmd's summaries of the host and of VMs.
+
+`esxcli storage core device stats get`, `esxcli network nic stats get` (text; the first also as JSON and CSV),
+`vim-cmd hostsvc/hostsummary`, `vim-cmd vmsvc/get.summary ID`; one or several in a file, also several times.
+
+Tables
+------
+devices     one row per storage device and sample: `device` (str), `sample` (i64, from 1: the how-manieth of that device
+            in the file), and i64 since the host was started, named as printed: successful_commands, blocks_read,
+            blocks_written (blocks of 512 bytes: an assumption), read_operations, write_operations, failed_commands ...
+nics        one row per NIC and sample: `nic` (str), `sample`, and i64 since the NIC was started: packets_received,
+            packets_sent, bytes_received, bytes_sent, receive_packets_dropped, total_receive_errors ...
+hosts       one row per summary of a host, at the time of the command
+    sample                                          i64
+    host, vendor, model, cpu_model, power_state     str
+    cpu_mhz                                         f64   of one core
+    sockets, cores, threads, nics, hbas             i64
+    memory_bytes                                    i64
+    cpu_usage_mhz, memory_usage_mib                 f64   consumed
+    uptime_s                                        i64
+vms         one row per summary of a VM, at the time of the command
+    sample                                          i64
+    vm, guest, power_state, vmx                     str
+    vcpus                                           i64
+    memory_mib                                      f64   configured
+    cpu_usage_mhz, cpu_demand_mhz, max_cpu_mhz      f64
+    guest_memory_mib, host_memory_mib               f64   active in the guest; consumed on the host
+    private_mib, shared_mib, swapped_mib, ballooned_mib, overhead_mib  f64
+    compressed_kib                                  f64
+    uptime_s, committed_bytes, uncommitted_bytes    i64
+facts       the other fields of summaries: `sample` (i64), `section` (str, the objects it is in), `key`, `value` (str)
+
+Nothing in these outputs says when they were made.
+
+Source: published outputs of ESXi 4 to 8; the vSphere API reference for the units of quickStats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import Counted, Notes, left_out
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.objects import mappings
+from esxparse.formats.kit.tables import Row, Schema, frame, frames, known, schema
+from esxparse.formats.kit.text import cells_of
+from esxparse.formats.source import Source
+from esxparse.formats.topology.esxcli_forms import UNSET, flattened
+from esxparse.recording import Recording
+
+FORMAT = "esxi_counters"
+
+_SUMMARY = re.compile(r"^\((vim\.(?:host|vm)\.Summary)\) \{", re.MULTILINE)
+_END = re.compile(r"^\}|^\(vim\.(?:host|vm)\.Summary\) \{", re.MULTILINE)
+_NIC = re.compile(r"NIC statistics for (\S+?):?\s*", re.IGNORECASE)
+_FIELD = re.compile(r"\s+([A-Za-z][\w /().-]{0,60}?): (\S.*)")
+_OF_DEVICE = re.compile(
+    r"""(?mx)^\s+Successful\ Commands:\ \S+\s*$        # text
+    | \A\s*[\[{][^<>]{0,400}"Successful\ ?Commands"\s*:  # JSON
+    | \A(?:\w+,){1,30}SuccessfulCommands,"""  # CSV
+)
+_UNITS: dict[str, Callable[[str], Any]] = {"int": whole, "float": number, "str": str}
+
+_HOST = {
+    "config.name": ("host", "str"),
+    "hardware.vendor": ("vendor", "str"),
+    "hardware.model": ("model", "str"),
+    "hardware.cpuModel": ("cpu_model", "str"),
+    "runtime.powerState": ("power_state", "str"),
+    "hardware.cpuMhz": ("cpu_mhz", "float"),
+    "hardware.numCpuPkgs": ("sockets", "int"),
+    "hardware.numCpuCores": ("cores", "int"),
+    "hardware.numCpuThreads": ("threads", "int"),
+    "hardware.numNics": ("nics", "int"),
+    "hardware.numHBAs": ("hbas", "int"),
+    "hardware.memorySize": ("memory_bytes", "int"),
+    "quickStats.overallCpuUsage": ("cpu_usage_mhz", "float"),
+    "quickStats.overallMemoryUsage": ("memory_usage_mib", "float"),
+    "quickStats.uptime": ("uptime_s", "int"),
+}
+_VM = {
+    "config.name": ("vm", "str"),
+    "config.guestFullName": ("guest", "str"),
+    "runtime.powerState": ("power_state", "str"),
+    "config.vmPathName": ("vmx", "str"),
+    "config.numCpu": ("vcpus", "int"),
+    "config.memorySizeMB": ("memory_mib", "float"),
+    "quickStats.overallCpuUsage": ("cpu_usage_mhz", "float"),
+    "quickStats.overallCpuDemand": ("cpu_demand_mhz", "float"),
+    "runtime.maxCpuUsage": ("max_cpu_mhz", "float"),
+    "quickStats.guestMemoryUsage": ("guest_memory_mib", "float"),
+    "quickStats.hostMemoryUsage": ("host_memory_mib", "float"),
+    "quickStats.privateMemory": ("private_mib", "float"),
+    "quickStats.sharedMemory": ("shared_mib", "float"),
+    "quickStats.swappedMemory": ("swapped_mib", "float"),
+    "quickStats.balloonedMemory": ("ballooned_mib", "float"),
+    "quickStats.consumedOverheadMemory": ("overhead_mib", "float"),
+    "quickStats.compressedMemory": ("compressed_kib", "float"),
+    "quickStats.uptimeSeconds": ("uptime_s", "int"),
+    "storage.committed": ("committed_bytes", "int"),
+    "storage.uncommitted": ("uncommitted_bytes", "int"),
+}
+_SUMMARIES = {"vim.host.Summary": ("hosts", _HOST), "vim.vm.Summary": ("vms", _VM)}
+_TYPES = {"int": "i64", "float": "f64", "str": "str"}
+_FACTS = schema("sample i64, section key value str")
+
+
+def recognise(head: Head) -> bool:
+    """Whether a file that begins so has one of these outputs, near its beginning."""
+    begin = head.text[: 1 << 13]
+    if _SUMMARY.search(begin):
+        return True
+    lines = begin.split("\n")[:12]
+    if any(_NIC.fullmatch(line) for line in lines):
+        return "ackets received:" in begin
+    return bool(_OF_DEVICE.search(begin)) and ("Blocks Read" in begin or "BlocksRead" in begin)
+
+
+def _named(key: str) -> str:
+    """The column of a counter, from its name as text or a formatter prints it.
+
+    >>> _named("Failed Blocks Read"), _named("FailedBlocksRead"), _named("Receive CRC errors")
+    ('failed_blocks_read', 'failed_blocks_read', 'receive_crc_errors')
+    """
+    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key)).strip("_").lower()
+
+
+def _counters(fields: Mapping[str, Any], of: str) -> Row:
+    row: Row = {of: fields.get("Device")} if of == "device" else {}
+    return row | {_named(key): whole(value) for key, value in fields.items() if key != "Device"}
+
+
+class _Reader:
+    """Goes through lines of text; a line that begins a device or a NIC ends the one before."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Row]] = {"devices": [], "nics": []}
+        self.odd = Counted()
+        self.left: list[tuple[int, str]] = []
+        self.row: Row | None = None
+
+    def line(self, at: int, line: str) -> None:
+        """Takes in a line."""
+        if (nic := _NIC.fullmatch(line.strip())) is not None:
+            self.row = {"nic": nic[1]}
+            self.rows["nics"].append(self.row)
+        elif (field := _FIELD.fullmatch(line)) is not None:
+            self._field(at, field[1], field[2].strip())
+        elif line[:1].isspace() or len(line.split()) != 1:
+            self.left.append((at, line))
+        else:
+            # The name of a device, which stands again below it.
+            self.row = None
+
+    def _field(self, at: int, key: str, value: str) -> None:
+        if key == "Device":
+            self.row = {"device": value}
+            self.rows["devices"].append(self.row)
+        elif self.row is None:
+            self.left.append((at, f"{key}: {value}"))
+        elif (count := whole(value)) is None:
+            self.odd.say(f"no number in {key}: {value[:20]!r}, left empty", at)
+        else:
+            self.row[_named(key)] = count
+
+
+def _structured(text: str) -> list[Row]:
+    """Devices of JSON or CSV; empty where it is neither."""
+    if text.lstrip()[:1] in {"[", "{"}:
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            return []
+        return [_counters(one, "device") for one in mappings(content if isinstance(content, list) else [content])]
+    lines = [line for line in text.split("\n") if line.strip()]
+    names = cells_of(lines[0]) if lines else []
+    if "Device" not in names:
+        return []
+    every = (dict(zip(names, cells_of(line), strict=False)) for line in lines[1:])
+    return [_counters({key: cell for key, cell in one.items() if key}, "device") for one in every]
+
+
+def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
+    """Hosts, VMs, and their other fields; and the text with empty lines in their place."""
+    rows: dict[str, list[Row]] = {"hosts": [], "vms": [], "facts": []}
+    rest, behind = [], 0
+    for begin in _SUMMARY.finditer(text):
+        closed = _END.search(text, begin.end())
+        end = closed.start() + (closed[0] == "}") if closed else len(text)
+        rest += [text[behind : begin.start()], "\n" * text.count("\n", begin.start(), end)]
+        behind = end
+        table, columns = _SUMMARIES[begin[1]]
+        row: Row = {"sample": len(rows[table]) + 1}
+        for path, value in flattened(text[begin.start() : end]):
+            found = columns.get(".".join(path))
+            if value == UNSET:
+                continue
+            if found is None:
+                section = f"{table}.{'.'.join(path[:-1])}".rstrip(".")
+                rows["facts"].append({"sample": row["sample"], "section": section, "key": path[-1], "value": value})
+            else:
+                row[found[0]] = _UNITS[found[1]](value)
+        rows[table].append(row)
+    return rows, "".join([*rest, text[behind:]])
+
+
+def _sampled(rows: Sequence[Row], of: str) -> pl.LazyFrame:
+    """Counters with their sample, in columns that any row has."""
+    met: Counter[str] = Counter()
+    for row in rows:
+        met[row[of]] += 1
+        row["sample"] = met[row[of]]
+    names = dict.fromkeys(name for row in rows for name in row if name not in {of, "sample"})
+    columns: Schema = schema(f"{of} str, sample i64")
+    return frame(rows, columns | dict.fromkeys(names, pl.Int64())).lazy()
+
+
+def read(source: Source) -> Recording:
+    """Reads the output of one command or several."""
+    text = source.text().without_cut_line()
+    rows, other = _summaries(text.text)
+    reader = _Reader()
+    reader.rows["devices"] = _structured(other)
+    for at, line in enumerate([] if reader.rows["devices"] else other.split("\n"), 1):
+        if line.strip():
+            reader.line(at, line.rstrip())
+    counted = {
+        name: [row for row in found if len(row) > 1 and row.get(name[:-1])] for name, found in reader.rows.items()
+    }
+    tables = {name: _sampled(found, name[:-1]) for name, found in counted.items() if found}
+    kinds = {name: schema(f"sample i64, {_columns(columns)}") for name, columns in _SUMMARIES.values()}
+    tables |= frames({name: (rows[name], kinds[name]) for name in kinds} | {"facts": (rows["facts"], _FACTS)})
+    if not tables:
+        raise DamagedError("no whole counter or summary of ESXi in it: run the command again")
+    # The commands themselves, headings and prompts say nothing about the host.
+    rest = [(at, line) for at, line in reader.left if not re.search(r"esxcli|vim-cmd|:$|^Listsummary", line.strip())]
+    notes = Notes([*text.notes, *reader.odd.notes("warning"), *left_out(rest)])
+    host = next((row.get("host") for row in rows["hosts"]), None)
+    return Recording(FORMAT, source.name, tables, known({"host": host}), tuple(notes))
+
+
+def _columns(columns: Mapping[str, tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {_TYPES[kind]}" for name, kind in columns.values())

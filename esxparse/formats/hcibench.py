@@ -1,0 +1,308 @@
+"""HCIBench (1.6 to 2.8): what it says of a case (`*-res.txt`), and the directories of cases and tests.
+
+A case is a directory with a file per VM (`*.json` of fio, `*.txt` of vdbench), `resource_usage.info`, and what the vSAN
+observer saw in `iotest-fio-8vm/jsonstats`; beside it is `CASE-res.txt`. A test is a directory of cases.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: what `*-res.txt` says; test is the case (of a
+                    directory), the job of fio or the run definition of vdbench; metrics `iops` (1/s), `throughput`
+                    (MiB/s: both tools' "MB/s" is 2**20 bytes), `latency_mean`, `latency_read`, `latency_write`,
+                    `latency_read_p95`, `latency_write_p95` (ms), `latency_p95_estimated` (of vdbench: mean + 1.645
+                    standard deviations, as if latencies were normal); latencies are means over VMs, not weighted
+resources           one row per cluster and resource: case, datastore, cluster, resource (`CPU USAGE` ...), pct
+vms                 one row per VM and job or run: case, vm, tool, test, iops (1/s), mib_per_s, latency_mean_ms,
+                    latency_read_ms, latency_write_ms; of fio's last document, and vdbench's average without warm-up
+jobs, percentiles, disks ...                of the VMs' fio output, see `esxparse.formats.fio`; with case and vm
+intervals, averages ...                     of the VMs' vdbench output, see `esxparse.formats.vdbench`; with case and vm
+observer            one row per value of the vSAN observer: case, topic (`pcpu`, `lsom` ...), file, instance,
+                    metric, sample (from 1), value; the unit is in the name where there is one (`usedPct`)
+
+Source: parseFioResult.rb, parseVdbResult.rb, io-test.rb, getCpuUsage.rb of HCIBench 2.x. Assumption: other topics of
+the observer are as `pcpu` is there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats import fio, vdbench
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing
+from esxparse.formats.benchmarks.table import tables as common
+from esxparse.formats.esxtop.notes import counted
+from esxparse.formats.kit.notes import Notes, excerpt, left_out
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.objects import listed, mapping
+from esxparse.formats.kit.tables import schema
+from esxparse.formats.source import Source, resolve
+from esxparse.recording import Note, Recording
+
+FORMAT = "hcibench"
+
+_LINE = re.compile(r"(?P<name>[^=:|]{1,40}?)\s*(?:=(?!=)|:(?=\t| {2}))\s*(?P<value>\S.*)")
+_VALUE = re.compile(r"(?P<number>-?[\d.]+(?:[eE][-+]?\d+)?)\s*(?P<unit>IO/[sS]|MB/s|ms|)")
+_USAGE = re.compile(r"(?:(?P<cluster>[^:]+): *)?(?P<pct>[\d.]+) *%")
+_ORDINARY = re.compile(
+    r"=+|[-+]+|Testing is done|There are \d+ VMs finished|/\S+|Resource Usage:|If you are interested"
+)
+_FIGURES = {
+    "IOPS": ("iops", "1/s", True),
+    "THROUGHPUT": ("throughput", "MiB/s", True),
+    "LATENCY": ("latency_mean", "ms", False),
+    "R_LATENCY": ("latency_read", "ms", False),
+    "W_LATENCY": ("latency_write", "ms", False),
+    "95%tile_LAT": ("latency_p95_estimated", "ms", False),
+    "95%tile_R_LAT": ("latency_read_p95", "ms", False),
+    "95%tile_W_LAT": ("latency_write_p95", "ms", False),
+}
+_CASE = re.compile(r"iotest-(?:fio|vdbench)-\d+vm")
+_RESOURCES = schema("case datastore cluster resource str, pct f64")
+_VMS = schema("case vm tool test str, iops mib_per_s latency_mean_ms latency_read_ms latency_write_ms f64")
+_OBSERVER = schema("case topic file instance metric str, sample i64, value f64")
+_FILES = 2_000
+_APART = 0.02
+_LISTED = 5
+
+
+def read_result(lines: Sequence[str], case: str | None) -> tuple[list[Run], list[Fields], Notes]:
+    """What a `*-res.txt` says: its results, the resources that were used, notes."""
+    runs: list[Fields] = []
+    resources: list[Fields] = []
+    rest, notes = [], Notes()
+    facts: Fields = {}
+    titles: list[str] = []
+    for place, line in enumerate(lines, 1):
+        text = line.strip()
+        match = _LINE.fullmatch(text)
+        name, value = (match["name"].strip(), match["value"]) if match else ("", "")
+        if text.startswith("|"):
+            titles, found = _table_row(text, titles)
+            resources += [{**one, "case": case, "datastore": facts.get("Datastore")} for one in found]
+        elif name in {"Datastore", "Version", "VMs", "Number of VMs"}:
+            facts["VMs" if name.endswith("VMs") else name] = value
+        elif name in {"Run Def", "JOB_NAME"}:
+            facts["test"] = value.removeprefix("RD=") if name == "Run Def" else value
+            runs.append({"facts": {**facts}, "figures": {}})
+        elif name in _FIGURES and (runs or facts):
+            runs = runs or [{"facts": {**facts}, "figures": {}}]
+            runs[-1]["facts"] |= facts
+            number_of = _VALUE.fullmatch(value.strip())
+            runs[-1]["figures"][name] = number(number_of["number"]) if number_of else None
+            if number_of is None:
+                notes.warn(f"{name} is {excerpt(value)!r}, no number: left out", place)
+        elif name.upper().endswith("USAGE"):
+            found = [
+                {"cluster": (one["cluster"] or "").strip() or None, "resource": name, "pct": number(one["pct"])}
+                for part in value.split(";")
+                if (one := _USAGE.match(part.strip()))
+            ]
+            resources += [{**one, "case": case, "datastore": facts.get("Datastore")} for one in found]
+        elif text.startswith(("Testing is done", "There are ")):
+            notes.warn(excerpt(text), place)
+        elif text and not _ORDINARY.match(text):
+            rest.append((place, line))
+    return [_run(one, case) for one in runs], resources, Notes([*notes, *left_out(rest)])
+
+
+def _table_row(text: str, titles: list[str]) -> tuple[list[str], list[Fields]]:
+    """A row of a table that is drawn with bars: its titles, and the shares below them."""
+    cells = [cell.strip() for cell in text.strip("|").split("|")]
+    shares = [number(cell.removesuffix("%").strip()) for cell in cells[1:]]
+    if not titles or all(share is None for share in shares):
+        return cells, []
+    named = zip(titles[1:], shares, strict=False)
+    return titles, [{"cluster": cells[0], "resource": name, "pct": pct} for name, pct in named if pct is not None]
+
+
+def _run(found: Fields, case: str | None) -> Run:
+    facts = found["facts"]
+    test, _, rest = str(facts.get("test") or "unknown").removesuffix("; For loops: None").partition("; ")
+    named = ((*_FIGURES[name], value) for name, value in found["figures"].items())
+    figures = (Figure(metric, value, unit, better) for metric, unit, better, value in named)
+    vms = f"{facts['VMs']} VMs" if facts.get("VMs") else ""
+    parts = (rest, vms, facts.get("Datastore") or "", facts.get("Version") or "")
+    return Run(f"{case}: {test}" if case else test, ", ".join(part for part in parts if part), tuple(figures))
+
+
+def read(source: Source) -> Recording:
+    """Reads one `*-res.txt`."""
+    text = source.text().without_cut_line()
+    runs, resources, notes = read_result(text.lines(), None)
+    if not (runs or resources):
+        raise nothing([*text.notes, *notes], "HCIBench")
+    found = common("hcibench", runs, {"resources": (resources, _RESOURCES)})
+    return Recording(FORMAT, source.name, found, {"samples": len(runs)}, (*text.notes, *notes))
+
+
+def _is_case(path: Path) -> bool:
+    """Whether a directory is of one case."""
+    try:
+        names = [one.name for one in path.iterdir()]
+    except OSError:
+        return False
+    return any(_CASE.fullmatch(name) for name in names) or "hcibench.cfg" in names
+
+
+def recognise_directory(path: Path) -> bool:
+    """Whether a directory is a case of HCIBench, or a test with cases in it."""
+    try:
+        inside = [one for one in path.iterdir() if one.is_dir()]
+    except OSError:
+        return False
+    return _is_case(path) or any(_is_case(one) for one in inside)
+
+
+def read_directory(path: Path) -> Recording:
+    """Reads a case, or all cases of a test."""
+    cases = [path] if _is_case(path) else sorted(one for one in path.iterdir() if one.is_dir() and _is_case(one))
+    runs: list[Run] = []
+    resources: list[Fields] = []
+    vms: list[Fields] = []
+    frames: dict[str, list[pl.LazyFrame]] = {}
+    notes = Notes()
+    for case in cases:
+        result = case.with_name(f"{case.name}-res.txt")
+        if result.is_file():
+            text = resolve(result).text().without_cut_line()
+            found, used, said = read_result(text.lines(), case.name)
+            runs, resources = [*runs, *found], [*resources, *used]
+            notes += [replace(note, message=f"{result.name}: {note.message}") for note in (*text.notes, *said)]
+        else:
+            notes.warn(f"{case.name} has no {result.name} beside it: its sums are not there")
+            found = []
+        resources += _usage(case, notes) if not any(row["case"] == case.name for row in resources) else []
+        each = list(_vms(case, frames, notes))
+        vms += each
+        notes += _compared(case.name, found, each)
+        if observed := _observer(case, notes):
+            frames.setdefault("observer", []).append(pl.DataFrame(observed, schema=_OBSERVER, orient="row").lazy())
+    details = {"resources": (resources, _RESOURCES), "vms": (vms, _VMS)}
+    together = {name: pl.concat(each, how="diagonal_relaxed") for name, each in frames.items()}
+    tables = {**common("hcibench", runs, details), **together}
+    if not tables:
+        raise DamagedError(f"{path}: no result of HCIBench in it: let the test finish")
+    meta = {
+        "cases": tuple(case.name for case in cases),
+        "vms": tuple(sorted({row["vm"] for row in vms})),
+        "samples": len(runs),
+    }
+    return Recording(FORMAT, str(path), tables, meta, tuple(notes))
+
+
+def _usage(case: Path, notes: Notes) -> list[Fields]:
+    """What `resource_usage.info` says."""
+    info = case / "resource_usage.info"
+    document = mapping(_loaded(info, notes)) if info.is_file() else {}
+    return [
+        {"case": case.name, "datastore": None, "cluster": cluster, "resource": name, "pct": number(value)}
+        for cluster, used in document.items()
+        for name, value in mapping(used).items()
+    ]
+
+
+def _loaded(path: Path, notes: Notes) -> Any:
+    try:
+        return json.loads(resolve(path).text().text)
+    except (ValueError, RecursionError):
+        notes.warn(f"{path.name} of {path.parent.name} is no whole JSON: left out")
+    except EsxparseError as error:
+        notes.warn(f"{path.name}: {error}")
+    return None
+
+
+def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Iterator[Fields]:
+    """The results of each VM of a case; its tables are added to `frames`."""
+    other = []
+    for file in sorted(case.iterdir())[:_FILES]:
+        if file.suffix not in {".json", ".txt"} or not file.is_file():
+            continue
+        try:
+            source = resolve(file)
+            reader = next((one for one in (fio, vdbench) if one.recognise(source.head)), None)
+            if reader is None:
+                other.append(file.name)
+                continue
+            rec = reader.read(source)
+        except EsxparseError as error:
+            notes.warn(f"{file.name}: {error}")
+            continue
+        whose = {"case": pl.lit(case.name), "vm": pl.lit(file.stem)}
+        for name, frame in rec.tables.items():
+            if name != "benchmark_results":
+                frames.setdefault(name, []).append(
+                    frame.with_columns(**whose).select("case", "vm", pl.exclude("case", "vm"))
+                )
+        notes += [replace(note, message=f"{file.name}: {note.message}") for note in rec.notes]
+        shared = {"case": case.name, "vm": file.stem, "tool": rec.format}
+        yield from ({**shared, **row} for row in (_of_fio(rec) if rec.format == "fio" else _of_vdbench(rec)))
+    if other:
+        notes.say(f"not read in {case.name}: {', '.join(other[:_LISTED])}{' ...' if len(other) > _LISTED else ''}")
+
+
+def _of_fio(rec: Recording) -> Iterator[Fields]:
+    """The jobs of the last document: fio prints one at each interval, and at the end."""
+    if "jobs" not in rec:
+        return
+    jobs = rec["jobs"].filter(pl.col("document") == pl.col("document").max(), pl.col("direction") != "sync").collect()
+    for (job,), rows in jobs.group_by("job", maintain_order=True):
+        latency = {row["direction"]: row["latency_mean_ms"] for row in rows.iter_rows(named=True) if row["ios"]}
+        done = rows.filter(pl.col("ios") > 0, pl.col("latency_mean_ms").is_not_null())
+        weights = done.select(weighted=pl.col("ios") * pl.col("latency_mean_ms"), ios=pl.col("ios")).sum()
+        mean = weights["weighted"].item() / weights["ios"].item() if done.height else None
+        yield {
+            "test": job,
+            "iops": rows["iops"].sum(),
+            "mib_per_s": rows["bandwidth_bytes_per_s"].sum() / 2**20,
+            "latency_mean_ms": mean,
+            "latency_read_ms": latency.get("read"),
+            "latency_write_ms": latency.get("write"),
+        }
+
+
+def _of_vdbench(rec: Recording) -> Iterator[Fields]:
+    """The averages of runs."""
+    if "averages" not in rec:
+        return
+    names = {
+        "latency_mean_ms": "response_ms",
+        "latency_read_ms": "read_response_ms",
+        "latency_write_ms": "write_response_ms",
+    }
+    for row in rec["averages"].filter(statistic="avg", scope="total").collect().iter_rows(named=True):
+        rates = {"iops": row.get("iops") or row.get("operations_per_s"), "mib_per_s": row.get("mib_per_s")}
+        yield {"test": row["rd"], **rates, **{name: row.get(column) for name, column in names.items()}}
+
+
+def _compared(case: str, runs: Sequence[Run], vms: Sequence[Fields]) -> Iterator[Note]:
+    """A warning where the sum over VMs is not what HCIBench says."""
+    stated = sum(one.value or 0 for run in runs for one in run.figures if one.metric == "iops")
+    counted_up = sum(row["iops"] or 0 for row in vms)
+    if stated and vms and abs(stated - counted_up) > _APART * stated:
+        many = counted(len({row["vm"] for row in vms}), "VM")
+        message = f"{case}: HCIBench says {stated:,.0f} IOPS, the files of {many} add up to {counted_up:,.0f}"
+        yield Note(message, severity="warning")
+
+
+def _observer(case: Path, notes: Notes) -> list[tuple[Any, ...]]:
+    """What the vSAN observer saw: lists of values, without the thumbnails of its charts."""
+    rows: list[tuple[Any, ...]] = []
+    files = [path for path in sorted(case.glob("iotest-*/jsonstats/*/*.json")) if "thumb" not in path.name]
+    if len(files) > _FILES:
+        notes.warn(f"{case.name}: {len(files):,} files of the vSAN observer, of which {_FILES:,} are read")
+    for path in files[:_FILES]:
+        for instance, metrics in mapping(mapping(_loaded(path, notes)).get("stats")).items():
+            for metric, series in mapping(metrics).items():
+                values = listed(series.get("values")) if isinstance(series, dict) else listed(series)
+                whose = (case.name, path.parent.name, path.stem, str(instance), str(metric))
+                rows += [
+                    (*whose, place, found) for place, one in enumerate(values, 1) if (found := number(one)) is not None
+                ]
+    return rows

@@ -1,0 +1,164 @@
+"""Dates and clocks as programs print them in the locale of their machine: numbers, in any order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+
+from esxparse.formats.opening import DateOrder, zone_of
+
+_DATE = re.compile(r"(?<![\d:])(\d{1,4})(?:([/.-])|\s?[年년])\s?(\d{1,2})(?:\2|\s?[月월])\s?(\d{1,4})(?![\d:])")
+_CLOCK = (
+    r"(?P<before>上午|下午|午前|午後|오전|오후)?\s?(?P<hour>\d{1,2})(?P<mark>[:.,]|\s?[时時시]\s?)(?P<minute>\d{2})"
+    r"(?:[:.,]|\s?[分분]\s?)(?P<second>\d{2})\s?[秒초]?(?:\s?(?P<half>[AaPp]\.?\s?[Mm]\.?(?!\w)))?"
+)
+_ISO = re.compile(r"\s*\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[+-]\d{2}:?\d{2}|Z)\s*$")
+_AT_START = re.compile(rf"{_CLOCK}(?!\S)")
+_ANYWHERE = re.compile(_CLOCK)
+_AFTERNOON = ("p", "下", "午後", "오후")
+SET_BACK_S = 3600.0
+"""Seconds by which a clock is set back at the end of daylight saving: no midnight lies between two such samples."""
+_MONTHS, _CENTURY, _YEAR_DIGITS = 12, 2000, 4
+
+
+def clock(text: str) -> tuple[float, int] | None:
+    """The time of day that a line begins with, in seconds since midnight, and where what follows it begins.
+
+    >>> clock("08:20:05 PM  all"), clock("20.20.05 all"), clock("20时20分05秒 all"), clock("12:00:01 AM")
+    ((73205.0, 11), (73205.0, 8), (73205.0, 9), (1.0, 11))
+    """
+    found = _AT_START.match(text)
+    return (_seconds(found), found.end()) if found and _is_one(found) else None
+
+
+def _is_one(found: re.Match[str]) -> bool:
+    return int(found["hour"]) < 24 and int(found["minute"]) < 60 and int(found["second"]) <= 60  # noqa: PLR2004
+
+
+def _seconds(found: re.Match[str]) -> float:
+    hour = int(found["hour"])
+    half = (found["before"] or found["half"] or "").lower()
+    if half:
+        hour = hour % 12 + 12 * half.startswith(_AFTERNOON)
+    return 3600.0 * hour + 60.0 * int(found["minute"]) + int(found["second"])
+
+
+def in_halves(text: str) -> bool:
+    """Whether a time of day in a text is of a clock with AM and PM."""
+    found = _ANYWHERE.search(text)
+    return bool(found and (found["half"] or found["before"]))
+
+
+def has_date(text: str) -> bool:
+    """Whether a date of numbers stands in a text."""
+    return bool(_DATE.search(text))
+
+
+def order_of(texts: Sequence[str], asked: DateOrder | None, *, halves: bool = False) -> tuple[DateOrder, bool]:
+    """The order of year, month and day in the dates of a file, and whether that is sure.
+
+    Sure are an order that is asked for, a year of four digits at the beginning, points between the numbers (nobody
+    writes month.day.year), a number above 12, and the month first beside a clock with AM and PM (`halves`). Else a year
+    of four digits has the day before it, and one of two has the month first, as the C locale prints it.
+
+    >>> order_of(["11/22/26"], None), order_of(["22/11/26", "03/04/26"], None), order_of(["03/04/26"], None)
+    (('mdy', True), ('dmy', True), ('mdy', False))
+    """
+    found = [match for text in texts if (match := _DATE.search(text))]
+    if asked:
+        return asked, True
+    if any(len(match[1]) == _YEAR_DIGITS for match in found):
+        return "ymd", True
+    if any(match[2] == "." or int(match[1]) > _MONTHS for match in found):
+        # No day is above 31: two digits at the beginning are a year then.
+        return ("ymd" if any(int(match[1]) > 31 for match in found) else "dmy"), True  # noqa: PLR2004
+    if halves or not found or any(int(match[3]) > _MONTHS for match in found):
+        return "mdy", True
+    return ("dmy" if len(found[0][4]) == _YEAR_DIGITS else "mdy"), False
+
+
+def day_of(text: str, order: DateOrder) -> date | None:
+    """The date in a text; None where there is none of that order.
+
+    >>> day_of("22. 11. 2026", "dmy"), day_of("2026年11月22日", "ymd"), day_of("13/13/26", "mdy")
+    (datetime.date(2026, 11, 22), datetime.date(2026, 11, 22), None)
+    """
+    found = _DATE.search(text)
+    if found is None:
+        return None
+    parts = dict(zip(order, (found[1], found[3], found[4]), strict=True))
+    if len(parts["y"]) not in {2, _YEAR_DIGITS}:
+        return None
+    try:
+        year = int(parts["y"]) + (0 if len(parts["y"]) == _YEAR_DIGITS else _CENTURY)
+        return date(year, int(parts["m"]), int(parts["d"]))
+    except ValueError:
+        return None
+
+
+def with_zone(text: str) -> bool:
+    """Whether a time is as ISO 8601 writes it, with an offset from UTC."""
+    return bool(_ISO.match(text))
+
+
+def moment(text: str, order: DateOrder, zone: str | None = None) -> datetime | None:
+    """The time in a text with a date and a time of day; one without an offset is of `zone`, or else of UTC.
+
+    >>> moment("22.11.26 20:42:24", "dmy").isoformat(), moment("2026-11-22T20:42:24+0100", "ymd").isoformat()
+    ('2026-11-22T20:42:24+00:00', '2026-11-22T19:42:24+00:00')
+    """
+    if with_zone(text):
+        try:
+            return datetime.fromisoformat(text.strip()).astimezone(UTC)
+        except ValueError:
+            return None
+    day, clocked = day_of(text, order), _ANYWHERE.search(text, getattr(_DATE.search(text), "end", int)())
+    if day is None or clocked is None or not _is_one(clocked):
+        return None
+    return in_utc(datetime.combine(day, time()) + timedelta(seconds=_seconds(clocked)), zone)
+
+
+def in_utc(moment: datetime, zone: str | None) -> datetime:
+    """A time by a clock of that zone, in UTC; by a clock of UTC where none is given.
+
+    >>> in_utc(datetime(2026, 7, 1, 12), "Europe/Berlin").isoformat(), in_utc(datetime(2026, 7, 1), "-05:30").hour
+    ('2026-07-01T10:00:00+00:00', 5)
+    """
+    return moment.replace(tzinfo=zone_of(zone) if zone else UTC).astimezone(UTC)
+
+
+def of_zone(zone: str | None) -> str:
+    """What a note says of times that have no zone."""
+    return f"times have no zone: those of {zone}, as requested" if zone else "times have no zone: taken as UTC"
+
+
+def days(first: date, clocks: Sequence[float]) -> list[date]:
+    """The day of each time of day, where time goes on from the first day: past midnight the next one begins.
+
+    >>> days(date(2026, 11, 22), [86380.0, 86390.0, 10.0])[-1]
+    datetime.date(2026, 11, 23)
+    """
+    return [first + timedelta(days=after) for after in days_after(clocks)]
+
+
+def days_after(clocks: Sequence[float | None]) -> list[int]:
+    """For each time of day, how many midnights lie between it and the first.
+
+    One damaged stamp is not a midnight: all samples before a midnight are later in the day than those after it.
+
+    >>> days_after([86380, 86390, 0, 10, 20]), days_after([10, 86390, 20, 30]), days_after([86380, 5, 86395])
+    ([0, 0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0])
+    """
+    known = [clock for clock in clocks if clock is not None]
+    passed = 0
+    days = []
+    place = -1
+    for clock in clocks:
+        if clock is not None:
+            place += 1
+            before, after = known[max(place - 2, 0) : place], known[place + 1 : place + 2]
+            if place and clock < known[place - 1] - SET_BACK_S:
+                passed += all(clock < one for one in before) and all(one < known[place - 1] for one in after)
+        days.append(passed)
+    return days

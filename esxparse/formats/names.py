@@ -1,0 +1,29 @@
+"""The name that a recording gets where nobody gives it one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from esxparse.formats.remote import shown
+
+STANDARD_INPUT: Final = "-"
+"""The path that stands for standard input."""
+
+_PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
+_UNFIT: Final = re.compile(r"[^\w .@+=-]+")
+
+
+def recording_name(source: str) -> str:
+    """The name that a recording of `source` gets: that of its file, without folders and endings.
+
+    >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz")
+    'night shift'
+    """
+    if source == STANDARD_INPUT:
+        return "standard-input"
+    last = re.split(r"[/\\:]", shown(source).rstrip("/"))[-1]
+    while _PACKED.search(last):
+        last = _PACKED.sub("", last)
+    stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
+    return _UNFIT.sub("_", stem).strip(" .") or "capture"

@@ -1,0 +1,230 @@
+"""Columns of an export: which has the time, which name the object, which hold counters; and rows to values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from esxparse.formats.esxtop.notes import counted
+from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, parse
+from esxparse.formats.kit.notes import Counted, Notes, excerpt
+from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.text import cells_of
+from esxparse.formats.opening import DateOrder
+from esxparse.formats.power.readings import stamp
+from esxparse.formats.vcenter.labels import IDENTIFIER, labelled, plain_unit, unit_of
+from esxparse.recording import Note
+
+PREAMBLE = 40
+"""Lines of title before the titles of columns."""
+_LONGEST = 100_000
+_TIMES = frozenset({"time", "timestamp", "date", "date/time", "datetime", "time stamp", "interval breakdown", "zeit"})
+_ROLES = {
+    "entity": "entity,vm,vm name,vmname,virtual machine,name,object,object name,host,vmhost,resource",
+    "entity_id": "entityid",
+    "instance": "instance",
+    "counter": "metricid,metric,counter,stat,statkey,metric name",
+    "value": "value",
+    "unit": "unit,units",
+    "interval_s": "intervalsecs,interval,intervalseconds",
+    "vcpus": "numcpu,num cpu,vcpus,vcpu,cpus,number of vcpus",
+}
+_ROLE = {name: role for role, names in _ROLES.items() for name in names.split(",")}
+_FOR = re.compile(r"(?P<label>\S.{0,80}?) for (?P<object>\S.*)")
+_ARIA = re.compile(
+    r"(?:(?P<object>[^|{}=;]{1,120}?)(?: - |: |/))?(?P<counter>[A-Za-z][\w :.-]{0,60}(?:\|[^|(){}=;]{1,80})+?)"
+    r"(?:\s*\((?P<unit>[^()]{1,20})\))?"
+)
+_INSTANCE = re.compile(r"\d+|(?:scsi|sata|nvme|ide)\d+:\d+|vmnic\d+|vmhba\d+\S*|(?:naa|eui|t10|mpx)\.\S+")
+_KNOWN_GROUPS = frozenset(
+    ["cpu", "mem", "disk", "net", "datastore", "virtualdisk", "sys", "power", "rescpu", "storageadapter", "storagepath"]
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of values."""
+
+    at: int
+    counter: str
+    entity: str | None = None
+    instance: str = ""
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Titles:
+    """The titles of columns: places from 0."""
+
+    line: int
+    delimiter: str
+    cells: list[str]
+    time: int
+    roles: dict[str, int]
+    """Columns that say something of the whole row."""
+    values: list[Column]
+    """Columns of counters; none where each row names its own."""
+
+
+def _column(at: int, title: str) -> Column | None:
+    """The counter that a title names."""
+    if match := IDENTIFIER.search(title):
+        rest = (title[: match.start()] + title[match.end() :]).strip(" .:/-()\\")
+        known = match["group"].lower() in _KNOWN_GROUPS
+        return Column(at, match["id"], _entity(rest), _instance(rest), unit_of(match["id"])) if known else None
+    if match := _FOR.fullmatch(title):
+        found = labelled(match["label"])
+        return Column(at, match["label"], _entity(match["object"]), _instance(match["object"])) if found else None
+    if "|" in title and (match := _ARIA.fullmatch(title)):
+        return Column(at, match["counter"].strip(), match["object"], "", plain_unit(match["unit"]))
+    return None
+
+
+def _entity(text: str) -> str | None:
+    return None if not text or _INSTANCE.fullmatch(text) else text
+
+
+def _instance(text: str) -> str:
+    return text if _INSTANCE.fullmatch(text) else ""
+
+
+def titles(lines: Sequence[str]) -> Titles | None:
+    """The first line that names a time and counters."""
+    for place, line in enumerate(lines[:PREAMBLE], 1):
+        low = line[:_LONGEST].lower()
+        if len(line) > _LONGEST or not any(word in low for word in ("time", "date", "zeit", "breakdown")):
+            continue
+        delimiter = max(",;\t", key=line.count)
+        cells = cells_of(line, delimiter)
+        names = [cell.lower() for cell in cells]
+        time = next((at for at, name in enumerate(names) if name.partition(" (")[0] in _TIMES), None)
+        if time is None:
+            continue
+        roles = {_ROLE[name]: at for at, name in reversed(list(enumerate(names))) if name in _ROLE}
+        others = [(at, cell) for at, cell in enumerate(cells) if at != time and at not in roles.values()]
+        values = [found for at, cell in others if (found := _column(at, cell))]
+        # A line of a program may have a cell that looks like one.
+        values = values if 2 * len(values) >= len(others) else []
+        if values or (
+            named_by_rows := {"counter", "value"} <= roles.keys() and _names_counters(lines[place:], delimiter, roles)
+        ):
+            return Titles(
+                place, delimiter, cells, time, roles, [] if not values and named_by_rows else _resolved(values)
+            )
+    return None
+
+
+def _names_counters(lines: Sequence[str], delimiter: str, roles: dict[str, int]) -> bool:
+    """Whether the first row names a counter of vCenter's or Aria's."""
+    first = cells_of(next((line for line in lines if line.strip()), ""), delimiter)
+    named = first[roles["counter"]] if roles["counter"] < len(first) else ""
+    match = IDENTIFIER.fullmatch(named)
+    return bool(match and match["group"].lower() in _KNOWN_GROUPS) or bool(_ARIA.fullmatch(named) and "|" in named)
+
+
+def _resolved(values: Sequence[Column]) -> list[Column]:
+    """Columns with the identifier of their counter: a chart shows one group, which its unique labels tell."""
+    sure = {found[0].group for one in values if len(found := labelled(one.counter)) == 1}
+    only = {one.entity for one in values if one.entity is not None}
+    entity = only.pop() if len(only) == 1 else None
+    return [replace(_identified(one, sure), entity=one.entity or entity) for one in values]
+
+
+def _identified(one: Column, groups: Collection[str]) -> Column:
+    found = labelled(one.counter, groups)
+    identifiers = {each.id for each in found}
+    return replace(one, counter=found[0].id, unit=found[0].unit) if len(identifiers) == 1 else one
+
+
+def _moments(texts: Sequence[str], order: DateOrder | None) -> tuple[list[datetime | None], list[Note]]:
+    """Times in UTC, whatever their form."""
+    plain = [_plain(text) for text in texts]
+    found = [stamp(text) if text[:4].isdigit() or not text[:1].isdigit() else None for text in plain]
+    if all(found):
+        assumed = {one.assumed: None for one in found if one and one.assumed}
+        return [one.time if one else None for one in found], [Note(said, severity="info") for said in assumed]
+    written, notes = as_esxtop_writes(plain, Dates(order))
+    dated = parse(written, 0).to_list()
+    notes.append(Note("times without a zone are taken as UTC"))
+    times = [one.time if one else other for one, other in zip(found, dated, strict=True)]
+    return times, notes
+
+
+def _plain(text: str) -> str:
+    """A time without what only people need: commas, narrow blanks, the name of a zone in parentheses."""
+    text = re.sub(r"[\u00a0\u202f]", " ", text).replace(", ", " ").strip()
+    return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
+
+
+def _cells(line: str, table: Titles) -> list[str]:
+    return cells_of(line, table.delimiter)
+
+
+def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> tuple[list[Row], Notes]:
+    """The values of an export, and notes on what is none."""
+    notes = Notes(_about(table))
+    odd = Counted()
+    whole_rows = []
+    for place, line in enumerate(lines[table.line :], table.line + 1):
+        if not line.strip():
+            continue
+        cells = _cells(line, table)
+        if len(cells) != len(table.cells):
+            odd.say(f"{len(cells)} cells where the titles are {len(table.cells)}: left out", place)
+        elif cells == table.cells:
+            odd.say("the titles again: passed over", place)
+        else:
+            whole_rows.append((place, cells))
+    times, said = _moments([cells[table.time] for _, cells in whole_rows], order)
+    rows: list[Row] = []
+    for (place, cells), time in zip(whole_rows, times, strict=True):
+        if time is None:
+            odd.say(f"no time, left out; the first: {excerpt(cells[table.time])!r}", place)
+            continue
+        rows += _values(place, cells, table, time, odd)
+    return rows, Notes([*notes, *said, *odd.notes("warning")])
+
+
+def _about(table: Titles) -> Iterator[Note]:
+    """Notes on columns that are none of the tables', and on counters whose group nobody tells."""
+    used = {table.time, *table.roles.values(), *(one.at for one in table.values)}
+    left = [name for at, name in enumerate(table.cells) if at not in used and name]
+    if left:
+        yield Note(
+            f"{counted(len(left), 'column')} without a counter, left out: {excerpt(', '.join(left))}", table.line
+        )
+    for one in table.values:
+        if len({each.id for each in labelled(one.counter)}) > 1:
+            message = f"{table.cells[one.at]!r} may be of several groups (cpu, mem ...): its unit is not known"
+            yield Note(message, table.line, one.at + 1)
+
+
+def _values(place: int, cells: list[str], table: Titles, time: datetime, odd: Counted) -> Iterator[Row]:
+    """The values of a row."""
+    told = {role: cells[at] for role, at in table.roles.items()}
+    shared: Row = {"time": time, "entity": told.get("entity") or None, "entity_id": told.get("entity_id") or None}
+    shared |= {"interval_s": number(told.get("interval_s")), "vcpus": whole(told.get("vcpus"))}
+    instance = told.get("instance", "")
+    if table.values:
+        for one in table.values:
+            row = {"instance": one.instance or instance, "counter": one.counter, "unit": one.unit, "said": one.unit}
+            yield from _valued(
+                place, cells[one.at], {**shared, **row, "entity": one.entity or shared["entity"]}, table, odd
+            )
+        return
+    counter = told["counter"]
+    unit = plain_unit(told.get("unit")) or unit_of(counter)
+    row = {**shared, "instance": instance, "counter": counter, "unit": unit, "said": told.get("unit")}
+    yield from _valued(place, told["value"], row, table, odd)
+
+
+def _valued(place: int, cell: str, row: Row, table: Titles, odd: Counted) -> Iterator[Row]:
+    value = number(cell, "," if table.delimiter != "," and "," in cell else ".")
+    if value is not None:
+        yield {**row, "value": value}
+    elif cell:
+        odd.say(f"{excerpt(cell)!r} is no number: left out", place)

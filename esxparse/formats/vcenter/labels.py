@@ -1,0 +1,80 @@
+"""What vCenter calls its counters: identifiers, labels of charts, units; `labels.csv` lists them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+IDENTIFIER = re.compile(
+    r"(?P<id>(?P<group>[a-zA-Z]\w{1,30})\.\w{1,40}(?:\.\w{1,40})?\.(?P<rollup>average|summation|latest|maximum|minimum|none))"
+)
+"""A counter as the API names it: `cpu.ready.summation`."""
+
+_UNITS = {
+    "percent": "%",
+    "millisecond": "ms",
+    "milliseconds": "ms",
+    "megahertz": "MHz",
+    "mhz": "MHz",
+    "kilobytes": "KB",
+    "kilobytespersecond": "KBps",
+    "megabytes": "MB",
+    "watt": "W",
+    "joule": "J",
+    "second": "s",
+    "seconds": "s",
+    "microsecond": "us",
+    "microseconds": "us",
+}
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter of the list."""
+
+    id: str
+    label: str
+    unit: str
+
+    @property
+    def group(self) -> str:
+        """What it is of: `cpu`, `mem` ..."""
+        return self.id.partition(".")[0]
+
+
+@cache
+def _listed() -> tuple[Counter, ...]:
+    with Path(__file__).with_name("labels.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(Counter(row["id"], row["label"], row["unit"]) for row in csv.DictReader(file))
+
+
+def unit_of(identifier: str) -> str | None:
+    """The unit of a counter by its identifier, where it is in the list; without case.
+
+    >>> unit_of("cpu.ready.summation"), unit_of("cpu.nonsense.average")
+    ('ms', None)
+    """
+    return next((one.unit for one in _listed() if one.id.lower() == identifier.lower()), None)
+
+
+def plain_unit(text: str | None) -> str | None:
+    """A unit as the tables have it.
+
+    >>> plain_unit("millisecond"), plain_unit("KBps"), plain_unit("")
+    ('ms', 'KBps', None)
+    """
+    return _UNITS.get((text or "").strip().lower(), (text or "").strip()) or None
+
+
+def labelled(label: str, groups: Collection[str] = ()) -> list[Counter]:
+    """The counters of a label; of several groups only those of `groups`, where any is.
+
+    >>> [one.id for one in labelled("Co-stop")], len(labelled("usage")), [one.id for one in labelled("Usage", {"cpu"})]
+    (['cpu.costop.summation'], 5, ['cpu.usage.average'])
+    """
+    found = [one for one in _listed() if one.label.lower() == label.strip().lower()]
+    return [one for one in found if one.group in groups] or found

@@ -1,0 +1,226 @@
+r"""vdbench (5.00 to 5.04): an output directory, or one of its files, or what it prints on the console.
+
+Read are summary.html, totals.html, logfile.html, reports of SDs, workloads, hosts, slaves, FSDs and FWDs (sd1.html
+...), flatfile.html, histograms, skew.html and parmfile.html. A directory is one recording of all of them: the rows of
+whole runs are those of the flat file, which prints more digits, with what only the summary has.
+
+Tables
+------
+benchmark_results   see `esxparse.formats.benchmarks.table`: test is the run definition, configuration its parameters;
+                    metrics `iops`, `operations` (of files; 1/s), `throughput` (MiB/s), `latency_mean`, `latency_read`,
+                    `latency_write`, `latency_max`, `latency_stddev` (ms), `queue_depth`, `cpu` (%): the average without
+                    warm-up, as vdbench computes it
+runs                one row per run: run (from 1), rd, parameters, started (UTC, where the day is known)
+intervals           one row per interval: run, rd, scope (`total`, `sd`, `workload`, `host`, `slave`, `fsd`, `fwd`),
+                    name (of the SD ...), interval (from 1), warm_up (before what the average counts; null without
+                    one), elapsed_s (since the run began), time (UTC, where the day is known), and the figures
+averages            one row per average (`avg`), standard deviation (`std`) and maximum (`max`) of a run: run, rd,
+                    scope, name, statistic, first_interval, last_interval, and the figures
+skew                one row per slave, host, SD and workload of a run: run, rd, kind, name, and the figures
+histogram           one row per step: run, rd, scope, name, operation (`read`, `write`, `all`), from_ms, to_ms (null: no
+                    bound), count, pct, cumulative_pct
+parameters          one row per definition of the parameter file: line, kind (`sd`, `wd`, `rd` ...), name, parameters
+
+Figures, those that the file has: iops, operations_per_s, mib_per_s (MiB, 2**20 bytes, as "MB/sec 1024**2"; units of
+1000**2 are converted), bytes_per_io, read_pct, response_ms, read_response_ms, write_response_ms, max_response_ms,
+read_max_ms, write_max_ms, stddev_ms, queue_depth, cpu_pct, cpu_system_pct; mkdir_per_s, mkdir_response_ms ...; of the
+flat file also requested_per_s, requested_bytes, threads, requested_read_pct ...
+
+Clocks are local: the line of summary.html that says when it was created tells the zone.
+Source: Report.java, Flat.java, Histogram.java of 5.04.06 and output of 5.04.06 and 5.04.07 that was published.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats.benchmarks.table import tables as common
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.text import Text
+from esxparse.formats.source import Source, resolve
+from esxparse.formats.vdbench import parts, reports
+from esxparse.formats.vdbench.rows import Clock, Row, measured, runs_of, tables
+from esxparse.recording import Recording
+
+FORMAT = "vdbench"
+
+_TITLE = re.compile(r"<title>Vdbench (?:[^<\n]*/)?(?P<file>[^/<\n]*)</title>", re.IGNORECASE)
+_STARTING = re.compile(r"(?m)^(?:<[^\n]*>)?\d\d:\d\d:\d\d\.\d{3} Starting RD=")
+_FLAT = re.compile(r"(?m)^[ \t]+tod[ \t]+(?:timestamp[ \t]+)?Run[ \t]+Interval\s")
+_STEP = re.compile(r"(?m)^[ \t]*min\(ms\) <[ \t]+max\(ms\)[ \t]+count\b")
+_FIRST = ("summary.html", "flatfile.html")
+_RUNS = schema("run i64, rd parameters str, started time")
+_SKEW = schema("run i64, rd kind name str")
+_STEPS = schema("run i64, rd scope name operation str, from_ms to_ms f64, count i64, pct cumulative_pct f64")
+_PARAMETERS = schema("line i64, kind name parameters str")
+_LISTED = 10
+_LONGEST = 4000
+"""Characters of a line that are read: all that vdbench prints but parameters has fewer."""
+
+
+@dataclass
+class _Found:
+    """What was gathered of the files of an output."""
+
+    runs: list[Row] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    flat: list[Row] = field(default_factory=list)
+    skew: list[Row] = field(default_factory=list)
+    histogram: list[Row] = field(default_factory=list)
+    parameters: list[Row] = field(default_factory=list)
+    facts: Row = field(default_factory=dict)
+
+
+def recognise(head: Head) -> bool:
+    """The title of a file of vdbench's, or a run on the console, the titles of its flat file or of a histogram."""
+    if not head.holds("vdbench", "starting rd=", "min(ms)"):
+        return False
+    return bool(_TITLE.match(head.text.lstrip())) or any(
+        pattern.search(head.text) for pattern in (_STARTING, _FLAT, _STEP)
+    )
+
+
+def _gather(text: Text, clock: Clock, found: _Found) -> Notes:
+    """Adds what a file says; notes on it."""
+    lines = text.without_cut_line().lines()
+    short = [line[:_LONGEST] for line in lines]
+    notes = Notes(text.without_cut_line().notes)
+    name = match["file"] if (match := _TITLE.match(text.text.lstrip())) else ""
+    if _FLAT.search(text.text):
+        runs, rows, more = parts.read_flat(short, clock)
+        found.flat += rows
+        found.runs = found.runs or runs
+        return Notes([*notes, *more])
+    if _STEP.search(text.text):
+        found.histogram += parts.read_histogram(short)
+        return notes
+    if name.startswith(("parmfile", "parmscan")):
+        found.parameters += parts.read_parameters(lines)
+        return notes
+    if name.startswith("skew"):
+        found.skew += reports.read_skew(short)
+        return notes
+    runs, rows, facts, more = reports.read_report(short, clock)
+    found.runs = runs if len(runs) > len(found.runs) or not any("began" in run for run in found.runs) else found.runs
+    found.rows += rows
+    found.facts |= facts
+    return Notes([*notes, *more])
+
+
+def _merged(rows: Sequence[Row], flat: Sequence[Row]) -> list[Row]:
+    """The rows of whole runs once: of the flat file, with what only the summary has."""
+
+    def key(row: Row) -> tuple[object, ...]:
+        return row["run"], row.get("interval"), row.get("statistic"), row.get("first_interval")
+
+    precise = {key(row): row for row in flat}
+    wholes = [row for row in rows if row["scope"] == "total"]
+    both = [
+        {**row, **known(precise.pop(key(row), {}))} if row.get("rd") == precise.get(key(row), row).get("rd") else row
+        for row in wholes
+    ]
+    return [*both, *precise.values(), *(row for row in rows if row["scope"] != "total")]
+
+
+def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recording:
+    rows = _merged(found.rows, found.flat)
+    of_rows = tables(rows)
+    averages, _ = of_rows["averages"]
+    numbered = [{**run, "run": place} for place, run in enumerate(found.runs, 1)]
+    undated = not all(run.get("started") for run in numbered)
+    details = {
+        "runs": (numbered, {kept: kind for kept, kind in _RUNS.items() if not (undated and kept == "started")}),
+        **of_rows,
+        "skew": (found.skew, {**_SKEW, **measured(found.skew, _SKEW)}),
+        "histogram": (found.histogram, _STEPS),
+        "parameters": (found.parameters, _PARAMETERS),
+    }
+    if not any(each for table, (each, _) in details.items() if table != "runs"):
+        why = f" ({notes[0]})" if notes else ""
+        raise DamagedError(f"vdbench's output without a number{why}: run it again, and let it finish")
+    averaged = {row["run"] for row in averages if row["statistic"] == "avg"}
+    if rows and (missing := [run for run in numbered if run["run"] not in averaged]):
+        notes.warn(
+            f"{len(missing)} of {len(numbered)} runs without an average: vdbench was stopped, or the file was cut"
+        )
+    if clock.said:
+        notes.say(clock.said)
+    elif not clock.zoned and any(row.get("time") for row in rows):
+        notes.say("times without a zone are taken as UTC")
+    times = [row["time"] for row in rows if row.get("time")]
+    facts = {
+        "start": min(times, default=None),
+        "end": max(times, default=None),
+        "samples": _samples(of_rows["intervals"][0]),
+    }
+    runs = runs_of(averages, {run["run"]: run["parameters"] for run in numbered})
+    meta = known({"release": found.facts.get("release"), **facts})
+    return Recording(FORMAT, name, common("vdbench", runs, details), meta, tuple(notes))
+
+
+def _samples(intervals: Sequence[Row]) -> int:
+    """How many intervals were measured, whatever of."""
+    return len({(row["run"], row["interval"]) for row in intervals})
+
+
+def read(source: Source) -> Recording:
+    """Reads one file of an output, or the console's."""
+    clock, found = Clock(), _Found()
+    notes = _gather(source.text(), clock, found)
+    return _recording(source.name, found, clock, notes)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of an output, those that tell zone and runs first."""
+    try:
+        paths = [path for path in folder.iterdir() if path.suffix == ".html" and path.is_file()]
+    except OSError:
+        return []
+    order = {name: place for place, name in enumerate(_FIRST)}
+    return sorted(paths, key=lambda path: (order.get(path.name, len(order)), path.name))
+
+
+def recognise_directory(path: Path) -> bool:
+    """Whether a directory is an output of vdbench: it has its summary or its flat file."""
+    return any((path / name).is_file() and _is_one(path / name) for name in _FIRST)
+
+
+def _is_one(path: Path) -> bool:
+    try:
+        return recognise(resolve(path).head)
+    except EsxparseError:
+        return False
+
+
+_REPEATED = ("totals.html", "logfile.html", "parmscan.html")
+"""Files that say again what others say."""
+
+
+def read_directory(path: Path) -> Recording:
+    """Reads the output directory of one call of vdbench."""
+    clock, found, notes = Clock(), _Found(), Notes()
+    other: list[str] = []
+    paths = _files(path)
+    names = {one.name for one in paths}
+    for one in paths:
+        if not _is_one(one):
+            other.append(one.name)
+            continue
+        if "summary.html" in names and one.name in _REPEATED and one.name != "logfile.html":
+            continue
+        before = len(found.rows)
+        said = _gather(resolve(one).text(), clock, found)
+        if "summary.html" in names and one.name in _REPEATED:
+            # Facts of the log are read, and its rows are those of the summary.
+            del found.rows[before:]
+        notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
+    if other:
+        more = f" and {len(other) - _LISTED} more" if len(other) > _LISTED else ""
+        notes.say(f"not read: {', '.join(other[:_LISTED])}{more}")
+    return _recording(str(path), found, clock, notes)

@@ -1,0 +1,169 @@
+"""Reports with a row per interval: summary, totals, logfile, console, of SDs, workloads, hosts, slaves; and skew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from esxparse.formats.esxtop.notes import counted
+from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
+from esxparse.formats.vdbench.rows import CLOCK, LABEL, STARTING, Clock, Row, column, labelled, mebi, started, value
+
+_TITLES = re.compile(r"(?P<date>[^.\d]{1,12}\d\d?,? \d{4})?\s+\.*[Ii]nterval\.*(?=\s)")
+_ROW = re.compile(rf"{CLOCK}\s+{LABEL}(?=\s)(?P<cells>.*)")
+_DAMAGED = re.compile(rf"{CLOCK}\s+(?:\d+|\w{{3}}_\d[\d-]*)(?:\s+[\d.,]+)*\s*")
+_TOKEN = re.compile(r"\S+")
+_SCOPES = (
+    ("sd", re.compile(r"SD report for (?P<name>\S*\bsd=\S+)")),
+    ("workload", re.compile(r"Workload Report for wd=(?P<name>\S+)")),
+    ("slave", re.compile(r"Slave summary report for slave=(?P<name>\S+)")),
+    ("host", re.compile(r"Host summary report\(?s?\)? for host=(?P<name>\S+)")),
+    ("fsd", re.compile(r"Report for fsd (?P<name>\S+)")),
+    ("fwd", re.compile(r"Report for fwd (?P<name>\S+)")),
+)
+_DISTRIBUTION = re.compile(r"Vdbench distribution: (?P<release>\S+)")
+_WRONG = re.compile(
+    r"terminat\w+ abnormal|(?<!\w)(?:error|exception|invalid|failed|failure)(?!log)\b|Exception\b|unable to",
+    re.IGNORECASE,
+)
+_OWN = re.compile(
+    rf"\s*(?:<|{CLOCK}|Vdbench|Copyright|For documentation|Link to|Starting|Run totals|[\w ]+ report for|[-*=_ ]+$)"
+)
+"""What vdbench prints around its tables: markup, and its log, each line of which has a clock."""
+_LINK = re.compile(r"^\s*(?:Link to |<)|HREF=", re.IGNORECASE)
+_SKEW = re.compile(rf"{CLOCK} (?P<text>.*)")
+_KINDS = {"slave": "slave", "host": "host", "sd": "sd", "wd": "workload", "fsd": "fsd", "fwd": "fwd"}
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns below two lines of titles."""
+
+    names: list[str]
+    ends: list[int]
+    """Where each ends: numbers stand below the ends of titles."""
+
+    @classmethod
+    def of(cls, above: str, below: str) -> Columns:
+        """The columns of two lines of titles; a title of the first one may stand over several of the second."""
+        upper = [match for match in _TOKEN.finditer(above) if match[0].strip(".")]
+        lower = list(_TOKEN.finditer(below))
+        over = [max(upper, key=lambda one: _overlap(one, match), default=None) for match in lower]
+        titles = [
+            f"{one[0].strip('.').lower() if one else ''} {match[0]}" for one, match in zip(over, lower, strict=True)
+        ]
+        return cls([column(title.strip()) for title in titles], [match.end() for match in lower])
+
+    def row(self, cells: list[str]) -> Row | None:
+        """Values in their order; None where they are not as many, and none is known to stand below its own title."""
+        if len(cells) != len(self.names):
+            return None
+        return {name: value(cell) for name, cell in zip(self.names, cells, strict=True)}
+
+    def sparse(self, text: str, begin: int) -> Row:
+        """Values by their place: rows of deviations and maxima have few."""
+        row = {}
+        for match in _TOKEN.finditer(text):
+            end = begin + match.end()
+            nearest = min(range(len(self.ends)), key=lambda at: abs(self.ends[at] - end))
+            row[self.names[nearest]] = value(match[0])
+        return row
+
+
+def _overlap(one: re.Match[str], other: re.Match[str]) -> int:
+    return min(one.end(), other.end()) - max(one.start(), other.start())
+
+
+def scope_of(lines: Sequence[str]) -> tuple[str, str | None]:
+    """What a report is of, by its title."""
+    for line in lines[:10]:
+        for scope, pattern in _SCOPES:
+            if match := pattern.search(line):
+                # Of several hosts an SD has a report for each: host=h1,sd=sd1.
+                return scope, ".".join(part.rpartition("=")[2] for part in match["name"].split(","))
+    return "total", None
+
+
+def read_report(lines: Sequence[str], clock: Clock) -> tuple[list[Row], list[Row], Row, Notes]:
+    """The runs of a report; its rows; the facts it states; notes."""
+    whose = dict(zip(("scope", "name"), scope_of(lines), strict=True))
+    runs: list[Row] = []
+    rows: list[Row] = []
+    odd, facts = Counted(), {}
+    rest: list[tuple[int, str]] = []
+    above: str | None = None
+    columns: Columns | None = None
+    for place, line in enumerate(lines, 1):
+        if above is not None:
+            columns, above = (None if "KSTAT" in above else Columns.of(above, line)), None
+        elif "nterval" in line and (titles := _TITLES.match(line)):
+            clock.date(titles["date"] or "")
+            above = " " * titles.end() + line[titles.end() :]
+        elif begin := STARTING.search(line):
+            runs.append(started(begin, clock))
+        elif row := _ROW.match(line):
+            runs = runs or [{"rd": "unknown", "parameters": None, "began": None}]
+            at, found = clock.seconds(row), _values(row, columns)
+            if found is None:
+                odd.skip("a row with other columns than its titles, left out", place)
+            else:
+                shared = {"run": len(runs), "rd": runs[-1]["rd"], **whose, **_times(at, runs[-1], clock)}
+                rows.append(mebi({**found, **shared, **labelled(row["label"])}))
+        elif _DAMAGED.fullmatch(line):
+            odd.skip("a row that is cut or damaged, left out", place)
+        elif not clock.created(line) and (release := _DISTRIBUTION.search(line)):
+            facts["release"] = release["release"]
+        elif line.strip() and not clock.created(line) and not _OWN.match(line):
+            rest.append((place, line))
+    return runs, rows, facts, Notes([*odd.notes("warning"), *_said(lines), *left_out(rest)])
+
+
+def _times(at: float, run: Row, clock: Clock) -> Row:
+    """The time of a row, and since its run began; tells that run when it did."""
+    time, began = clock.moment(at), run["began"]
+    run.setdefault("started", None if began is None else clock.moment(began))
+    return {"time": time, "elapsed_s": None if began is None else round(at - began, 3)}
+
+
+def _said(lines: Sequence[str]) -> Notes:
+    """Warnings about what went wrong, in vdbench's words."""
+    notes = Notes()
+    wrong = [(place, line) for place, line in enumerate(lines, 1) if _WRONG.search(line) and not _LINK.search(line)]
+    for place, line in wrong[:_SHOWN]:
+        notes.warn(f"vdbench says: {excerpt(line)}", place)
+    if len(wrong) > _SHOWN:
+        notes.warn(f"vdbench printed {counted(len(wrong) - _SHOWN, 'more message')}", wrong[_SHOWN][0])
+    return notes
+
+
+def _values(row: re.Match[str], columns: Columns | None) -> Row | None:
+    if columns is None or not columns.names:
+        return None
+    if row["label"][:3] in {"std", "max"}:
+        return columns.sparse(row["cells"], row.start("cells"))
+    return columns.row(row["cells"].split())
+
+
+def read_skew(lines: Sequence[str]) -> list[Row]:
+    """The rows of skew.html: each slave, host, SD or workload of a run without its warm-up."""
+    rows: list[Row] = []
+    run, rd, above, kind = 0, None, "", None
+    columns: Columns | None = None
+    for line in lines:
+        if begin := STARTING.search(line):
+            run, rd, columns = run + 1, begin["rd"], None
+        elif found := _SKEW.match(line):
+            text = found["text"]
+            title, colon, _ = text.partition(":")
+            cells = text.split()
+            if colon and above and (of := _KINDS.get(title.strip().lower())):
+                kind, columns = of, Columns.of(above, " " * (len(title) + 1) + text[len(title) + 1 :])
+            elif columns is not None and len(cells) > 1 and cells[0] != "Total" and value(cells[1]) is not None:
+                named = dict(zip(columns.names, map(value, cells[1:]), strict=False))
+                rows.append({**named, "run": run, "rd": rd, "kind": kind, "name": cells[0]})
+            elif not cells:
+                columns = None
+            above = text
+    return rows

@@ -1,0 +1,185 @@
+"""What the parts of vdbench's output share: titles to columns, times by a clock, runs, and rows to tables."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from esxparse.formats.benchmarks.table import BETTER, Figure, Run
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import Schema, schema
+from esxparse.formats.power.readings import stamp
+
+Row = dict[str, Any]
+
+CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d{1,6})?)"
+LABEL = r"(?P<label>\d{1,9}|(?:avg|std|max)_\d{1,9}-\d{1,9})"
+STARTING = re.compile(CLOCK + r" Starting RD=(?P<rd>[^;<\s]+)(?:;\s*(?P<rest>[^<]*))?")
+_CREATED = re.compile(
+    r"created (?P<clock>[\d:]{8}) (?P<day>\w+ \d\d? \d{4})(?: (?P<zone>[\w+:-]+))?"
+    r"(?: \((?P<utc_clock>[\d:]{8}) (?P<utc_day>\w+ \d\d? \d{4}) UTC\))?"
+)
+_DAY_S = 86400.0
+_BACK_S = 43200.0
+"""A clock that goes back by more than this has passed midnight."""
+
+
+@cache
+def names() -> Mapping[str, Any]:
+    """What `columns.toml` says."""
+    return tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _order() -> dict[str, int]:
+    columns = [*names()["reports"].values(), *names()["flatfile"].values()]
+    return {name: place for place, name in enumerate(dict.fromkeys(columns))}
+
+
+def column(title: str, part: str = "reports") -> str:
+    """The name of a column by its title.
+
+    >>> column("i/o rate"), column("mkdir resp"), column("Getattr_rate_std", "flatfile"), column("ks_busy%", "flatfile")
+    ('iops', 'mkdir_response_ms', 'getattr_per_s_std', 'ks_busy_pct')
+    """
+    known: Mapping[str, str] = names()[part]
+    low = title.lower()
+    if low in known:
+        return known[low]
+    plain = re.sub(r"[^a-z0-9%]+", "_", low).strip("_").replace("%", "_pct")
+    return re.sub(r"_rate(?=_|$)", "_per_s", re.sub(r"_resp(?=_|$)", "_response_ms", plain))
+
+
+def value(cell: str) -> float | None:
+    """A number as vdbench prints it, in any locale; `n/a` is none."""
+    return number(cell.removesuffix("%"), "," if "," in cell else ".")
+
+
+@dataclass
+class Clock:
+    """Times of day to times in UTC: the day comes from titles, midnights from clocks that go back."""
+
+    east: timedelta | None = None
+    """Of UTC; None where nobody tells."""
+    zoned: bool = False
+    """Whether the zone of every time is known."""
+    said: str | None = None
+    """What had to be assumed of the zone."""
+    _first: datetime | None = None
+    _stated: datetime | None = None
+    _last: float = 0.0
+    _days: int = 0
+
+    def created(self, line: str) -> bool:
+        """Learns the zone from the line of `summary.html` that says when it was created, where it is one."""
+        match = _CREATED.search(line)
+        if not match:
+            return False
+        local = stamp(f"{match['day']} {match['clock']} UTC")
+        stated = f"{match['utc_day']} {match['utc_clock']} UTC" if match["utc_day"] else None
+        utc = stamp(stated or f"{match['day']} {match['clock']} {match['zone'] or ''}".strip())
+        if local and utc:
+            self.east, self.said, self.zoned = local.time - utc.time, utc.assumed, utc.assumed is None
+        return True
+
+    def date(self, text: str) -> None:
+        """Learns the day from titles such as `Mar 08, 2019`: that of the row below them."""
+        found = stamp(f"{text.strip()} 00:00:00 UTC") if text.strip() else None
+        self._stated = found.time if found else self._stated
+
+    def seconds(self, match: re.Match[str]) -> float:
+        """Seconds since the midnight before the first clock."""
+        clock = int(match["hour"]) * 3600 + int(match["minute"]) * 60 + float(match["second"])
+        self._days += clock < self._last - _BACK_S
+        self._last = clock
+        return clock + _DAY_S * self._days
+
+    def moment(self, seconds: float) -> datetime | None:
+        """The time in UTC, where the day is known."""
+        if self._stated is not None:
+            self._first, self._stated = self._stated - timedelta(days=seconds // _DAY_S), None
+        if self._first is None:
+            return None
+        return (self._first + timedelta(seconds=seconds) - (self.east or timedelta(0))).astimezone(UTC)
+
+
+def started(match: re.Match[str], clock: Clock) -> Row:
+    """A run that begins: its definition, parameters, and clock."""
+    rest = re.sub(r"\s+", " ", match["rest"] or "").strip(" ;.").removesuffix("For loops: None").strip(" ;.")
+    return {"rd": match["rd"], "parameters": rest or None, "began": clock.seconds(match)}
+
+
+def labelled(label: str) -> Row:
+    """What a row is of: an interval, or the average, standard deviation or maximum of intervals.
+
+    >>> labelled("7"), labelled("avg_2-10")["first_interval"]
+    ({'interval': 7}, 2)
+    """
+    if label.isdigit():
+        return {"interval": int(label)}
+    statistic, _, span = label.partition("_")
+    first, _, last = span.partition("-")
+    return {"statistic": statistic, "first_interval": int(first), "last_interval": int(last)}
+
+
+_INTERVALS = schema("run i64, rd scope name str, interval i64, warm_up bool, elapsed_s f64")
+_AVERAGES = schema("run i64, rd scope name statistic str, first_interval last_interval i64")
+_TIME = schema("time time")
+
+
+def tables(rows: Iterable[Row]) -> dict[str, tuple[list[Row], Schema]]:
+    """Tables `intervals` and `averages` of rows; warm-up is what comes before the first interval of the average."""
+    kept = list(rows)
+    first = {
+        (row["run"], row["scope"], row["name"]): row["first_interval"] for row in kept if row.get("statistic") == "avg"
+    }
+    of_run = {run: interval for (run, *_), interval in first.items()}
+    intervals = [row for row in kept if "interval" in row]
+    for row in intervals:
+        begin = first.get((row["run"], row["scope"], row["name"]), of_run.get(row["run"]))
+        row["warm_up"] = None if begin is None else row["interval"] < begin
+    averages = [row for row in kept if "statistic" in row]
+    found = {}
+    for name, each, columns in (("intervals", intervals, _INTERVALS), ("averages", averages, _AVERAGES)):
+        dated = bool(each) and name == "intervals" and all(row.get("time") for row in each)
+        found[name] = each, {**columns, **(_TIME if dated else {}), **measured(each, columns)}
+    return found
+
+
+def measured(rows: Sequence[Row], columns: Schema) -> Schema:
+    """The columns of figures that rows have, in the order of `columns.toml`."""
+    there = dict.fromkeys(name for row in rows for name, cell in row.items() if isinstance(cell, float))
+    figures = [name for name in there if name not in {*columns, "elapsed_s", "began"}]
+    order = _order()
+    return dict.fromkeys(sorted(figures, key=lambda name: order.get(name, len(order))), schema("x f64")["x"])
+
+
+def mebi(row: Row) -> Row:
+    """A row whose rate is in MiB: vdbench prints units of 1000**2 bytes where it is told to."""
+    if row.get("mb_per_s") is not None:
+        return {**row, "mib_per_s": row["mb_per_s"] * 1e6 / 2**20}
+    return row
+
+
+def runs_of(averages: Iterable[Row], parameters: Mapping[int, str | None]) -> list[Run]:
+    """The averages of whole runs as the common table has them."""
+    runs = []
+    for row in averages:
+        if row["statistic"] != "avg" or row["scope"] != "total":
+            continue
+        shown = {"latency_read": row.get("read_pct") != 0, "latency_write": row.get("read_pct") != 100}  # noqa: PLR2004
+        sides = [most for name in ("read_max_ms", "write_max_ms") if (most := row.get(name)) is not None]
+        whole = {"max_response_ms": max(sides, default=None), **row}
+        figures = tuple(
+            Figure(name, whole.get(one["column"]), one["unit"], BETTER[one["better"]])
+            for name, one in names()["figures"].items()
+            if shown.get(name, True)
+        )
+        runs.append(Run(row["rd"], parameters.get(row["run"]) or "", figures))
+    return runs

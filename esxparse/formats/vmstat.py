@@ -1,0 +1,203 @@
+"""vmstat (procps 3.2 to 4.0): its samples, also with -a, -w and -t; disks (-d); counters (-s).
+
+Tables
+------
+vmstat      one row per sample
+    report              i64   from 1 in each run
+    since_boot          bool  the first of a run: the mean since the machine was started; leave it out of means
+    time                time  UTC, where it ran with -t
+    interval_s          f64   since the sample before, where it ran with -t
+    runnable, blocked   f64   processes that run or wait for a processor; in uninterruptible sleep
+    swapped_kib, free_kib, buffers_kib, cache_kib, inactive_kib, active_kib  f64  1024 bytes
+    swapped_in_kib_per_s, swapped_out_kib_per_s   f64
+    read_kib_per_s, written_kib_per_s             f64   from and to block devices
+    interrupts_per_s, context_switches_per_s      f64
+    user_pct, system_pct, idle_pct, iowait_pct, steal_pct, guest_pct  f64  of the processors' time
+disk        one row per disk and report, amounts since the machine was started: `report`, `time`, `device`, `reads`,
+            `reads_merged`, `read_sectors` (512 bytes), `read_ms`, `writes` ..., `in_flight`, `busy_s`: f64
+counters    `counter` (str, as printed), `value` (f64), `unit` (str; K is 1024 bytes)
+
+Nothing in a file tells the unit of memory that -S asked for: KiB is assumed, which a note says. A first report that was
+left out (-y) is not known either: the first that is there is marked. Titles come again after a screen of samples;
+where they come sooner, another run begins.
+
+Source: vmstat.c of procps 3.2.8, 3.3 and 4.0; outputs of 4.0.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
+from esxparse.formats.kit.notes import Counted, Notes, left_out
+from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.stamps import in_utc, of_zone
+from esxparse.formats.kit.tables import Row, frames, known, schema
+from esxparse.formats.power.readings import stamp
+from esxparse.formats.source import Source
+from esxparse.recording import Recording
+
+FORMAT = "vmstat"
+
+_SAMPLE = {
+    "r": "runnable",
+    "b": "blocked",
+    "swpd": "swapped_kib",
+    "free": "free_kib",
+    "buff": "buffers_kib",
+    "cache": "cache_kib",
+    "inact": "inactive_kib",
+    "active": "active_kib",
+    "si": "swapped_in_kib_per_s",
+    "so": "swapped_out_kib_per_s",
+    "bi": "read_kib_per_s",
+    "bo": "written_kib_per_s",
+    "in": "interrupts_per_s",
+    "cs": "context_switches_per_s",
+    "us": "user_pct",
+    "sy": "system_pct",
+    "id": "idle_pct",
+    "wa": "iowait_pct",
+    "st": "steal_pct",
+    "gu": "guest_pct",
+}
+_DISK = tuple(
+    schema(
+        "device reads reads_merged read_sectors read_ms writes writes_merged written_sectors write_ms f64, "
+        "in_flight busy_s f64"
+    )
+)
+_SCHEMAS = {
+    "vmstat": schema(f"report i64, since_boot bool, time time, interval_s {' '.join(_SAMPLE.values())} f64"),
+    "disk": schema(f"report i64, time time, device str, {' '.join(_DISK[1:])} f64"),
+    "counters": schema("counter str, value f64, unit str"),
+}
+_GROUPS = re.compile(r"^ *(?:procs ?-|-+procs-|disk- ?-)", re.MULTILINE)
+_TITLES = re.compile(r"\s*r\s+b\s+(?:w\s+)?swpd\s+free\s+\w+\s+\w+\s+si\s+so\s")
+_DISK_TITLES = re.compile(r"\s*total\s+merged\s+sectors\s+ms\s+total\s")
+_STAMP = re.compile(r"\s(\d{4}-\d{2}-\d{2}\s+\d{2}:\d{2}:\d{2})(?:\s+([A-Za-z]{1,5}|[+-]\d{2,4}))?\s*$")
+_COUNTER = re.compile(r"\s*(\d+)\s+(K\s+)?((?:[a-zA-Z][\w()/ -]*))")
+_FLOAT = schema("other f64")["other"]
+_MANY = 8
+_LOOKED_AT = 1 << 13
+_SCREEN = 20
+"""Samples that fit on a screen, at least; into a file vmstat prints 21 below each line of titles."""
+
+
+def recognise(head: Head) -> bool:
+    """Whether a file that begins so is of vmstat: near its beginning are its titles, or nothing but its counters."""
+    lines = [line for line in head.text[:_LOOKED_AT].split("\n") if line.strip()]
+    if any(_TITLES.match(line) or _DISK_TITLES.match(line) for line in lines[:6]):
+        return any(_GROUPS.match(line) for line in lines[:6])
+    return len(lines) > _MANY and all(map(_COUNTER.fullmatch, lines[:_MANY])) and "K total memory" in lines[0]
+
+
+class _Reader:
+    """Goes through the lines; what numbers mean, the titles above them say."""
+
+    def __init__(self, zone: str | None) -> None:
+        self.given = zone
+        self.rows: dict[str, list[Row]] = {name: [] for name in _SCHEMAS}
+        self.odd, self.assumed = Counted(), Counted()
+        self.left: list[tuple[int, str]] = []
+        self.kind, self.columns, self.zone = "", tuple[str, ...](), ""
+        self.report = self.since_titles = 0
+        self.longest = 0
+
+    def line(self, at: int, line: str) -> None:
+        """Takes in a line."""
+        if _TITLES.match(line):
+            self._samples_begin(line.split())
+        elif _DISK_TITLES.match(line):
+            self.kind, self.columns = "disk", _DISK
+            self.zone = line.rsplit(maxsplit=1)[-1] if line.rsplit(maxsplit=1)[-1] != "sec" else ""
+            self.report += 1
+        elif _GROUPS.match(line):
+            return
+        elif self.kind:
+            self._row(at, line)
+        elif (found := _COUNTER.fullmatch(line)) is not None:
+            self.rows["counters"].append(
+                {"counter": found[3].strip(), "value": number(found[1]), "unit": (found[2] or "").strip()}
+            )
+        else:
+            self.left.append((at, line))
+
+    def _samples_begin(self, titles: Sequence[str]) -> None:
+        last = titles[-1]
+        self.zone = "" if last in _SAMPLE else last
+        self.columns = tuple(_SAMPLE.get(title, title) for title in titles[: len(titles) - bool(self.zone)])
+        # Titles that come again before a screen is full are those of another run.
+        if self.kind != "vmstat" or self.since_titles < max(_SCREEN, self.longest):
+            self.report = 0
+        self.longest = max(self.longest, self.since_titles)
+        self.kind, self.since_titles = "vmstat", 0
+
+    def _row(self, at: int, line: str) -> None:
+        found = _STAMP.search(line)
+        cells = (line[: found.start()] if found else line).split()
+        values: Row = dict(zip(self.columns, map(number, cells), strict=False))
+        if self.kind == "disk":
+            values["device"] = cells[0]
+        if len(cells) != len(self.columns) or None in values.values():
+            self.odd.say("not the numbers that the titles above it name, left out", at)
+            return
+        time = self._time(found, at) if found else None
+        if self.kind == "vmstat":
+            self.report, self.since_titles = self.report + 1, self.since_titles + 1
+            last = self.rows["vmstat"][-1]["time"] if self.report > 1 and self.rows["vmstat"] else None
+            values["since_boot"] = self.report == 1
+            values["interval_s"] = (time - last).total_seconds() if time and last else None
+        self.rows[self.kind].append(values | {"report": self.report, "time": time})
+
+    def _time(self, found: re.Match[str], at: int) -> datetime | None:
+        moment = stamp(f"{found[1]} {found[2] or self.zone}")
+        if moment is None or not moment.assumed:
+            return moment.time if moment else None
+        self.assumed.say(of_zone(self.given) if self.given else moment.assumed, at)
+        return in_utc(moment.time, self.given)
+
+
+def read(source: Source, zone: str | None = None) -> Recording:
+    """Reads the output of one or several runs of vmstat."""
+    text = source.text().without_cut_line()
+    reader = _Reader(zone)
+    for at, line in enumerate(text.lines(), 1):
+        if line.strip():
+            reader.line(at, line)
+    rows = reader.rows
+    if not any(rows.values()):
+        raise DamagedError("vmstat output without a row of numbers: run it again, and let it finish")
+    notes = Notes([*text.notes, *reader.assumed.notes(), *reader.odd.notes("warning"), *left_out(reader.left)])
+    samples = rows["vmstat"]
+    if samples:
+        notes.say(
+            "the first report of each run is the mean since the machine was started (since_boot), unless it ran with -y"
+        )
+        notes.say("memory is taken to be in KiB, as without -S: the file does not tell")
+    times = [row["time"] for row in samples if row["time"]]
+    meta: dict[str, Any] = {
+        "start": min(times, default=None),
+        "end": max(times, default=None),
+        "samples": len(samples) or None,
+        "interval": _interval([row["interval_s"] for row in samples if row["interval_s"]]),
+    }
+    made = frames({name: (rows[name], _there(name, rows[name])) for name in _SCHEMAS})
+    return Recording(FORMAT, source.name, made, known(meta), tuple(notes))
+
+
+def _interval(steps: Sequence[float]) -> float | None:
+    return sorted(steps)[len(steps) // 2] if steps else None
+
+
+def _there(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """The columns that any row has."""
+    there = {column for row in rows for column, value in row.items() if value is not None}
+    # A title of a release to come is a number too.
+    return {column: kind for column, kind in _SCHEMAS[name].items() if column in there} | dict.fromkeys(
+        sorted(there - _SCHEMAS[name].keys()), _FLOAT
+    )
