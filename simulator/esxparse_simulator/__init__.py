@@ -2,7 +2,8 @@
 
 `capture(scenario)` models a host sample by sample (see `model/engine.py` for the order of things), `write_esxtop`
 writes it as `esxtop -b` would. Scenarios are TOML files; `busy_host()` is the one behind the bundled capture. An
-`Experiment` is a scenario done several times, `record` writes all that its instruments saw.
+`Experiment` is a scenario done several times, `record` writes all that its instruments saw; `random_experiment(seed)`
+draws a host, its troubles and what only looks like one.
 
 >>> from esxparse import simulate
 >>> lines = list(simulate.esxtop_lines(simulate.capture(simulate.busy_host(), samples=2)))
@@ -14,6 +15,7 @@ b'"03/11/2026 09:00:00"'
 
 from __future__ import annotations
 
+from esxparse_simulator.drawn import random_experiment, trouble_names
 from esxparse_simulator.esxtop.releases import release_names
 from esxparse_simulator.esxtop.writer import esxtop_lines, write_esxtop
 from esxparse_simulator.experiment import (
@@ -45,9 +47,11 @@ __all__ = [
     "large_host",
     "load_experiment",
     "load_scenario",
+    "random_experiment",
     "record",
     "release_names",
     "scenario_names",
     "scenario_titles",
+    "trouble_names",
     "write_esxtop",
 ]

@@ -16,24 +16,19 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse import toml
+from esxparse_simulator.host import Scenario
 from esxparse_simulator.limits import ScenarioError, check_number, need
 from esxparse_simulator.scenario import parse_scenario, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from esxparse_simulator.host import Scenario
 
 _MOST_RUNS = 100_000  # that the labels of one block may stand for
 _FOLDERS = ("scenarios", "faults")
@@ -63,6 +58,8 @@ class Run:
     scenario: Scenario | None
     files: tuple[FileSpec, ...]
     truths: tuple[Mapping[str, Any], ...]
+    without: Mapping[str, Scenario] = field(default_factory=dict)
+    """By trouble the host that has all but that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +216,7 @@ def _with_base(name: str, beside: Path, seen: tuple[str, ...] = ()) -> dict[str,
     try:
         tree = toml.parse(text)
     except tomllib.TOMLDecodeError as error:
-        msg = f"scenario {name} is not TOML: {error}. Mend the line it names."
-        raise ScenarioError(msg) from error
+        raise ScenarioError(f"scenario {name} is not TOML: {error}. Mend the line it names.") from error
     if "base" not in tree:
         return tree
     return _laid(_with_base(str(tree["base"]), where, (*seen, name)), tree)
@@ -246,8 +242,7 @@ def _read(name: str, beside: Path) -> tuple[str, Path]:
             return path.read_text(encoding="utf-8"), path.parent
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            msg = f"cannot read scenario {path}: {why}. Check the path."
-            raise ScenarioError(msg) from error
+            raise ScenarioError(f"cannot read scenario {path}: {why}. Check the path.") from error
     for folder in _FOLDERS:
         if name in _bundled(folder):
             return (files("esxparse_simulator") / folder / f"{name}.toml").read_text(encoding="utf-8"), Path()
@@ -311,8 +306,7 @@ def _inside(spot: dict[str, Any], key: str, index: str | None, path: str) -> lis
             return [held[int(index)]]
     elif isinstance(held, dict) and index is None:
         return [held]
-    msg = f"there is no {path!r} in the scenario: {key!r} holds no such table. Add it, or name another."
-    raise ScenarioError(msg)
+    raise ScenarioError(f"there is no {path!r} in the scenario: {key!r} holds no such table. Add it, or name another.")
 
 
 def _text(text: str, labels: Mapping[str, Any]) -> Any:

@@ -9,21 +9,42 @@ Units are in the names or said here: `*_mb` 2**20 bytes, `*_kb` 2**10 bytes, `*_
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+from datetime import datetime
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A spell of the capture, `start <= second < end`, in which some numbers of a thing have other values."""
+    """A spell of the capture, `start <= second < end`, in which some numbers of a thing have other values.
+
+    It takes `rise` seconds to come and `fall` seconds, its last, to go. On an untidy host a sample that it begins or
+    ends in shows the mean over its interval.
+    """
 
     start: float
     end: float
     load: Mapping[str, float]
+    rise: float = 0.0
+    fall: float = 0.0
+
+    def part(self, second: float, span: float) -> float:
+        """How much of it there is in the `span` seconds before `second` (0: just then), 0 to 1."""
+        if span <= 0.0:
+            return float(self.start <= second < self.end)
+
+        def ramped(until: float, begins: float, lasts: float) -> float:
+            gone = max(0.0, until - begins)
+            return gone - lasts / 2.0 if gone >= lasts else gone * gone / (2.0 * lasts)
+
+        return (
+            sum(
+                sign * (ramped(second, *ramp) - ramped(second - span, *ramp))
+                for sign, ramp in ((1.0, (self.start, self.rise)), (-1.0, (self.end - self.fall, self.fall)))
+            )
+            / span
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +131,7 @@ class Device:
     Phases may change any of the numbers.
 
     A LUN of the software iSCSI initiator is reached over the network, through the VMkernel port `vmk` (empty: it is
-    not), and gets no more than its uplink carries.
+    not), and gets no more than its uplink carries. `polled` commands a second the VMkernel sends whoever uses it.
     """
 
     name: str
@@ -134,6 +155,7 @@ class Device:
     conflicts: float = 0.0
     vmk: str = ""
     shared: float = 0.2
+    polled: float = 0.0
     phases: tuple[Phase, ...] = ()
 
 
@@ -229,7 +251,8 @@ class Load:
     `sequential` is the part of reads that follow one another, `working_set_mb` what the others spread over,
     `misaligned` the part of writes that do not lie on the blocks of the device. `tcp` is the part of packets that slow
     down rather than get lost on a full link. `consolidate_mb_per_s` is a snapshot being written back by the VMkernel,
-    `vmotion_mb_per_s` the VM's memory leaving the host.
+    `vmotion_mb_per_s` the VM's memory leaving the host; once it has, the VM is `gone` (1). A VM that is gone
+    first comes: its memory is received, and a capture has no columns of it.
     """
 
     cpu: float = 1.0
@@ -252,6 +275,7 @@ class Load:
     tcp: float = 1.0
     consolidate_mb_per_s: float = 0.0
     vmotion_mb_per_s: float = 0.0
+    gone: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +303,8 @@ class Vm:
     within ten percent). `nodes` are the NUMA nodes of a wide VM, its vCPUs spread evenly (empty: `node` alone);
     `remote_memory` is the part of its memory that lies on a node where no vCPU of it runs. Without `balloon_driver`
     (no VMware Tools) memory is taken back by compression and swap only. `io_filter_us` is what an I/O filter (VAIO)
-    spends on each of its commands.
+    spends on each of its commands. VMs of one `cause` have bursts together. `old_balloon_mb` and `old_swap_mb` were
+    taken back long ago and are not touched; `stray_pps` are packets for others that its port receives and drops.
     """
 
     name: str
@@ -303,6 +328,10 @@ class Vm:
     remote_memory: float = 0.0
     balloon_driver: bool = True
     io_filter_us: float = 0.0
+    cause: str = ""
+    old_balloon_mb: float = 0.0
+    old_swap_mb: float = 0.0
+    stray_pps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +344,10 @@ class ClockJump:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A host, what stands on it, and how to record it unless told otherwise."""
+    """A host, what stands on it, and how to record it unless told otherwise.
+
+    `untidy` is how restless it is: 0 tidy, 1 as real hosts are. `idle_worlds` of the VMkernel's own hardly do anything.
+    """
 
     name: str
     title: str
@@ -331,3 +363,5 @@ class Scenario:
     nfs: tuple[NfsVolume, ...] = ()
     vsan: tuple[VsanDatastore, ...] = ()
     clock_jumps: tuple[ClockJump, ...] = ()
+    untidy: float = 0.0
+    idle_worlds: int = 0

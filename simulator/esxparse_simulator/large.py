@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from bisect import bisect_left
+from collections.abc import Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse_simulator.esxtop.columns import blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
 from esxparse_simulator.experiment import Experiment, FileSpec, Run
+from esxparse_simulator.host import Scenario
 from esxparse_simulator.limits import check_number, need
-from esxparse_simulator.model.layout import layout_of
+from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.scenario import parse_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from esxparse_simulator.host import Scenario
 
 _VMS_PER_LUN = 10
 _VMS_PER_UPLINK = 40
@@ -55,7 +52,7 @@ def large_experiment(columns: int, *, seed: int = 1, samples: int = 60, interval
 
 def column_count(scenario: Scenario, *, release: str = "6.7", all_counters: bool = True) -> int:
     """How many columns a capture of the scenario has, the time among them."""
-    layout, how = layout_of(scenario), release_of(release)
+    layout, how = Layout(scenario), release_of(release)
     made = blocks(layout, how, groups_of(layout, how), all_counters=all_counters)
     return 1 + sum(len(block.counters) for block in made)
 

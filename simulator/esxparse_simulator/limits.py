@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SAID: Final = tomllib.loads((files("esxparse_simulator") / "limits.toml").read_text(encoding="utf-8"))
 _MOST: Final = _SAID["most"]

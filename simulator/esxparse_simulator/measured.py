@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse_simulator.limits import need, positive
+from esxparse_simulator.model.noise import Noise
 
-if TYPE_CHECKING:
-    from datetime import datetime
+Draws = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-    from esxparse_simulator.model.noise import Noise
-
-    Draws = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 Knots = tuple[tuple[float, float], ...]
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import UTC, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import EsxparseError
 from esxparse.target import target as target_of
+from esxparse_simulator.esxtop.visible import Watch
 from esxparse_simulator.esxtop.writer import put, write_esxtop
-from esxparse_simulator.experiment import FileSpec
+from esxparse_simulator.experiment import Experiment, FileSpec, Run
 from esxparse_simulator.instruments import INSTRUMENTS, Entry
 from esxparse_simulator.limits import need
 from esxparse_simulator.model.engine import capture as capture_of
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+Plans = list[tuple[Run, tuple[FileSpec, ...]]]
 
-    from esxparse_simulator.experiment import Experiment, Run
-
-    Plans = list[tuple[Run, tuple[FileSpec, ...]]]
 
 _ESXTOP = "esxtop"
 _ESXTOP_OPTIONS = frozenset({"release", "all_counters", "only", "host", "utc_offset", "zone"})
@@ -75,6 +73,7 @@ def record(
     total = sum(run.scenario.samples for run, _ in plans if run.scenario)
     done = 0
     entries: dict[str, list[tuple[str, Entry]]] = {}
+    watches: dict[int, Watch] = {}
     written: list[Written] = []
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -86,10 +85,10 @@ def record(
                 if progress:
                     progress(done, total, what)
 
-            written += _one(run, specs, target, entries, step)
+            written += _one(run, specs, target, entries, watches, step)
         for mine in entries.values():
             written += _write(mine, target, check)
-        written += _truths(plans, target / _TRUTH)
+        written += _truths(plans, watches, target / _TRUTH)
     except OSError as error:
         where = error.filename or target
         msg = f"cannot write {where}: {error.strerror}. Check that the directory may be written."
@@ -148,6 +147,7 @@ def _one(
     specs: Iterable[FileSpec],
     target: Path,
     entries: dict[str, list[tuple[str, Entry]]],
+    watches: dict[int, Watch],
     step: Callable[[Any], None],
 ) -> list[Written]:
     """The captures of one run, written; what its other files need, noted in `entries`."""
@@ -164,6 +164,10 @@ def _one(
         for spec in captures:
             need(False, f"file {spec.name}: esxtop watches a host, and the scenario has none. Add a [host].")
         return []
+    if run.without and captures:
+        truths = [truth for truth in run.truths if truth.get("trouble") in run.without]
+        watches[run.seed] = Watch(made.layout, truths, captures[0].options)
+        watching.append(watches[run.seed])
     made = replaced(made, observers=(*watching, step))
     written = []
     for number, spec in enumerate(captures):
@@ -191,16 +195,20 @@ def _below(target: Path, name: str) -> Path:
     return path
 
 
-def _truths(plans: Plans, path: Path) -> list[Written]:
+def _truths(plans: Plans, watches: Mapping[int, Watch], path: Path) -> list[Written]:
     lines = []
     for run, specs in plans:
         labels = {f"label_{name}": value for name, value in run.labels.items()}
+        without = {trouble: capture_of(scenario) for trouble, scenario in run.without.items()}
+        seen = iter(watches[run.seed].told(without) if run.seed in watches else ())
         for truth in run.truths:
             told: dict[str, Any] = {"files": [spec.name for spec in specs], **labels}
-            for key, value in truth.items():
-                at = key in {"start", "end"} and isinstance(value, int | float)
+            more = next(seen, {}) if truth.get("trouble") in run.without else {}
+            for key, value in {**truth, **more}.items():
+                at = key in {"start", "end", "visible"} and isinstance(value, int | float)
                 told[key] = run.start + timedelta(seconds=value) if at else value
-            lines += ["[[truth]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
+            head = told.pop("is", "truth")
+            lines += [f"[[{head}]]", *(f"{key} = {_toml(value)}" for key, value in told.items()), ""]
     return [Written(path, put(path, ["\n".join(lines).encode()]), "truth")] if lines else []
 
 

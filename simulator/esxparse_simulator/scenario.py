@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from esxparse_simulator.host import (
     Adapter,
@@ -28,9 +29,6 @@ from esxparse_simulator.host import (
 )
 from esxparse_simulator.limits import ScenarioError, check_number, check_row, need
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 T = TypeVar("T")
 
 
@@ -44,6 +42,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     top = _known(data, "scenario", tables | _names(Scenario))
     for name in ("samples", "interval", "seed"):
         check_number(name, _get(top, name, "scenario"), "scenario")
+    for name in ("untidy", "idle_worlds"):
+        check_number(name, top.get(name, 0), "scenario")
 
     def phased(kind: type[T], table: str) -> tuple[T, ...]:
         return tuple(_phased(kind, row, f"{table} {row.get('name')}") for row in top.get(table, ()))
@@ -55,6 +55,8 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         samples=int(top["samples"]),
         interval=float(top["interval"]),
         seed=int(top["seed"]),
+        untidy=float(top.get("untidy", 0.0)),
+        idle_worlds=int(top.get("idle_worlds", 0)),
         host=_phased(Host, _get(top, "host", "scenario"), "host"),
         adapters=tuple(_build(Adapter, row, "adapter") for row in top.get("adapter", ())),
         devices=phased(Device, "device"),
@@ -91,18 +93,20 @@ def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
 
 
 def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
-    ends, where = ("start", "end"), f"{place} phase"
-    said = {key: value for key, value in row.items() if key != "why"}
+    ends, where = ("start", "end", "rise", "fall"), f"{place} phase"
+    said = {"rise": 0.0, "fall": 0.0} | {key: value for key, value in row.items() if key != "why"}
     _known(said, where, _names(kind) | set(ends))
-    start, end = (_number(_get(row, key, place), f"{where} {key}") for key in ends)
+    start, end, rise, fall = (_number(_get(said, key, place), f"{where} {key}") for key in ends)
     need(start <= end, f"{where}: it starts at {start:g} s and ends at {end:g} s. Turn them round.")
+    ramps = f"{where}: rise {rise:g} and fall {fall:g} are not from 0 to its {end - start:g} s. Make them shorter."
+    need(min(rise, fall) >= 0.0 and rise + fall <= end - start + 1e-6, ramps)
     changes = {key: _number(value, f"{where} {key}") for key, value in said.items() if key not in ends}
     types = {field.name: str(field.type) for field in fields(kind)}
     for key, value in changes.items():
         need(types[key] in {"int", "float", "bool"}, f"{where}: {key} cannot change with time. Leave it out.")
         if types[key] != "bool":
             check_number(key, value, where)
-    return Phase(start, end, changes)
+    return Phase(start, end, changes, rise, fall)
 
 
 def _number(value: Any, place: str) -> float:
@@ -198,6 +202,5 @@ def _names(kind: type[Any]) -> set[str]:
 def utc(moment: Any) -> datetime:
     """A moment of TOML in UTC; one without a zone is taken as UTC."""
     if not isinstance(moment, datetime):
-        msg = f"scenario: start {moment!r} is not a time. Write it as 2026-03-11T09:00:00Z."
-        raise ScenarioError(msg)
+        raise ScenarioError(f"scenario: start {moment!r} is not a time. Write it as 2026-03-11T09:00:00Z.")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

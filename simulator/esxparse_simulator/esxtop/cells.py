@@ -7,20 +7,16 @@ difference: what rounds to zero has no sign.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from esxparse_simulator.esxtop.releases import Counter
-    from esxparse_simulator.model.sums import Numbers
+from esxparse_simulator.esxtop.releases import Counter
+from esxparse_simulator.model.sums import Numbers
 
 _HUNDREDTHS = 100_000  # 0.00 to 999.99
 _WHOLES = 70_000

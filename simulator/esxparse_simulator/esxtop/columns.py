@@ -9,18 +9,13 @@ of an interrupt counter by counter.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from esxparse.errors import EsxparseError
-from esxparse_simulator.esxtop.releases import Counter, Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from esxparse_simulator.esxtop.groups import Groups
-    from esxparse_simulator.esxtop.releases import Release
-    from esxparse_simulator.model.layout import Layout
+from esxparse_simulator.esxtop.groups import Groups
+from esxparse_simulator.esxtop.releases import Counter, Kind, Release
+from esxparse_simulator.model.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,10 @@ class Block:
     def head(self) -> str:
         """The part of the path before the counter."""
         return self.object if self.instance is None else f"{self.object}({self.instance})"
+
+    def is_of(self, vm: str) -> bool:
+        """Whether it is a VM's: of its groups, worlds, disks or ports."""
+        return f":{vm}:" in f":{self.instance}:"
 
 
 _ONLY_VMS = "% VmWait"
@@ -91,7 +90,9 @@ def blocks(
         EsxparseError: `only` names something that is not in the capture.
     """
     made = _Maker(layout, release, groups).everything()
-    default = (block if all_counters else _kept(block, lambda counter: counter.default) for block in made)
+    absent = [vm.name for vm in layout.vms if any(each.load.get("gone") and each.start <= 0.0 for each in vm.phases)]
+    present = (block for block in made if not any(block.is_of(vm) for vm in absent))
+    default = (block if all_counters else _kept(block, lambda counter: counter.default) for block in present)
     there = tuple(block for block in default if block.counters)
     return there if only is None else _chosen(there, only)
 
@@ -121,11 +122,10 @@ def _chosen(there: tuple[Block, ...], only: Sequence[str]) -> tuple[Block, ...]:
             chosen.append(replace(block, counters=tuple(counters)))
     missing = [name for n, name in enumerate(wanted) if n not in met]
     if missing:
-        message = (
+        raise EsxparseError(
             f"nothing in the capture is called {', '.join(map(repr, missing))}. "
             "Name an object, a counter, or object(instance)\\counter; * stands for any text."
         )
-        raise EsxparseError(message)
     return tuple(chosen)
 
 

@@ -12,20 +12,15 @@ World times still sum to 100 and a group is still the sum of its worlds: times a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse_simulator.esxtop.host_rows import TIMES
-from esxparse_simulator.model.sums import added, index
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from esxparse_simulator.esxtop.releases import Release
-    from esxparse_simulator.model.layout import Group, Layout
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.esxtop.releases import Release
+from esxparse_simulator.model.layout import Group, Layout
+from esxparse_simulator.model.sums import Numbers, added, index
 
 Rows = dict[str, "Numbers | float"]
 _STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait
@@ -140,48 +135,32 @@ def _console(groups: Iterator[PrintedGroup], release: Release) -> Iterator[Print
     yield from (group for group in every if group.vm)
 
 
-@dataclass(frozen=True, slots=True)
 class Regrouping:
     """How rows of the model's worlds and groups become printed ones, worked out once for a capture."""
 
-    model_worlds: int
-    model_groups: int
-    worlds: int
-    groups: int
-    from_worlds: Index
-    into_worlds: Index
-    first_world: Index
-    made: Index
-    group_of: Index
-    from_groups: Index
-    into_groups: Index
-    first_group: Index
-    members: Numbers
-
-
-def regrouping(layout: Layout, groups: Groups) -> Regrouping:
-    """Index arrays of `regrouped`."""
-    worlds = list(groups.worlds())
-    printed = groups.printed
-    links = [(place, source) for place, world in enumerate(worlds) for source in world.of]
-    owners = [place for place, group in enumerate(printed) for _ in group.worlds]
-    group_links = [(place, source) for place, group in enumerate(printed) for source in group.of]
-    # a group of no other (1:idle) shows the settings of the group it was part of, the first
-    return Regrouping(
-        model_worlds=len(layout.worlds),
-        model_groups=len(layout.groups),
-        worlds=len(worlds),
-        groups=len(printed),
-        from_worlds=index([source for _, source in links]),
-        into_worlds=index([place for place, _ in links]),
-        first_world=index([world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]),
-        made=index([place for place, world in enumerate(worlds) if len(world.of) != 1]),
-        group_of=index(owners),
-        from_groups=index([source for _, source in group_links]),
-        into_groups=index([place for place, _ in group_links]),
-        first_group=index([group.of[0] if group.of else 0 for group in printed]),
-        members=np.array([len(group.worlds) for group in printed], dtype=np.float64),
-    )
+    def __init__(self, layout: Layout, groups: Groups) -> None:
+        """Index arrays of `regrouped`."""
+        worlds = list(groups.worlds())
+        printed = groups.printed
+        links = [(place, source) for place, world in enumerate(worlds) for source in world.of]
+        owners = [place for place, group in enumerate(printed) for _ in group.worlds]
+        group_links = [(place, source) for place, group in enumerate(printed) for source in group.of]
+        # a group of no other (1:idle) shows the settings of the group it was part of, the first
+        self.model_worlds = len(layout.worlds)
+        self.model_groups = len(layout.groups)
+        self.worlds = len(worlds)
+        self.groups = len(printed)
+        self.from_worlds = index([source for _, source in links])
+        self.into_worlds = index([place for place, _ in links])
+        self.first_world = index(
+            [world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]
+        )
+        self.made = index([place for place, world in enumerate(worlds) if len(world.of) != 1])
+        self.group_of = index(owners)
+        self.from_groups = index([source for _, source in group_links])
+        self.into_groups = index([place for place, _ in group_links])
+        self.first_group = index([group.of[0] if group.of else 0 for group in printed])
+        self.members = np.array([len(group.worlds) for group in printed], dtype=np.float64)
 
 
 def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:

@@ -6,21 +6,15 @@ worlds. The first node of a wide VM stands for all its home nodes (assumption: a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esxparse_simulator.model.demand import at
-from esxparse_simulator.model.layout import OncePerLayout
+from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, placed, process_mb
-from esxparse_simulator.model.sums import added, added_rows
-
-if TYPE_CHECKING:
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.model.sample import Snapshot
+from esxparse_simulator.model.sums import Numbers, added, added_rows
 
 Rows = dict[str, "Numbers | float"]
 
@@ -47,51 +41,40 @@ TIMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class _CpuFixed:
     """What does not change: the same in every row for groups and worlds, and which VMs' timers phases change."""
 
-    groups: Rows
-    worlds: Rows
-    timers: Numbers
-    """[VMs] per second of base loads."""
-    phased: tuple[int, ...]
-    vcpu_group: Index
-    vectors: Index
-    """Of each cell of the interrupt matrix the vector."""
-
-
-def _make_cpu(layout: Layout) -> _CpuFixed:
-    groups, vms = layout.groups, layout.vms
-    vcpu = np.zeros(len(layout.worlds), dtype=bool)
-    vcpu[layout.vcpus] = True
-    idle = np.zeros(len(layout.worlds), dtype=bool)
-    idle[layout.idlers] = True
-    members = np.array([len(group.worlds) for group in groups], dtype=np.float64)
-    pcpus = layout.scenario.host.pcpus
-    return _CpuFixed(
-        groups={
+    def __init__(self, layout: Layout) -> None:
+        groups, vms = layout.groups, layout.vms
+        vcpu = np.zeros(len(layout.worlds), dtype=bool)
+        vcpu[layout.vcpus] = True
+        idle = np.zeros(len(layout.worlds), dtype=bool)
+        idle[layout.idlers] = True
+        members = np.array([len(group.worlds) for group in groups], dtype=np.float64)
+        pcpus = layout.scenario.host.pcpus
+        self.groups = {
             "Members": members,
             "Alloc Min": np.array([group.vm.cpu_reservation_mhz if group.vm else 0 for group in groups], dtype=float),
             "Alloc Max": np.array([(group.vm and group.vm.cpu_limit_mhz) or -1 for group in groups], dtype=float),
             "Alloc Shares": np.array([-3 if group.vm else 500 if group.gid == 1 else 1000 for group in groups], float),
             "Alloc Min Limited": np.array([-1 if group.vm or group.own else 0 for group in groups], dtype=float),
             "Effective Min (MHz)": _MHZ_HELD * members,
-        },
-        worlds={
+        }
+        self.worlds: Rows = {
             "Alloc Max": -1.0,
             "Alloc Shares": 1000.0,
             "Alloc Min Limited": np.where(vcpu, -1.0, 0.0),
             "Effective Min (MHz)": np.where(idle, 0.0, _MHZ_HELD),
-        },
-        timers=np.array([vm.load.timers for vm in vms], dtype=np.float64),
-        phased=tuple(n for n, vm in enumerate(vms) if any("timers" in phase.load for phase in vm.phases)),
-        vcpu_group=layout.world_group[layout.vcpus],
-        vectors=np.repeat(np.arange(len(layout.vectors)), pcpus),
-    )
+        }
+        # [VMs] per second of base loads.
+        self.timers = np.array([vm.load.timers for vm in vms], dtype=np.float64)
+        self.phased = tuple(n for n, vm in enumerate(vms) if any("timers" in phase.load for phase in vm.phases))
+        self.vcpu_group = layout.world_group[layout.vcpus]
+        # Of each cell of the interrupt matrix the vector.
+        self.vectors = np.repeat(np.arange(len(layout.vectors)), pcpus)
 
 
-_cpu_fixed = OncePerLayout(_make_cpu)
+_cpu_fixed = OncePerLayout(_CpuFixed)
 
 
 def cpu_rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
@@ -143,6 +126,8 @@ def _cpu_groups(now: Snapshot, layout: Layout) -> Rows:
 
 def _timers(now: Snapshot, layout: Layout) -> Numbers:
     """Timers of each VM as its load and its phases have them: esxtop's counter is steadier than the work."""
+    if layout.scenario.untidy:
+        return now.loads.timers
     fixed = _cpu_fixed(layout)
     if not fixed.phased:
         return fixed.timers
@@ -178,15 +163,6 @@ def _states(now: Snapshot) -> Rows:
     return {**states, "% of aperf/mperf": 100.0 * pcpus.clock}
 
 
-@dataclass(frozen=True, slots=True)
-class _MemoryFixed:
-    """What does not change: rows of the host and of the groups."""
-
-    overcommit: float
-    host: Rows
-    groups: Rows
-
-
 def memory_rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
     """The rows of every table of memory."""
     overcommit = _memory_fixed(layout).overcommit
@@ -197,42 +173,44 @@ def memory_rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
     }
 
 
-def _make_memory(layout: Layout) -> _MemoryFixed:
-    host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
-    overhead = fsum(fixed.overhead.tolist())
-    process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
-    asked = fsum((fixed.size + fixed.overhead).tolist())
-    reserved = host.kernel_mb + overhead
-    # -1 for the others
-    limits = np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64)
-    groups_rows: Rows = {
-        "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
-        "Alloc Max": -1.0,
-        "Alloc Shares": -3.0,
-        "Alloc Min Limited": -1.0,
-        "Commit Pages Per Share": -1.0,
-        "Memory Size MBytes": process * 2.4,
-        "Memory Granted Size MBytes": process,
-        "Memory Consumed Size MBytes": process,
-        "Target Size MBytes": process * 1.1,
-        "Touched MBytes": process * 0.3,
-        "Commit Target MBytes": process,
-    }
-    vms_rows: Rows = {
-        "Alloc Min": fixed.reserved,
-        "Alloc Max": limits,
-        "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
-        "Memory Size MBytes": fixed.size,
-        "Target Size MBytes": fixed.allowed + fixed.overhead,
-        "Memctl?": fixed.balloon,
-        "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
-        "Overhead MBytes": fixed.overhead * 0.8,
-        "Overhead Max MBytes": fixed.overhead,
-        "Commit Pages Per Share": 256.0,
-    }
-    return _MemoryFixed(
-        overcommit=max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0),
-        host={
+class _MemoryFixed:
+    """What does not change: rows of the host and of the groups."""
+
+    def __init__(self, layout: Layout) -> None:
+        host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
+        overhead = fsum(fixed.overhead.tolist())
+        process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
+        asked = fsum((fixed.size + fixed.overhead).tolist())
+        reserved = host.kernel_mb + overhead
+        # -1 for the others
+        limits = np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64)
+        groups_rows: Rows = {
+            "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
+            "Alloc Max": -1.0,
+            "Alloc Shares": -3.0,
+            "Alloc Min Limited": -1.0,
+            "Commit Pages Per Share": -1.0,
+            "Memory Size MBytes": process * 2.4,
+            "Memory Granted Size MBytes": process,
+            "Memory Consumed Size MBytes": process,
+            "Target Size MBytes": process * 1.1,
+            "Touched MBytes": process * 0.3,
+            "Commit Target MBytes": process,
+        }
+        vms_rows: Rows = {
+            "Alloc Min": fixed.reserved,
+            "Alloc Max": limits,
+            "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
+            "Memory Size MBytes": fixed.size,
+            "Target Size MBytes": fixed.allowed + fixed.overhead,
+            "Memctl?": fixed.balloon,
+            "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
+            "Overhead MBytes": fixed.overhead * 0.8,
+            "Overhead Max MBytes": fixed.overhead,
+            "Commit Pages Per Share": 256.0,
+        }
+        self.overcommit = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
+        self.host = {
             "Machine MBytes": float(host.memory_mb),
             "Kernel MBytes": float(host.kernel_mb),
             "Kernel Managed MBytes": managed(host),
@@ -240,12 +218,11 @@ def _make_memory(layout: Layout) -> _MemoryFixed:
             "Kernel Reserved MBytes": reserved,
             "Kernel Unreserved MBytes": managed(host) - reserved,
             "Memctl Max MBytes": fsum((fixed.size * BALLOON_MAX * fixed.balloon).tolist()),
-        },
-        groups=_of_groups(layout, vms_rows, groups_rows),
-    )
+        }
+        self.groups = _of_groups(layout, vms_rows, groups_rows)
 
 
-_memory_fixed = OncePerLayout(_make_memory)
+_memory_fixed = OncePerLayout(_MemoryFixed)
 
 
 def _host_memory(now: Snapshot, layout: Layout) -> Rows:
@@ -256,20 +233,21 @@ def _host_memory(now: Snapshot, layout: Layout) -> Rows:
     compressed = fsum(memory.compressed.tolist())
     return {
         **_memory_fixed(layout).host,
+        "Kernel MBytes": float(host.kernel_mb),
         "NonKernel MBytes": other,
         "Free MBytes": host.memory_mb - host.kernel_mb - other,
         "Kernel State": memory.state,
         "PShare Shared MBytes": shared * 1.1,
         "PShare Common MBytes": shared * 0.1,
         "PShare Savings MBytes": shared,
-        "Swap Used MBytes": fsum(memory.swapped.tolist()),
+        "Swap Used MBytes": fsum((memory.swapped + fixed.old_swap).tolist()),
         "Swap Target MBytes": fsum(memory.swap_target.tolist()),
         "Swap MBytes Read/sec": fsum(memory.swap_in.tolist()),
         "Swap MBytes Write/sec": fsum(memory.swap_out.tolist()),
         "Total Compressed MBytes": compressed,
         "Total Saved By Compression MBytes": compressed * (1.0 - COMPRESSION),
-        "Memctl Current MBytes": fsum(memory.balloon.tolist()),
-        "Memctl Target MBytes": fsum(memory.balloon_target.tolist()),
+        "Memctl Current MBytes": fsum((memory.balloon + fixed.old_balloon).tolist()),
+        "Memctl Target MBytes": fsum((memory.balloon_target + fixed.old_balloon).tolist()),
     }
 
 
@@ -290,6 +268,7 @@ def _vms(now: Snapshot, layout: Layout) -> Rows:
     """What changes from sample to sample, along the VMs."""
     memory, fixed = now.memory, fixed_of(layout)
     active = 100.0 * memory.active / fixed.size
+    balloon = memory.balloon + fixed.old_balloon
     return {
         "Numa Remote Memory MBytes": memory.remote,
         "Numa Local Memory MBytes": memory.consumed - memory.remote,
@@ -302,9 +281,9 @@ def _vms(now: Snapshot, layout: Layout) -> Rows:
         "% Active Slow Estimate": active,
         "% Active Fast Estimate": active * 1.05,
         "% Active Next Estimate": active * 0.98,
-        "Memctl MBytes": memory.balloon,
-        "Memctl Target MBytes": memory.balloon_target,
-        "Swapped MBytes": memory.swapped,
+        "Memctl MBytes": balloon,
+        "Memctl Target MBytes": memory.balloon_target + fixed.old_balloon,
+        "Swapped MBytes": memory.swapped + fixed.old_swap,
         "Swap Target MBytes": memory.swap_target,
         "Swap Read MBytes/sec": memory.swap_in,
         "Swap Written MBytes/sec": memory.swap_out,

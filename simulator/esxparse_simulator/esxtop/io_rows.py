@@ -16,22 +16,14 @@ each role of vSAN counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from esxparse_simulator.model.layout import OncePerLayout
+from esxparse_simulator.host import Nic
+from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.network import nics_of
-from esxparse_simulator.model.sample import Traffic, summed
-from esxparse_simulator.model.sums import added_rows, divided, index
+from esxparse_simulator.model.sample import Snapshot, Traffic, summed
+from esxparse_simulator.model.sums import Numbers, added_rows, divided, index
 from esxparse_simulator.model.targets import component_flows, paths_of, shares
-
-if TYPE_CHECKING:
-    from esxparse_simulator.host import Nic
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
-    from esxparse_simulator.model.sums import Index, Numbers
 
 Table = dict[str, "Numbers | float"]
 
@@ -73,60 +65,45 @@ _EVENTS = (
 _MEGABIT = 2.0**20
 
 
-@dataclass(frozen=True, slots=True)
 class _Places:
     """Which flows and devices the rows of each table stand for."""
 
-    adapter_depth: Numbers
-    use_of: Index
-    """Flows on devices, and [those] their (device, group)."""
-    use_row: Index
-    use_device: Index
-    """[Per-Device-Per-World rows] the device of each."""
-    partition: Index
-    """[partitions] the device."""
-    last: Numbers
-    """[partitions] 1 for the last of its device, where the datastore is."""
-    disk: Index
-    """[virtual disks] their flows."""
-    disk_row: Index
-    """[virtual disks] their rows; and those of their VMs."""
-    vm_row: Index
-    disk_rows: int
-
-
-def _disk_places(layout: Layout) -> _Places:
-    devices = layout.scenario.devices
-    on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
-    uses = [target for target, _ in layout.uses if target < len(devices)]
-    partitions = [
-        (place, n == device.partitions) for place, device in enumerate(devices) for n in _ones(device.partitions)
-    ]
-    first: list[int] = []
-    row = 0
-    for vm in layout.vms:
-        first.append(row)
-        row += 1 + len(vm.disks)
-    disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
-    return _Places(
-        adapter_depth=np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64),
-        use_of=index(on_device),
-        use_row=layout.flow_use[index(on_device)],
-        use_device=index(uses),
-        partition=index(place for place, _ in partitions),
-        last=np.array([last for _, last in partitions], dtype=np.float64),
-        disk=index(place for place, _ in disks),
-        disk_row=index(first[flow.vm] + 1 + flow.disk for _, flow in disks),
-        vm_row=index(first[flow.vm] for _, flow in disks),
-        disk_rows=row,
-    )
+    def __init__(self, layout: Layout) -> None:
+        devices = layout.scenario.devices
+        on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
+        uses = [target for target, _ in layout.uses if target < len(devices)]
+        partitions = [
+            (place, n == device.partitions) for place, device in enumerate(devices) for n in _ones(device.partitions)
+        ]
+        first: list[int] = []
+        row = 0
+        for vm in layout.vms:
+            first.append(row)
+            row += 1 + len(vm.disks)
+        disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
+        self.adapter_depth = np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64)
+        # Flows on devices, and [those] their (device, group).
+        self.use_of = index(on_device)
+        self.use_row = layout.flow_use[index(on_device)]
+        # [Per-Device-Per-World rows] the device of each.
+        self.use_device = index(uses)
+        # [partitions] the device.
+        self.partition = index(place for place, _ in partitions)
+        # [partitions] 1 for the last of its device, where the datastore is.
+        self.last = np.array([last for _, last in partitions], dtype=np.float64)
+        # [virtual disks] their flows.
+        self.disk = index(place for place, _ in disks)
+        # [virtual disks] their rows; and those of their VMs.
+        self.disk_row = index(first[flow.vm] + 1 + flow.disk for _, flow in disks)
+        self.vm_row = index(first[flow.vm] for _, flow in disks)
+        self.disk_rows = row
 
 
 def _ones(count: int) -> range:
     return range(1, count + 1)
 
 
-_places = OncePerLayout(_disk_places)
+_places = OncePerLayout(_Places)
 
 
 def disk_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
@@ -249,7 +226,8 @@ def _virtual(now: Snapshot, at: _Places) -> Table:
 def _queue(traffic: Numbers, depth: Numbers) -> Table:
     """Commands in flight by Little's law, in whole commands as esxtop counts them."""
     commands, driver, queue = (traffic[place] for place in (_COMMANDS, _DRIVER, _QUEUE))
-    active, queued = np.rint(commands * driver / 1000.0), np.rint(commands * queue / 1000.0)
+    active = np.minimum(depth, np.rint(commands * driver / 1000.0))
+    queued = np.rint(commands * queue / 1000.0)
     return {
         "Device Q Depth": depth,
         "Active Commands": active,

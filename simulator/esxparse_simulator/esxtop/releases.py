@@ -23,15 +23,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from esxparse.errors import EsxparseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Kind = Literal["whole", "decimal", "text", "broken"]
 _KINDS: dict[str, Kind] = {"i": "whole", "f": "decimal", "t": "text"}
@@ -134,8 +132,7 @@ def release_of(name: str) -> Release:
     2097152
     """
     if name not in release_names():
-        message = f"no esxtop grammar for release {name!r}. There are: {', '.join(release_names())}."
-        raise EsxparseError(message)
+        raise EsxparseError(f"no esxtop grammar for release {name!r}. There are: {', '.join(release_names())}.")
     told = _told(name)
     known = {key: told[key] for key in Release.__dataclass_fields__ if key in told}
     parts = told.get("parts", {})

@@ -7,24 +7,18 @@ captures.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.esxtop.columns import row_counts
-from esxparse_simulator.esxtop.groups import regrouped, regrouping
+from esxparse_simulator.esxtop.columns import Block, row_counts
+from esxparse_simulator.esxtop.groups import Groups, Regrouping, regrouped
 from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
 from esxparse_simulator.esxtop.io_rows import at_first, disk_rows, port_rows, vsan_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse_simulator.esxtop.columns import Block
-    from esxparse_simulator.esxtop.groups import Groups, Regrouping
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.model.layout import Layout
+from esxparse_simulator.model.sample import Snapshot
+from esxparse_simulator.model.sums import Index, Numbers
 
 Tables = dict[str, dict[str, "Numbers | float"]]
 
@@ -39,10 +33,14 @@ class Places:
     """
 
     flat: Numbers
+    kept: dict[str, dict[str, Numbers | float]]
+    """What lies in it: what stays from sample to sample is not laid again."""
     slices: Mapping[str, Mapping[str, slice]]
     order: Index
     plus: Numbers | None
     regroup: Regrouping | None
+    leaving: Mapping[int, Index]
+    """By the place of each VM that leaves the host, its columns: 0 once it has (assumed)."""
 
 
 def places_of(layout: Layout, groups: Groups, blocks: Sequence[Block]) -> Places:
@@ -65,10 +63,16 @@ def places_of(layout: Layout, groups: Groups, blocks: Sequence[Block]) -> Places
             order.append(table[counter.source].start + block.row)
     return Places(
         flat=np.zeros(size),
+        kept={},
         slices=slices,
         order=np.array(order, dtype=np.intp),
         plus=np.array(plus, dtype=np.float64) if any(plus) else None,
-        regroup=None if groups.as_they_are else regrouping(layout, groups),
+        leaving={
+            place: np.flatnonzero([block.is_of(vm.name) for block in blocks for _ in block.counters])
+            for place, vm in enumerate(layout.vms)
+            if any(phase.load.get("gone") for phase in vm.phases)
+        },
+        regroup=None if groups.as_they_are else Regrouping(layout, groups),
     )
 
 
@@ -76,10 +80,14 @@ def numbers(places: Places, layout: Layout, now: Snapshot) -> Numbers:
     """The numbers of every column in this sample."""
     flat, tables = places.flat, _tables(places, layout, now)
     for table, slices in places.slices.items():
-        rows = tables.get(table, _NOTHING)
+        rows, kept = tables.get(table, _NOTHING), places.kept.setdefault(table, {})
         for counter, where in slices.items():
-            flat[where] = rows.get(counter, 0.0)
+            value = rows.get(counter, 0.0)
+            if kept.get(counter) is not value:
+                flat[where] = kept[counter] = value
     row: Numbers = flat.take(places.order)
+    for vm, columns in places.leaving.items():
+        row[columns] *= now.loads.gone[vm] < 1.0
     return row if places.plus is None else row + places.plus
 
 

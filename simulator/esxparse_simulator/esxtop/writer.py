@@ -32,25 +32,21 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from esxparse.errors import EsxparseError
 from esxparse.whole import whole_file
 from esxparse_simulator.esxtop.cells import joined, lines
-from esxparse_simulator.esxtop.columns import blocks
+from esxparse_simulator.esxtop.columns import Block, blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
 from esxparse_simulator.esxtop.rows import numbers, places_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from esxparse_simulator.esxtop.columns import Block
-    from esxparse_simulator.model.engine import Capture
-    from esxparse_simulator.model.sums import Numbers
+from esxparse_simulator.model.engine import Capture
+from esxparse_simulator.model.sums import Numbers
 
 _BROKEN_NAME = b"   -"
 _FOREVER = 24 * 60  # minutes: no zone is further from UTC

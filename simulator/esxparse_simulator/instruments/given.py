@@ -20,24 +20,19 @@ With `around` for `mean` they are not moved to it: what one run measured of some
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import Any
 
-from esxparse_simulator.instruments.model import Entry, needed, single
+from esxparse_simulator.instruments.model import Entry, Files, needed, single
 from esxparse_simulator.limits import ScenarioError, need, positive
 from esxparse_simulator.measured import repeated
+from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.writers import benchmarks, events, machines, results_csv
 from esxparse_simulator.writers.power import Readings, ribcl_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
-
-    from esxparse_simulator.instruments.model import Files
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
 
 
 def _drawn(entry: Entry, what: str, value: Any, count: int | None = None) -> tuple[float, ...]:

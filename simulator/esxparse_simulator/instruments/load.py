@@ -15,36 +15,30 @@ A machine that is not modelled is given with its results instead: `machine`, `re
 `outstanding` and `seconds`.
 
 `tshark`: `protocol` is nfs or iscsi; `requests` of them, `rate_per_s`, `read_part` (0..1), `size_bytes`, `order`
-(sequential or random, over `span_bytes`), `first_offset` (a file that begins off the blocks of the server: 512), and
-`sent_again_part`; the trace begins `begins` seconds into the run (0). The server takes `response_ms`, or what the
-disks of the VMs showed.
+(sequential or random, over `span_bytes`), `first_offset` (a file that begins off the blocks of the server: 512); the
+trace begins `begins` seconds into the run (0). The server takes `response_ms`, or what the disks of the VMs showed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from esxparse_simulator.instruments.model import Entry, needed, single
+from esxparse_simulator.host import Load
+from esxparse_simulator.instruments.model import Entry, Files, needed, single
 from esxparse_simulator.limits import need
 from esxparse_simulator.measured import Access, Distribution, Measured, Side, Worker
-from esxparse_simulator.model.layout import over_vcpus
+from esxparse_simulator.model.layout import Layout, over_vcpus
 from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.writers import fio_json, fio_normal, iometer, packets, vscsistats
 from esxparse_simulator.writers.fio import FioRun
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from esxparse_simulator.host import Load
-    from esxparse_simulator.instruments.model import Files
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
 
 _FIO = ("group_reporting", "ioengine", "sys_cpu_pct", "usr_cpu_pct")
 _OPENED_S = 1.0  # the connection stands before the first request
@@ -247,7 +241,7 @@ def _tshark(entry: Entry) -> Iterable[bytes]:
 def _requests(entry: Entry, latency: Distribution) -> Iterator[packets.Request]:
     noise, size = Noise(entry.run.seed), int(entry.asked("size_bytes"))
     blocks, first = int(entry.asked("span_bytes")) // size, int(entry.options.get("first_offset", 0))
-    reads, again = entry.number("read_part", 1.0), entry.number("sent_again_part", 0.0)
+    reads = entry.number("read_part", 1.0)
     gap = 1.0 / float(entry.asked("rate_per_s"))
     random = entry.options.get("order", "sequential") == "random"
     for number in range(int(entry.asked("requests"))):
@@ -258,7 +252,6 @@ def _requests(entry: Entry, latency: Distribution) -> Iterator[packets.Request]:
             offset_bytes=first + block * size,
             size_bytes=size,
             response_ms=latency.quantile(noise.uniform(f"{entry.name}/response")),
-            sent_again=noise.uniform(f"{entry.name}/again") < again,
         )
 
 

@@ -6,21 +6,18 @@ writes as the host goes by (`recorder.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from esxparse_simulator.experiment import Run
 from esxparse_simulator.limits import ScenarioError, need
+from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.sample import Snapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from esxparse_simulator.experiment import Run
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Snapshot
-
-    Files = Iterator[tuple[str, Iterable[bytes]]]
-    """Name and content of each file."""
+Files = Iterator[tuple[str, Iterable[bytes]]]
+"""Name and content of each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +81,5 @@ def single(write: Callable[[Entry], Iterable[bytes]]) -> Callable[[list[Entry]],
 def needed(layout: Layout | None, tool: str) -> Layout:
     """The layout of the host that a tool watches, which must be there."""
     if layout is None:
-        msg = f"{tool} watches a host, and the scenario has none. Add a [host]."
-        raise ScenarioError(msg)
+        raise ScenarioError(f"{tool} watches a host, and the scenario has none. Add a [host].")
     return layout

@@ -1,36 +1,49 @@
-"""What guests ask for at a second: base load, phases over it, a pattern through it, noise on it."""
+"""What guests ask for at a second: base load, phases over it, a pattern through it, noise on it.
+
+On an untidy host bursts and what VMs have in common are laid on all of it; packets, sizes, timers and touched memory
+have noise of their own.
+
+Evidence: how much numbers change from one sample to the next in real captures (`benchmarks/realism.py`). Assumed: what
+has which part in common.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from esxparse_simulator.host import Load
-from esxparse_simulator.model.layout import OncePerLayout
+from esxparse_simulator.host import Load, Pattern, Phase
+from esxparse_simulator.model.layout import Layout, OncePerLayout
+from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.sample import Loads
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse_simulator.host import Pattern, Phase
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.noise import Noise
-    from esxparse_simulator.model.sums import Numbers
+from esxparse_simulator.model.sums import Numbers, index
 
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in fields(Load))
 _SCALED = frozenset({"cpu", "read_iops", "write_iops", "tx_pps", "rx_pps"})
 _NOISES = ("work", "packets", "reads", "writes", "outstanding", "sizes")
+_UNTIDY = ("received", "sent sizes", "timers", "touched", "io sizes")
+_OWN = 0.5  # of a VM's noise that what follows its work has beside it
+_TOUCHED = 0.15
+_TOGETHER = 0.14  # spread of what all VMs of a host have in common
 
 
-def at(thing: T, phases: Sequence[Phase], second: float) -> T:
-    """A host, a device or a load with every phase that covers `second` laid over it, in order."""
+def at(thing: T, phases: Sequence[Phase], second: float, span: float = 0.0) -> T:
+    """A host, a device or a load with every phase that covers `second` laid over it, in order.
+
+    With a `span`, phases count by the part of the seconds before that they cover.
+    """
     changed: dict[str, Any] = {}
     for phase in phases:
-        if phase.start <= second < phase.end:
-            changed |= phase.load
+        part = phase.part(second, span)
+        if part > 0.0:
+            held = {name: changed.get(name, getattr(thing, name)) for name in phase.load} if part < 1.0 else {}
+            changed |= {
+                name: held[name] + (value - held[name]) * part if held else value for name, value in phase.load.items()
+            }
     return replace(thing, **changed) if changed else thing  # type: ignore[type-var]
 
 
@@ -54,45 +67,47 @@ def level(pattern: Pattern, second: float) -> float:
     return 1.0 if place < pattern.busy else 1.0 - pattern.depth
 
 
-@dataclass(frozen=True, slots=True)
 class _Base:
     """Base loads of all VMs by field, the VMs whose loads change with time, and their noise.
 
-    `labels` are those of every VM for each of `_NOISES` in turn, `spread` [5, VMs] goes with all but the last.
+    `labels` are those of every VM for each of `_NOISES` in turn, `spread` [5, VMs] goes with all but the last. `more`
+    are those of `_UNTIDY` with their `more_spread`, `bursts` the labels of each VM's own bursts and of those that VMs
+    share, and `cause` the place among them of each VM's.
     """
 
-    loads: dict[str, Numbers]
-    spread: Numbers
-    moving: tuple[int, ...]
-    labels: tuple[str, ...]
+    def __init__(self, layout: Layout) -> None:
+        vms = layout.vms
+        jitter = np.array([vm.jitter for vm in vms], dtype=np.float64)
+        own = _OWN * jitter
+        causes = sorted({vm.cause or vm.name for vm in vms})
+        self.loads = {name: np.array([getattr(vm.load, name) for vm in vms], dtype=np.float64) for name in _FIELDS}
+        self.spread = np.array([jitter, jitter, jitter, jitter, 0.6 * jitter])
+        self.moving = tuple(place for place, vm in enumerate(vms) if vm.phases or vm.pattern.kind != "steady")
+        self.labels = tuple(f"{vm.name}/{what}" for what in _NOISES for vm in vms)
+        self.more = tuple(f"{vm.name}/{what}" for what in _UNTIDY for vm in vms)
+        self.more_spread = np.concatenate([0.5 * own, own, 0.4 * own, np.full(len(vms), _TOUCHED), own])
+        self.bursts = (*(f"{vm.name}/bursts" for vm in vms), *(f"cause/{cause}" for cause in causes))
+        self.cause = index(len(vms) + causes.index(vm.cause or vm.name) for vm in vms)
 
 
-def _make(layout: Layout) -> _Base:
-    vms = layout.vms
-    jitter = np.array([vm.jitter for vm in vms], dtype=np.float64)
-    return _Base(
-        loads={name: np.array([getattr(vm.load, name) for vm in vms], dtype=np.float64) for name in _FIELDS},
-        spread=np.array([jitter, jitter, jitter, jitter, 0.6 * jitter]),
-        moving=tuple(place for place, vm in enumerate(vms) if vm.phases or vm.pattern.kind != "steady"),
-        labels=tuple(f"{vm.name}/{what}" for what in _NOISES for vm in vms),
-    )
+_base = OncePerLayout(_Base)
 
 
-_base = OncePerLayout(_make)
-
-
-def wanted(layout: Layout, second: float, noise: Noise) -> Loads:
-    """The loads of all VMs at `second`."""
+def wanted(layout: Layout, second: float, noise: Noise, seconds: float = 1.0) -> Loads:
+    """The loads of all VMs at `second`, on an untidy host in the `seconds` before it."""
     base = _base(layout)
     asked = {name: values.copy() for name, values in base.loads.items()}
     for place in base.moving:
         vm = layout.vms[place]
-        load, factor = at(vm.load, vm.phases, second), level(vm.pattern, second)
+        load = at(vm.load, vm.phases, second, seconds if noise.untidy else 0.0)
+        factor = level(vm.pattern, second)
         for name in _FIELDS:
             asked[name][place] = getattr(load, name) * (factor if name in _SCALED else 1.0)
 
     *wobbles, sizes = noise.wobble_each(base.labels).reshape(len(_NOISES), -1)
-    work, packets, reads, writes, outstanding = np.maximum(0.0, 1.0 + base.spread * wobbles)
+    work, packets, reads, writes, outstanding = noise.factors(np.array(wobbles), base.spread)
+    if noise.untidy:
+        work = work * _restless(base, asked, noise, seconds)
     asked["cpu"] = np.minimum(99.0, asked["cpu"] * work)
     asked["read_iops"] = asked["read_iops"] * work * reads
     asked["write_iops"] = asked["write_iops"] * work * writes
@@ -101,4 +116,26 @@ def wanted(layout: Layout, second: float, noise: Noise) -> Loads:
     asked["rx_pps"] = asked["rx_pps"] * packets
     asked["rx_bytes"] = asked["rx_bytes"] * (1.0 + 0.05 * sizes)
     asked["timers"] = asked["timers"] * (0.9 + 0.2 * work)
+    if asked["gone"].any():
+        for name in (*_SCALED, "timers", "used_mb", "active_mb"):
+            asked[name] = asked[name] * (1.0 - asked["gone"])
     return Loads(**asked)
+
+
+def _restless(base: _Base, asked: dict[str, Numbers], noise: Noise, seconds: float) -> Numbers:
+    """How much more work bursts make; what does not follow the work has noise of its own laid on it."""
+    bursts = noise.bursts_each(base.bursts, seconds)
+    together = noise.around_each(("host/work",), 1.0, _TOGETHER)
+    work: Numbers = together * (1.0 + bursts[: len(base.cause)] + bursts[base.cause])
+    own = noise.around_each(base.more, 1.0, base.more_spread)
+    received, sizes, timers, touched, blocks = own.reshape(len(_UNTIDY), -1)
+    asked["rx_pps"] = asked["rx_pps"] * received * work
+    asked["tx_pps"] = asked["tx_pps"] * work
+    for way in ("tx_bytes", "rx_bytes"):
+        most = np.maximum(1514.0, asked[way])  # larger than a frame only where the card cuts them up
+        asked[way] = np.minimum(most, np.maximum(60.0, asked[way] * sizes))
+    asked["timers"] = asked["timers"] * timers
+    asked["active_mb"] = asked["active_mb"] * touched
+    for way in ("read_kb", "write_kb"):
+        asked[way] = np.maximum(0.5, asked[way] * blocks)
+    return work

@@ -5,33 +5,35 @@ length of a capture costs no memory. Going through it again gives the same snaps
 
 Order within a sample: guests' wants, memory, disks, CPU (which waits for disks and swap), clocks, ports, interrupts,
 watts.
+
+Evidence: Kernel MBytes that go up and down by half a MB, and samples up to half a second late, of real captures.
+Assumed: how often an untidy host skips one, and what a VM that waits for the network leaves undone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import fsum
-from typing import TYPE_CHECKING
 
-from esxparse_simulator.model.cpu import CpuState, run_host
+from esxparse_simulator.host import Scenario
+from esxparse_simulator.model.cpu import Asked, CpuState, run_host
 from esxparse_simulator.model.demand import at, wanted
 from esxparse_simulator.model.kernel import fire
-from esxparse_simulator.model.layout import Layout, layout_of, over_vcpus
+from esxparse_simulator.model.layout import Group, Layout, over_vcpus
 from esxparse_simulator.model.memory import next_memory
-from esxparse_simulator.model.network import carry
+from esxparse_simulator.model.network import carry, starved
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.power import group_watts, host_watts
-from esxparse_simulator.model.sample import Snapshot
+from esxparse_simulator.model.sample import Interrupts, MemorySample, Snapshot, WorldTimes
 from esxparse_simulator.model.storage import serve
+from esxparse_simulator.model.sums import Numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from esxparse_simulator.host import Scenario
-    from esxparse_simulator.model.layout import Group
-    from esxparse_simulator.model.sample import Interrupts, MemorySample, WorldTimes
-
+_LATE = (0.0, 0.5)  # seconds that an untidy host's sample takes beside its interval
+_WAITING = 0.6  # of a VM's CPU that goes with what the network kept from it a sample ago (untidy hosts)
+_KERNEL_MB = 0.9  # that the VMkernel's own memory goes up and down
+_SKIPPED = 0.002  # of its samples are skipped
 _AVERAGES = (60.0, 300.0, 900.0)  # the spans of esxtop's 1, 5 and 15 minute averages
 
 
@@ -55,7 +57,7 @@ class Capture:
         return self.layout.groups
 
     def __iter__(self) -> Iterator[Snapshot]:
-        state = _State(Noise(self.seed))
+        state = _State(Noise(self.seed, self.scenario.untidy))
         for number in range(self.samples):
             snapshot = _sample(self, state, number)
             for observer in self.observers:
@@ -72,7 +74,7 @@ def capture(
         scenario.samples if samples is None else samples,
         scenario.interval if interval is None else interval,
         scenario.seed if seed is None else seed,
-        layout_of(scenario),
+        Layout(scenario),
     )
 
 
@@ -84,29 +86,33 @@ class _State:
     memory: MemorySample | None = None
     cpu: CpuState | None = None
     interrupts: Interrupts | None = None
+    second: float = 0.0
+    starved: Numbers | float = 0.0
     cpu_load: list[float] = field(default_factory=list)
 
 
 def _sample(of: Capture, state: _State, number: int) -> Snapshot:
-    layout, second = of.layout, number * of.interval
-    host = at(of.scenario.host, of.scenario.host.phases, second)
-    targets = tuple(at(target, target.phases, second) for target in layout.targets)
-    loads = wanted(layout, second, state.noise)
-    memory = state.memory = next_memory(layout, host, loads, state.memory, of.interval)
-    storage = serve(layout, targets, loads, memory, state.noise, second=second)
-    state.cpu, cpu = run_host(
-        layout,
-        host,
-        loads,
-        memory,
-        storage,
-        before=state.cpu,
-        interrupts=state.interrupts,
-        noise=state.noise,
-        interval=of.interval,
-    )
-    ports = carry(layout, loads, storage, over_vcpus(layout, cpu.worlds.ready), second=second)
-    interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds)
+    layout, noise = of.layout, state.noise
+    second = _when(of, state, number)
+    seconds = second - state.second if noise.untidy and number else of.interval
+    span, state.second = seconds if noise.untidy else 0.0, second
+    host = at(of.scenario.host, of.scenario.host.phases, second, span)
+    if noise.untidy:
+        host = replace(
+            host, kernel_mb=host.kernel_mb + round(_KERNEL_MB * noise.untidy * noise.around("kernel", 1.0, 1.0))
+        )
+    targets = tuple(at(target, target.phases, second, span) for target in layout.targets)
+    loads = wanted(layout, second, noise, seconds)
+    # who waits for the network has less to compute
+    loads.cpu[:] = loads.cpu * (1.0 - _WAITING * state.starved)
+    memory = state.memory = next_memory(layout, host, loads, state.memory, seconds)
+    storage = serve(layout, targets, loads, memory, noise, second=second, seconds=seconds)
+    asked = Asked(layout, host, loads, memory, storage, state.interrupts, noise, seconds)
+    state.cpu, cpu = run_host(asked, state.cpu)
+    ready = over_vcpus(layout, cpu.worlds.ready)
+    ports = carry(layout, loads, storage, ready, second=second, noise=noise, seconds=seconds)
+    state.starved = starved(layout, loads, ports) if noise.untidy else 0.0
+    interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds, noise=noise, seconds=seconds)
     watts = host_watts(host, cpu.pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
     return Snapshot(
         second=second,
@@ -117,7 +123,7 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
         worlds=cpu.worlds,
         pcpus=cpu.pcpus,
         nodes=cpu.nodes,
-        cpu_load=_averaged(state, _wanting(layout, cpu.worlds) / 100.0 / host.pcpus, of.interval),
+        cpu_load=_averaged(state, _wanting(layout, cpu.worlds) / 100.0 / host.pcpus, seconds),
         memory=memory,
         storage=storage,
         ports=ports,
@@ -125,6 +131,14 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
         watts=watts,
         group_watts=group_watts(layout, host, cpu.worlds, watts),
     )
+
+
+def _when(of: Capture, state: _State, number: int) -> float:
+    """When a sample is taken, in seconds: an untidy host's is a little late, and now and then one is skipped."""
+    if not state.noise.untidy or not number:
+        return number * of.interval
+    late, skipped = state.noise.uniform("late"), state.noise.uniform("skipped") < _SKIPPED
+    return state.second + of.interval * (2.0 if skipped else 1.0) + _LATE[0] + (_LATE[1] - _LATE[0]) * late * late
 
 
 def _clock(scenario: Scenario, second: float) -> float:

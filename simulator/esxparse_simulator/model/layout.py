@@ -2,28 +2,28 @@
 
 A layout is made once for a capture. Index arrays say how one order leads to another (`world_group[w]` is the group of
 world `w`), so that a sum over a group or a device is one `bincount`.
+
+Evidence: groups, worlds and their ids of a capture of ESXi 6.5. Assumed: which few of them a tidy host lists.
 """
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from importlib.resources import files
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
-from esxparse_simulator.model.sums import Index, Numbers, added, index
+from esxparse_simulator.host import Device, NfsVolume, Scenario, Vm, VsanDatastore
+from esxparse_simulator.model.sums import Numbers, added, index
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from esxparse_simulator.host import Device, NfsVolume, Scenario, Vm, VsanDatastore
-
-    Target = Device | NfsVolume | VsanDatastore
-
+Target = Device | NfsVolume | VsanDatastore
 T = TypeVar("T")
 
 Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
-FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan"]
+FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan", "poll"]
 PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
 
 # name and run time in percent of what a quiet VMkernel runs; a few of the hundreds a real host lists
@@ -35,19 +35,25 @@ _BEFORE_VMS = (
     ("vpxa", ("vpxa",), (0.6,)),
 )
 _AFTER_VMS = (("esxtop", ("esxtop",), (2.4,)),)
+_FIRST_IDLE = 50  # of worlds that hardly do anything
+_BEATS = tomllib.loads((files("esxparse_simulator") / "model" / "worlds.toml").read_text(encoding="utf-8"))["beats"]
 _FIRST_PROCESS = 620  # where process worlds begin after the VMkernel's own
 _FIRST_VM = 3_318
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One schedulable thing. `number` counts from the release's first id; `busy` is its run time in percent."""
+    """One schedulable thing. `number` counts from the release's first id; `busy` is its run time in percent.
+
+    `beats` is how often a second it is switched to for hardly any time.
+    """
 
     number: int
     name: str
     kind: Kind
     index: int = 0
     busy: float = 0.0
+    beats: float = 0.0
 
     def label(self, base: int, leader: int) -> str:
         """The world's name as printed; network and disk worlds carry the id of their VM's leader."""
@@ -82,18 +88,27 @@ def groups_of(scenario: Scenario) -> tuple[Group, ...]:
     vms = tuple(_vm_groups(scenario))
     last = vms[-1].worlds[-1].number if vms else _FIRST_VM
     return (
-        *_own_groups(scenario.host.pcpus),
+        *_own_groups(scenario.host.pcpus, scenario.idle_worlds),
         *_processes(_BEFORE_VMS, _FIRST_PROCESS, 5_320),
         *vms,
         *_processes(_AFTER_VMS, last + 214, 52_400),
     )
 
 
-def _own_groups(pcpus: int) -> Iterator[Group]:
+def _own_groups(pcpus: int, idlers: int) -> Iterator[Group]:
     # idle0 comes after the worlds the boot processor starts before it can idle
     idle = [World(n, f"idle{n}", "idle", n) for n in range(1, pcpus)]
     last = World(pcpus + len(_SYSTEM), "idle0", "idle", 0)
     system = [World(pcpus + n, name, "system", busy=busy) for n, (name, busy) in enumerate(_SYSTEM)]
+    system += [
+        World(
+            pcpus + _FIRST_IDLE + n,
+            f"{name}{f'-{n // len(_BEATS)}' if n >= len(_BEATS) else ''}",
+            "system",
+            beats=beats,
+        )
+        for n, (name, beats) in ((n, _BEATS[n % len(_BEATS)]) for n in range(idlers))
+    ]
     yield Group(1, "system", (*idle, *system, last), own=True)
     helpers = tuple(World(pcpus + 40 + n, name, "system", busy=busy) for n, (name, busy) in enumerate(_HELPERS))
     yield Group(8, "helper", helpers, own=True)
@@ -136,8 +151,8 @@ def _vm_groups(scenario: Scenario) -> Iterator[Group]:
 class FlowOf:
     """The I/O of one group to one target: of a virtual disk (`slot`), or of the VMkernel on its behalf.
 
-    `snapshot`: a consolidation; `swap`: its swap file; `log`: hostd's; `vsan`: what a vSAN datastore (`source`, its
-    place among the targets) does to one of the host's devices.
+    `snapshot`: a consolidation; `swap`: its swap file; `log`: hostd's; `poll`: the VMkernel's own; `vsan`:
+    what a vSAN datastore (`source`, its place among the targets) does to one of the host's devices.
     """
 
     kind: FlowKind
@@ -172,7 +187,6 @@ class VectorOf:
     number: int = -1
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
     """Every order there is.
 
@@ -180,31 +194,41 @@ class Layout:
     F flows, Q ports, U uplinks, X interrupt vectors.
     """
 
-    scenario: Scenario
-    groups: tuple[Group, ...]
-    worlds: tuple[World, ...]
-    world_group: Index
-    world_vm: Index
-    """[W] the VM's place among the VMs, -1 for other worlds."""
-    world_node: Index
-    """[W] the NUMA node it runs on."""
-    vcpus: Index
-    """[K] places of the vCPUs among the worlds, VM after VM."""
-    idlers: Index
-    """[P] places among the worlds of each PCPU's idle world."""
-    vms: tuple[Vm, ...]
-    vm_group: Index
-    targets: tuple[Target, ...]
-    flows: tuple[FlowOf, ...]
-    flow_group: Index
-    flow_target: Index
-    flow_vm: Index
-    uses: tuple[tuple[int, int], ...]
-    """(target, group) of every group that has I/O to do on a target, target after target."""
-    flow_use: Index
-    """[F] the place of each flow's target and group among the uses."""
-    ports: tuple[PortOf, ...]
-    vectors: tuple[VectorOf, ...]
+    def __init__(self, scenario: Scenario) -> None:
+        """That of a scenario."""
+        groups = groups_of(scenario)
+        guests = [number for number, group in enumerate(groups) if group.vm]
+        vm_of = {number: place for place, number in enumerate(guests)}
+        flat = [(number, group, world) for number, group in enumerate(groups) for world in group.worlds]
+        flows = tuple(_flows(scenario, groups, vm_of))
+        uses = sorted({(flow.target, flow.group) for flow in flows})
+        place_of = {use: place for place, use in enumerate(uses)}
+        idle = {world.index: place for place, (_, _, world) in enumerate(flat) if world.kind == "idle"}
+        self.scenario = scenario
+        self.groups = groups
+        self.worlds = tuple(world for _, _, world in flat)
+        self.world_group = index(number for number, _, _ in flat)
+        # [W] the VM's place among the VMs, -1 for other worlds
+        self.world_vm = index(vm_of.get(number, -1) for number, _, _ in flat)
+        # [W] the NUMA node it runs on
+        self.world_node = index(_node(scenario, number, group, world) for number, group, world in flat)
+        # [K] places of the vCPUs among the worlds, VM after VM
+        self.vcpus = index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu")
+        # [P] places among the worlds of each PCPU's idle world
+        self.idlers = index(idle[pcpu] for pcpu in range(scenario.host.pcpus))
+        self.vms = tuple(group.vm for group in groups if group.vm)
+        self.vm_group = index(guests)
+        self.targets: tuple[Target, ...] = (*scenario.devices, *scenario.nfs, *scenario.vsan)
+        self.flows = flows
+        self.flow_group = index(flow.group for flow in flows)
+        self.flow_target = index(flow.target for flow in flows)
+        self.flow_vm = index(flow.vm for flow in flows)
+        # (target, group) of every group that has I/O to do on a target, target after target
+        self.uses = tuple(uses)
+        # [F] the place of each flow's target and group among the uses
+        self.flow_use = index(place_of[flow.target, flow.group] for flow in flows)
+        self.ports = tuple(_ports(scenario, groups, vm_of))
+        self.vectors = tuple(_vectors(scenario))
 
     @property
     def devices(self) -> int:
@@ -215,39 +239,6 @@ class Layout:
     def uplinks(self) -> int:
         """How many uplinks the host has, switch after switch."""
         return sum(len(switch.uplinks) for switch in self.scenario.switches)
-
-
-def layout_of(scenario: Scenario) -> Layout:
-    """The layout of a scenario."""
-    groups = groups_of(scenario)
-    guests = [number for number, group in enumerate(groups) if group.vm]
-    vm_of = {number: place for place, number in enumerate(guests)}
-    flat = [(number, group, world) for number, group in enumerate(groups) for world in group.worlds]
-    flows = tuple(_flows(scenario, groups, vm_of))
-    uses = sorted({(flow.target, flow.group) for flow in flows})
-    place_of = {use: place for place, use in enumerate(uses)}
-    idle = {world.index: place for place, (_, _, world) in enumerate(flat) if world.kind == "idle"}
-    return Layout(
-        scenario=scenario,
-        groups=groups,
-        worlds=tuple(world for _, _, world in flat),
-        world_group=index(number for number, _, _ in flat),
-        world_vm=index(vm_of.get(number, -1) for number, _, _ in flat),
-        world_node=index(_node(scenario, number, group, world) for number, group, world in flat),
-        vcpus=index(place for place, (_, _, world) in enumerate(flat) if world.kind == "vcpu"),
-        idlers=index(idle[pcpu] for pcpu in range(scenario.host.pcpus)),
-        vms=tuple(group.vm for group in groups if group.vm),
-        vm_group=index(guests),
-        targets=(*scenario.devices, *scenario.nfs, *scenario.vsan),
-        flows=flows,
-        flow_group=index(flow.group for flow in flows),
-        flow_target=index(flow.target for flow in flows),
-        flow_vm=index(flow.vm for flow in flows),
-        uses=tuple(uses),
-        flow_use=index(place_of[flow.target, flow.group] for flow in flows),
-        ports=tuple(_ports(scenario, groups, vm_of)),
-        vectors=tuple(_vectors(scenario)),
-    )
 
 
 def _node(scenario: Scenario, number: int, group: Group, world: World) -> int:
@@ -275,8 +266,9 @@ def _flows(scenario: Scenario, groups: tuple[Group, ...], vm_of: dict[int, int])
             yield FlowOf("log", number, 0)
         elif group.label == "system":
             for place, datastore in enumerate(scenario.vsan, len(scenario.devices) + len(scenario.nfs)):
-                for device in datastore.devices:
-                    yield FlowOf("vsan", number, places[device], source=place)
+                yield from (FlowOf("vsan", number, places[device], source=place) for device in datastore.devices)
+            polled = (place for place, device in enumerate(scenario.devices) if device.polled)
+            yield from (FlowOf("poll", number, place) for place in polled)
 
 
 def _ports(scenario: Scenario, groups: tuple[Group, ...], vm_of: dict[int, int]) -> Iterator[PortOf]:

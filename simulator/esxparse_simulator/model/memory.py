@@ -12,26 +12,22 @@ swapped at once, while the guest waits. A VM that touches more than it may hold 
 
 Memory lies on the VM's own nodes but for the part its scenario puts elsewhere (`Vm.remote_memory`), and but for what
 does not fit: a full node's overflow goes to nodes with room, and is remote to the VM it belongs to.
+
+Evidence: the defaults of Mem.MinFreePct, Mem.CtlMaxPercent and Mem.IdleTax (VMware's texts). Assumed: every pace.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.layout import OncePerLayout
-from esxparse_simulator.model.sample import MemorySample
+from esxparse_simulator.host import Host
+from esxparse_simulator.model.layout import Layout, OncePerLayout
+from esxparse_simulator.model.sample import Loads, MemorySample
 from esxparse_simulator.model.schedule import share_out
-from esxparse_simulator.model.sums import added
-
-if TYPE_CHECKING:
-    from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Loads
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.model.sums import Numbers, added
 
 BALLOON_MAX = 0.65
 """Of a VM's size, the most its balloon takes: the default of Mem.CtlMaxPercent."""
@@ -60,7 +56,11 @@ _WARMUP = 0.06  # of the way the estimate of active memory goes each second
 _MOST_WAIT = 0.6  # of a vCPU's time
 
 
-@dataclass(frozen=True, slots=True)
+def process_mb(worlds: int) -> float:
+    """Machine memory of a user world process with so many worlds."""
+    return _PROCESS_MB * worlds
+
+
 class Fixed:
     """Along the VMs: size, limit or size, reservation, overhead (MB), vCPUs; whether there is a balloon driver (0, 1).
 
@@ -68,52 +68,36 @@ class Fixed:
     its scenario puts away.
     """
 
-    size: Numbers
-    allowed: Numbers
-    reserved: Numbers
-    overhead: Numbers
-    balloon: Numbers
-    vcpus: Numbers
-    remote: Numbers
-    home: Numbers
-    away: Numbers
-    columns: Index
-    processes: float
+    def __init__(self, layout: Layout) -> None:
+        vms, nodes = layout.vms, layout.scenario.host.sockets
+        home = np.zeros((len(vms), nodes))
+        away = np.zeros((len(vms), nodes))
+        for place, vm in enumerate(vms):
+            mine = vm.nodes or (vm.node,)
+            others = [node for node in range(nodes) if node not in mine]
+            for node in mine:
+                home[place, node] += 1.0 / len(mine)
+            away[place, others] = 1.0 / max(1, len(others))
+        size = np.array([vm.memory_mb for vm in vms], dtype=np.float64)
+        limit = np.array([vm.memory_limit_mb or vm.memory_mb for vm in vms], dtype=np.float64)
+        self.size = size
+        self.allowed = np.minimum(size, limit)
+        self.reserved = np.array([vm.memory_reservation_mb for vm in vms], dtype=np.float64)
+        self.overhead = _OVERHEAD_MB + size * _OVERHEAD_PART
+        self.balloon = np.array([vm.balloon_driver for vm in vms], dtype=np.float64)
+        self.vcpus = np.array([vm.vcpus for vm in vms], dtype=np.float64)
+        self.remote = np.array([vm.remote_memory for vm in vms], dtype=np.float64) * away.any(axis=1)
+        self.home = home
+        self.away = away
+        self.columns = np.tile(np.arange(nodes), len(vms))
+        self.old_balloon = np.array([vm.old_balloon_mb for vm in vms], dtype=np.float64)
+        self.old_swap = np.array([vm.old_swap_mb for vm in vms], dtype=np.float64)
+        self.processes = fsum(
+            process_mb(len(group.worlds)) for group in layout.groups if not group.own and not group.vm
+        )
 
 
-def process_mb(worlds: int) -> float:
-    """Machine memory of a user world process with so many worlds."""
-    return _PROCESS_MB * worlds
-
-
-def _fixed(layout: Layout) -> Fixed:
-    vms, nodes = layout.vms, layout.scenario.host.sockets
-    home = np.zeros((len(vms), nodes))
-    away = np.zeros((len(vms), nodes))
-    for place, vm in enumerate(vms):
-        mine = vm.nodes or (vm.node,)
-        others = [node for node in range(nodes) if node not in mine]
-        for node in mine:
-            home[place, node] += 1.0 / len(mine)
-        away[place, others] = 1.0 / max(1, len(others))
-    size = np.array([vm.memory_mb for vm in vms], dtype=np.float64)
-    limit = np.array([vm.memory_limit_mb or vm.memory_mb for vm in vms], dtype=np.float64)
-    return Fixed(
-        size=size,
-        allowed=np.minimum(size, limit),
-        reserved=np.array([vm.memory_reservation_mb for vm in vms], dtype=np.float64),
-        overhead=_OVERHEAD_MB + size * _OVERHEAD_PART,
-        balloon=np.array([vm.balloon_driver for vm in vms], dtype=np.float64),
-        vcpus=np.array([vm.vcpus for vm in vms], dtype=np.float64),
-        remote=np.array([vm.remote_memory for vm in vms], dtype=np.float64) * away.any(axis=1),
-        home=home,
-        away=away,
-        columns=np.tile(np.arange(nodes), len(vms)),
-        processes=fsum(process_mb(len(group.worlds)) for group in layout.groups if not group.own and not group.vm),
-    )
-
-
-fixed_of = OncePerLayout(_fixed)
+fixed_of = OncePerLayout(Fixed)
 """What does not change about the memory of a layout's VMs."""
 
 

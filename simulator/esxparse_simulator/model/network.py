@@ -10,28 +10,24 @@ larger than a frame (TSO, LRO) is as many frames as its payload fills, each with
 as its clients are slowed down already (`storage`). Of the rest, TCP gives way: it takes what other traffic leaves, but
 never less than `_TCP_KEEPS` of the room. What then does not fit is dropped: on the way out at the VM's port, on the way
 in by the physical switch, where esxtop does not see it. Half duplex, both ways share the line.
+
+Evidence: what frames take (IEEE 802.3). Assumed: the floor of TCP, the pace of rings, and who waits for the network.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from esxparse_simulator.host import Nic
 from esxparse_simulator.model.demand import at
-from esxparse_simulator.model.layout import OncePerLayout
-from esxparse_simulator.model.sample import PortTraffic
-from esxparse_simulator.model.sums import added, added_rows, divided
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from esxparse_simulator.host import Nic
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import Loads, StorageSample
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.model.layout import Layout, OncePerLayout
+from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.sample import Loads, PortTraffic, StorageSample
+from esxparse_simulator.model.sums import Index, Numbers, added, added_rows, divided
 
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
@@ -43,6 +39,7 @@ _FRAME = PAYLOAD + HEADERS + _FRAMING
 ACK_PART = (HEADERS + _FRAMING) / FRAMES_PER_ACK / _FRAME
 """What the acknowledgements of a stream of full frames take of the other direction."""
 _TCP_KEEPS = 0.05
+_FEW = 100.0  # packets per second that no VM waits for
 _SLOWEST = 0.1  # what a receive ring keeps up with, of its rate, when the VM hardly runs
 _MULTICAST, _BROADCAST = 0.6, 1.4  # packets per second that any network has
 
@@ -77,21 +74,17 @@ def on_the_wire(size: Numbers) -> Numbers:
     return size + _FRAMING * frames + HEADERS * (frames - 1.0)
 
 
-@dataclass(frozen=True, slots=True)
 class _Nics:
     """All network adapters, whether any changes with time, and the links already made, by what they were like."""
 
-    nics: tuple[Nic, ...]
-    moving: bool
-    made: dict[tuple[tuple[float, bool, bool], ...], Links]
+    def __init__(self, layout: Layout) -> None:
+        nics = tuple(nic for switch in layout.scenario.switches for nic in switch.uplinks)
+        self.nics = nics
+        self.moving = any(nic.phases for nic in nics)
+        self.made: dict[tuple[tuple[float, bool, bool], ...], Links] = {}
 
 
-def _keep(layout: Layout) -> _Nics:
-    nics = tuple(nic for switch in layout.scenario.switches for nic in switch.uplinks)
-    return _Nics(nics, any(nic.phases for nic in nics), {})
-
-
-_kept = OncePerLayout(_keep)
+_kept = OncePerLayout(_Nics)
 
 
 def nics_of(layout: Layout, second: float) -> tuple[Nic, ...]:
@@ -142,35 +135,30 @@ def _carriers(layout: Layout, nics: tuple[Nic, ...]) -> Iterator[int]:
             turns[port.switch] += 1
 
 
-@dataclass(frozen=True, slots=True)
 class _Places:
     """Ports of VMs and whose they are, what rings take; ports of uplinks, and which; VMkernel ports."""
 
-    vm_port: Index
-    vm: Index
-    tx_limit: Numbers
-    rx_limit: Numbers
-    uplink_port: Index
-    uplink: Index
-    vmk_port: Index
+    def __init__(self, layout: Layout) -> None:
+        mine = [(place, port.number) for place, port in enumerate(layout.ports) if port.kind == "vm"]
+        uplinks = [(place, port.uplink) for place, port in enumerate(layout.ports) if port.kind == "uplink"]
+        vms = [layout.vms[vm] for _, vm in mine]
+        self.vm_port = np.array([place for place, _ in mine], dtype=np.intp)
+        self.vm = np.array([vm for _, vm in mine], dtype=np.intp)
+        self.tx_limit = np.array([vm.tx_limit_pps for vm in vms], dtype=np.float64)
+        self.rx_limit = np.array([vm.rx_limit_pps for vm in vms], dtype=np.float64)
+        self.uplink_port = np.array([place for place, _ in uplinks], dtype=np.intp)
+        self.uplink = np.array([uplink for _, uplink in uplinks], dtype=np.intp)
+        self.vmk_port = np.array(
+            [place for place, port in enumerate(layout.ports) if port.kind == "vmk"], dtype=np.intp
+        )
+        self.stray = np.array([vm.stray_pps for vm in vms], dtype=np.float64)
 
 
-def _port_places(layout: Layout) -> _Places:
-    mine = [(place, port.number) for place, port in enumerate(layout.ports) if port.kind == "vm"]
-    uplinks = [(place, port.uplink) for place, port in enumerate(layout.ports) if port.kind == "uplink"]
-    vms = [layout.vms[vm] for _, vm in mine]
-    return _Places(
-        vm_port=np.array([place for place, _ in mine], dtype=np.intp),
-        vm=np.array([vm for _, vm in mine], dtype=np.intp),
-        tx_limit=np.array([vm.tx_limit_pps for vm in vms], dtype=np.float64),
-        rx_limit=np.array([vm.rx_limit_pps for vm in vms], dtype=np.float64),
-        uplink_port=np.array([place for place, _ in uplinks], dtype=np.intp),
-        uplink=np.array([uplink for _, uplink in uplinks], dtype=np.intp),
-        vmk_port=np.array([place for place, port in enumerate(layout.ports) if port.kind == "vmk"], dtype=np.intp),
-    )
-
-
-_places = OncePerLayout(_port_places)
+_places = OncePerLayout(_Places)
+_COUNTED = ("tx", "rx", "tx_dropped", "rx_dropped", "multicast", "broadcast")
+_labels = OncePerLayout(
+    lambda layout: tuple(f"port/{port.switch}/{port.name}/{what}" for what in _COUNTED for port in layout.ports)
+)
 
 
 @dataclass(slots=True)
@@ -185,7 +173,16 @@ class _Way:
     lost: Numbers
 
 
-def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers, *, second: float = 0.0) -> PortTraffic:
+def carry(
+    layout: Layout,
+    loads: Loads,
+    storage: StorageSample,
+    ready: Numbers,
+    *,
+    second: float = 0.0,
+    noise: Noise | None = None,
+    seconds: float = 1.0,
+) -> PortTraffic:
     """What every port sends and receives; `ready` is the mean ready time of each VM's vCPUs, percent."""
     links, at = links_of(layout, second), _places(layout)
     out, into = _storage(layout, links, storage)
@@ -206,8 +203,23 @@ def carry(layout: Layout, loads: Loads, storage: StorageSample, ready: Numbers, 
     out.lost[port] += beyond
     broadcast, multicast = np.zeros(len(rx)), np.zeros(len(rx))
     broadcast[port] = np.minimum(rx[port], _BROADCAST)
-    traffic = PortTraffic(tx, rx, tx_bytes, rx_bytes, out.lost, came - rx, multicast, broadcast)
+    lost = came - rx
+    lost[port] += at.stray
+    traffic = PortTraffic(tx, rx, tx_bytes, rx_bytes, out.lost, lost, multicast, broadcast)
+    if noise and noise.untidy:
+        rates = np.array([getattr(traffic, name) for name in _COUNTED])
+        for name, counted in zip(_COUNTED, noise.counted(_labels(layout), rates, seconds), strict=True):
+            setattr(traffic, name, counted)
     return _with_uplinks(links, at, traffic)
+
+
+def starved(layout: Layout, loads: Loads, ports: PortTraffic) -> Numbers:
+    """The part (0..1) of what each VM wanted to send and receive that a full link or a ring kept from it."""
+    at, part = _places(layout), np.zeros(len(layout.vms))
+    wanted = (loads.tx_pps + loads.rx_pps)[at.vm]
+    passed = (ports.tx + ports.rx)[at.vm_port]
+    part[at.vm] = np.where(wanted > _FEW, np.maximum(0.0, 1.0 - divided(passed, wanted)), 0.0)
+    return part
 
 
 def _with_uplinks(links: Links, at: _Places, of: PortTraffic) -> PortTraffic:
@@ -247,14 +259,18 @@ def _storage(layout: Layout, links: Links, storage: StorageSample) -> tuple[_Way
 
 
 def _vmotion(links: Links, loads: Loads, out: _Way, into: _Way) -> None:
-    """Memory that leaves the host: full frames one way, acknowledgements the other, by all ports there are for it."""
+    """Memory that leaves the host: full frames one way, acknowledgements the other, by all ports there are for it.
+
+    That of VMs which are not there yet comes.
+    """
     if not len(links.vmotion):
         return
-    leaving = fsum(loads.vmotion_mb_per_s.tolist()) * 2**20 / PAYLOAD / len(links.vmotion)
-    if leaving > 0.0:
-        out.packets[links.vmotion], into.packets[links.vmotion] = leaving, leaving / FRAMES_PER_ACK
-        out.size[links.vmotion], into.size[links.vmotion] = PAYLOAD + HEADERS, HEADERS
-        out.tcp[links.vmotion] = into.tcp[links.vmotion] = 1.0
+    moved = fsum(loads.vmotion_mb_per_s.tolist()) * 2**20 / PAYLOAD / len(links.vmotion)
+    way, back = (into, out) if (loads.vmotion_mb_per_s * loads.gone).any() else (out, into)
+    if moved > 0.0:
+        way.packets[links.vmotion], back.packets[links.vmotion] = moved, moved / FRAMES_PER_ACK
+        way.size[links.vmotion], back.size[links.vmotion] = PAYLOAD + HEADERS, HEADERS
+        way.tcp[links.vmotion] = back.tcp[links.vmotion] = 1.0
 
 
 def _fit(links: Links, out: _Way, into: _Way) -> None:

@@ -12,23 +12,22 @@ what busy ones do, and so does a host whose firmware allows the deepest state fo
 stay what was asked for, clocks do not pass it. Throttled time is spent in the deepest T-state, in which the clock is
 stopped for all but one part in `t_states`. Work that finds slower clocks than under "balanced" takes longer
 (`slowdown`).
+
+Evidence: states that add up to 100, and a first P-state one MHz above nominal, of a capture of ESXi 6.5. Assumed: how
+long each state lasts, and all watts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.sums import added
-
-if TYPE_CHECKING:
-    from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Layout
-    from esxparse_simulator.model.sample import PcpuTimes, WorldTimes
-    from esxparse_simulator.model.sums import Numbers
+from esxparse_simulator.host import Host
+from esxparse_simulator.model.layout import Layout
+from esxparse_simulator.model.sample import PcpuTimes, WorldTimes
+from esxparse_simulator.model.sums import Numbers, added
 
 _SECOND_THREAD = 0.33
 _WATTS_PER_MB = 0.01

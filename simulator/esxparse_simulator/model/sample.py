@@ -6,20 +6,16 @@ structure of arrays; its docstring says along which order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.sums import Numbers, added_rows, divided
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from esxparse_simulator.host import Host
-    from esxparse_simulator.model.layout import Target
-    from esxparse_simulator.model.sums import Index
+from esxparse_simulator.host import Host
+from esxparse_simulator.model.layout import Target
+from esxparse_simulator.model.sums import Index, Numbers, added_rows, divided
 
 Pair = tuple[Numbers, Numbers]
 
@@ -111,30 +107,21 @@ def summed(traffic: Traffic, into: Index, count: int) -> Traffic:
     return Traffic(sums)
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
-    """What guests ask for in this sample, noise and patterns on it: the fields of `host.Load`, along the VMs."""
+class Arrays:
+    """Arrays by name."""
 
-    cpu: Numbers
-    io_bound: Numbers
-    read_iops: Numbers
-    write_iops: Numbers
-    read_kb: Numbers
-    write_kb: Numbers
-    outstanding: Numbers
-    used_mb: Numbers
-    active_mb: Numbers
-    tx_pps: Numbers
-    rx_pps: Numbers
-    tx_bytes: Numbers
-    rx_bytes: Numbers
-    timers: Numbers
-    sequential: Numbers
-    working_set_mb: Numbers
-    misaligned: Numbers
-    tcp: Numbers
-    consolidate_mb_per_s: Numbers
-    vmotion_mb_per_s: Numbers
+    def __init__(self, **arrays: Numbers) -> None:
+        """These."""
+        self.__dict__ |= arrays
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Numbers: ...
+        def __setattr__(self, name: str, value: Numbers) -> None: ...
+
+
+class Loads(Arrays):
+    """What guests ask for in this sample, noise and patterns on it: the fields of `host.Load`, along the VMs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +223,7 @@ class StorageSample:
     congestion: Numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PortTraffic:
     """Along the ports: packets per second that got through, mean bytes per packet, packets per second dropped."""
 

@@ -12,7 +12,7 @@ none while there is too little of it for siblings to get out of step, the less t
 co-scheduling stops a vCPU only when it is milliseconds ahead: VMware, "The CPU Scheduler in VMware vSphere 5.1"), all
 of that part once there is plenty.
 Reservations are met before anything is shared out.
-The constants are this model's, chosen for plausible sizes; the bookkeeping is esxtop's:
+Evidence: the bookkeeping, which is esxtop's. Assumed: the constants, chosen for plausible sizes.
 
     run + ready + co-stop + wait = 100 %      idle, swap wait and VM wait are parts of wait
     used = run x hyper-threading share x clock / nominal + system - overlap
@@ -21,14 +21,10 @@ The constants are this model's, chosen for plausible sizes; the bookkeeping is e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.sums import added
-
-if TYPE_CHECKING:
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.model.sums import Index, Numbers, added
 
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
 _LEFT_AT_LEAST = 0.05  # of a node, however much worlds that are not vCPUs take
@@ -44,7 +40,8 @@ _WIDE = 7.0  # vCPUs beside the first in that VM of eight
 class Wants:
     """What vCPUs want: run time (0..1), a limit on it (infinite: none), a part of it that is sure, their shares.
 
-    `siblings` is the vCPUs of the VM, `swap_wait` the time (0..1) lost to swap, `node` where each runs.
+    `siblings` is the vCPUs of the VM, `swap_wait` the time (0..1) lost to swap, `node` where each runs, `delay` what
+    its delays are multiplied with, `wake` one that is always there.
     """
 
     run: Numbers
@@ -54,6 +51,8 @@ class Wants:
     siblings: Numbers
     swap_wait: Numbers
     node: Index
+    delay: Numbers | float = 1.0
+    wake: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,8 @@ def run_nodes(wants: Wants, pcpus: int, taken: Numbers) -> Turns:
     gang = 1.0 + _GANG * (wants.siblings - 1.0) / _WIDE
     some = runs > _NOTHING
     squeeze = np.maximum(0.0, 1.0 / np.maximum(_NOTHING, got) - 1.0 / np.where(some, runs, 1.0)) * some
-    return _turns(wants, limited_delay, np.maximum(squeeze, _BASE_DELAY * gang * load * load * load * load))
+    delay = np.maximum(squeeze, wants.wake + _BASE_DELAY * gang * load * load * load * load) * wants.delay
+    return _turns(wants, limited_delay, delay)
 
 
 def pcpu_shares(run: Numbers, weights: Numbers, pinned: Numbers, node: Index) -> Numbers:

@@ -20,22 +20,16 @@ so that a miss costs time but not throughput; a vSAN datastore's response times 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esxparse_simulator.model.layout import OncePerLayout
-from esxparse_simulator.model.sample import summed
-from esxparse_simulator.model.sums import added, divided, index
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse_simulator.model.layout import Layout, Target
-    from esxparse_simulator.model.sample import Loads, MemorySample, Traffic
-    from esxparse_simulator.model.sums import Index, Numbers
+from esxparse_simulator.host import Device, NfsVolume, VsanDatastore
+from esxparse_simulator.model.layout import Layout, OncePerLayout, Target
+from esxparse_simulator.model.sample import Arrays, Loads, MemorySample, Traffic, summed
+from esxparse_simulator.model.sums import Index, Numbers, added, divided, index
 
 _PAGE_KB = 4.0
 _PAGES_PER_MB = 256.0
@@ -48,33 +42,29 @@ _FULL_CONGESTION = 255.0
 _VSAN_OUTSTANDING = 256.0
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
     """Along the paths, device after device: the device, the place among its paths, the adapter (-1: not listed)."""
 
-    device: Index
-    place: Index
-    adapter: Index
-    first: Index
-    """[devices] where the paths of each begin."""
-    count: Numbers
-    """[devices] how many there are."""
+    def __init__(self, layout: Layout) -> None:
+        adapters = {adapter.name: place for place, adapter in enumerate(layout.scenario.adapters)}
+        rows = [
+            (number, place, adapters.get(path.partition(":")[0], -1))
+            for number, device in enumerate(layout.scenario.devices)
+            for place, path in enumerate(device.paths)
+        ]
+        device, place, adapter = (np.array([row[n] for row in rows], dtype=np.intp) for n in range(3))
+        count = np.array([len(each.paths) for each in layout.scenario.devices], dtype=np.intp)
+        first = np.array([int(device.searchsorted(number)) for number in range(len(count))], dtype=np.intp)
+        self.device = device
+        self.place = place
+        self.adapter = adapter
+        # [devices] where the paths of each begin.
+        self.first = first
+        # [devices] how many there are.
+        self.count = count.astype(np.float64)
 
 
-def _paths(layout: Layout) -> Paths:
-    adapters = {adapter.name: place for place, adapter in enumerate(layout.scenario.adapters)}
-    rows = [
-        (number, place, adapters.get(path.partition(":")[0], -1))
-        for number, device in enumerate(layout.scenario.devices)
-        for place, path in enumerate(device.paths)
-    ]
-    device, place, adapter = (np.array([row[n] for row in rows], dtype=np.intp) for n in range(3))
-    count = np.array([len(each.paths) for each in layout.scenario.devices], dtype=np.intp)
-    first = np.array([int(device.searchsorted(number)) for number in range(len(count))], dtype=np.intp)
-    return Paths(device, place, adapter, first, count.astype(np.float64))
-
-
-paths_of = OncePerLayout(_paths)
+paths_of = OncePerLayout(Paths)
 """The paths of a layout."""
 
 
@@ -100,85 +90,56 @@ class Asks:
     misaligned: Numbers
 
 
-@dataclass(slots=True)
-class Columns:
-    """Along the targets: their fields in this second; fields that a kind of target lacks have no effect."""
+class Columns(Arrays):
+    """Along the targets: their numbers in this second; those that a kind of target lacks have no effect."""
 
-    read_ms: Numbers
-    write_ms: Numbers
-    service_ms: Numbers
-    mb_per_s: Numbers
-    media_ms: Numbers
-    cache_mb: Numbers
-    read_ahead_kb: Numbers
-    block_kb: Numbers
-    shared: Numbers
-    queue_depth: Numbers
-    world_queue_depth: Numbers
-    dead_paths: Numbers
-    failed_part: Numbers
-    aborts: Numbers
-    resets: Numbers
-    reserves: Numbers
-    conflicts: Numbers
-    congestion: Numbers
-    congestion_ms: Numbers
-    copies: Numbers
+
+_COLUMNS = sorted(
+    {
+        field.name
+        for kind in (Device, NfsVolume, VsanDatastore)
+        for field in fields(kind)
+        if field.type in {"int", "float"}
+    }
+)
 
 
 def columns(targets: Sequence[Target]) -> Columns:
-    """The fields of all targets."""
-    missing = {"queue_depth": NO_LIMIT}
-    return Columns(
-        *(
-            np.array([getattr(target, name, missing.get(name, 0.0)) for target in targets], dtype=np.float64)
-            for name in _COLUMNS
-        )
-    )
+    """The numbers of all targets."""
+    none = {"queue_depth": NO_LIMIT}
+    rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in _COLUMNS)
+    return Columns(**dict(zip(_COLUMNS, np.array([*rows], dtype=np.float64), strict=True)))
 
 
-_COLUMNS = tuple(field.name for field in fields(Columns))
-
-
-@dataclass(frozen=True, slots=True)
 class _FlowPlaces:
     """Where the flows of each kind are, whose they are, and the parts of its VM's I/O that a virtual disk has."""
 
-    disk: Index
-    disk_vm: Index
-    reads: Numbers
-    writes: Numbers
-    part: Numbers
-    swap: Index
-    swap_vm: Index
-    copy: Index
-    copy_vm: Index
-    log: Index
+    def __init__(self, layout: Layout) -> None:
+
+        def places(kind: str) -> Index:
+            return index(place for place, flow in enumerate(layout.flows) if flow.kind == kind)
+
+        disk = [(flow, layout.vms[flow.vm].disks) for flow in layout.flows if flow.kind == "disk"]
+        touch = [disks[flow.disk].reads + disks[flow.disk].writes for flow, disks in disk]
+        whole = [fsum(each.reads + each.writes for each in disks) for _, disks in disk]
+        swap, copy = places("swap"), places("snapshot")
+        self.disk = places("disk")
+        self.disk_vm = index(flow.vm for flow, _ in disk)
+        self.reads = np.array([disks[flow.disk].reads for flow, disks in disk], dtype=np.float64)
+        self.writes = np.array([disks[flow.disk].writes for flow, disks in disk], dtype=np.float64)
+        self.part = np.array(
+            [one / all_ if all_ else 0.0 for one, all_ in zip(touch, whole, strict=True)], dtype=np.float64
+        )
+        self.swap = swap
+        self.swap_vm = layout.flow_vm[swap]
+        self.copy = copy
+        self.copy_vm = layout.flow_vm[copy]
+        self.log = places("log")
+        self.poll = places("poll")
+        self.polled = np.array([target.polled for target in layout.scenario.devices if target.polled], dtype=np.float64)
 
 
-def _flow_places(layout: Layout) -> _FlowPlaces:
-    def places(kind: str) -> Index:
-        return index(place for place, flow in enumerate(layout.flows) if flow.kind == kind)
-
-    disk = [(flow, layout.vms[flow.vm].disks) for flow in layout.flows if flow.kind == "disk"]
-    touch = [disks[flow.disk].reads + disks[flow.disk].writes for flow, disks in disk]
-    whole = [fsum(each.reads + each.writes for each in disks) for _, disks in disk]
-    swap, copy = places("swap"), places("snapshot")
-    return _FlowPlaces(
-        disk=places("disk"),
-        disk_vm=index(flow.vm for flow, _ in disk),
-        reads=np.array([disks[flow.disk].reads for flow, disks in disk], dtype=np.float64),
-        writes=np.array([disks[flow.disk].writes for flow, disks in disk], dtype=np.float64),
-        part=np.array([one / all_ if all_ else 0.0 for one, all_ in zip(touch, whole, strict=True)], dtype=np.float64),
-        swap=swap,
-        swap_vm=layout.flow_vm[swap],
-        copy=copy,
-        copy_vm=layout.flow_vm[copy],
-        log=places("log"),
-    )
-
-
-_flow_places_of = OncePerLayout(_flow_places)
+_flow_places_of = OncePerLayout(_FlowPlaces)
 
 
 def asked(layout: Layout, loads: Loads, memory: MemorySample) -> Asks:
@@ -221,6 +182,7 @@ def asked(layout: Layout, loads: Loads, memory: MemorySample) -> Asks:
         outstanding=_COPY_OUTSTANDING,
         sequential=1.0,
     )
+    put(at.poll, reads=at.polled, outstanding=1.0)
     put(at.log, reads=_LOG[0], writes=_LOG[1], outstanding=4.0)
     return Asks(**rows)
 
@@ -262,23 +224,19 @@ def _coverage(asks: Asks, of: Columns, target: Index, old_kb: Numbers) -> Number
     return covered
 
 
-@dataclass(frozen=True, slots=True)
 class _Components:
     """Flows of vSAN to the host's devices, their datastores among the targets, and how many devices those have."""
 
-    flows: Index
-    source: Index
-    devices: Numbers
+    def __init__(self, layout: Layout) -> None:
+        rows = [(place, flow.source) for place, flow in enumerate(layout.flows) if flow.kind == "vsan"]
+        source = np.array([row[1] for row in rows], dtype=np.intp)
+        count = np.bincount(source, minlength=len(layout.targets)).astype(np.float64)
+        self.flows = np.array([row[0] for row in rows], dtype=np.intp)
+        self.source = source
+        self.devices = count[source]
 
 
-def _components(layout: Layout) -> _Components:
-    rows = [(place, flow.source) for place, flow in enumerate(layout.flows) if flow.kind == "vsan"]
-    source = np.array([row[1] for row in rows], dtype=np.intp)
-    count = np.bincount(source, minlength=len(layout.targets)).astype(np.float64)
-    return _Components(np.array([row[0] for row in rows], dtype=np.intp), source, count[source])
-
-
-component_flows = OncePerLayout(_components)
+component_flows = OncePerLayout(_Components)
 """Where a layout has flows of vSAN datastores to the host's own devices."""
 
 

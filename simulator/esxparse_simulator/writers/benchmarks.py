@@ -12,20 +12,19 @@ the number of clients allows, and its progress comes every 251 ms of a run as ev
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import accumulate
 from math import fsum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from esxparse_simulator.limits import need, positive
 from esxparse_simulator.measured import Distribution
 from esxparse_simulator.model.noise import Noise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
+from esxparse_simulator.writers import TEXTS
 
 _NETPERF: Final = {
     "TCP_STREAM": "TCP STREAM",
@@ -33,15 +32,6 @@ _NETPERF: Final = {
     "TCP_RR": "TCP REQUEST/RESPONSE",
     "UDP_RR": "UDP REQUEST/RESPONSE",
 }
-_STREAM_TITLES: Final = (
-    "Recv   Send    Send                          \nSocket Socket  Message  Elapsed              \n"
-    "Size   Size    Size     Time     Throughput  \nbytes  bytes   bytes    secs.    10^6bits/sec  \n\n"
-)
-_RR_TITLES: Final = (
-    "Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n"
-    "Send   Recv   Size     Size    Time     Rate         \n"
-    "bytes  Bytes  bytes    bytes   secs.    per sec   \n\n"
-)
 KERNELS: Final = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 """STREAM's kernels, and how many arrays each moves."""
 _LINE: Final = "-" * 61
@@ -65,7 +55,7 @@ def netperf_text(test: str, rates: Sequence[float], seconds: float, to: str = "1
             row = f"16384  87380  1        1       {seconds:<6.2f}   {rate:7.2f}   \n16384  87380 \n"
         else:
             row = f" 87380  16384  16384    {seconds:<6.2f}   {rate:7.2f}   \n"
-        text += banner + (_RR_TITLES if answered else _STREAM_TITLES) + row
+        text += banner + (TEXTS["netperf"]["rr" if answered else "stream"]) + row
     return text
 
 
@@ -75,7 +65,7 @@ def stream_text(runs: Sequence[Sequence[float]], array_elements: int, threads: i
     lines: list[str] = []
     for place, rates in enumerate(runs):
         order_us = int(2.0 * array / positive("the rate of scale", rates[1]))
-        lines += _stream_head(array_elements, int(positive("threads", threads)), order_us)
+        lines.append(_stream_head(array_elements, int(positive("threads", threads)), order_us))
         for (name, arrays), rate in zip(KERNELS.items(), rates, strict=True):
             shortest = arrays * array / (positive(f"the rate of {name}", rate) * 1e6)
             mean = shortest * (1.0 + 0.012 * (0.5 + noise.uniform(f"stream {place} {name} mean")))
@@ -85,36 +75,10 @@ def stream_text(runs: Sequence[Sequence[float]], array_elements: int, threads: i
     return "\n".join(lines) + "\n"
 
 
-def _stream_head(elements: int, threads: int, order_us: int) -> list[str]:
-    array = 8.0 * elements / (1 << 20)
-    return [
-        _LINE,
-        "STREAM version $Revision: 5.10 $",
-        _LINE,
-        "This system uses 8 bytes per array element.",
-        _LINE,
-        f"Array size = {elements} (elements), Offset = 0 (elements)",
-        f"Memory per array = {array:.1f} MiB (= {array / 1024.0:.1f} GiB).",
-        f"Total memory required = {3.0 * array:.1f} MiB (= {3.0 * array / 1024.0:.1f} GiB).",
-        "Each kernel will be executed 10 times.",
-        " The *best* time for each kernel (excluding the first iteration)",
-        " will be used to compute the reported bandwidth.",
-        _LINE,
-        f"Number of Threads requested = {threads}",
-        f"Number of Threads counted = {threads}",
-        _LINE,
-        "Your clock granularity/precision appears to be 1 microseconds.",
-        f"Each test below will take on the order of {order_us} microseconds.",
-        f"   (= {order_us} clock ticks)",
-        "Increase the size of the arrays if this shows that",
-        "you are not getting at least 20 clock ticks per test.",
-        _LINE,
-        "WARNING -- The above is only a rough guideline.",
-        "For best results, please be sure you know the",
-        "precision of your system timer.",
-        _LINE,
-        "Function    Best Rate MB/s  Avg time     Min time     Max time",
-    ]
+def _stream_head(elements: int, threads: int, order_us: int) -> str:
+    mib = 8.0 * elements / (1 << 20)
+    sizes = {"mib": mib, "gib": mib / 1024.0, "all_mib": 3.0 * mib, "all_gib": 3.0 * mib / 1024.0}
+    return TEXTS["stream"]["head"].format(elements=elements, threads=threads, order_us=order_us, **sizes)
 
 
 @dataclass(frozen=True, slots=True)

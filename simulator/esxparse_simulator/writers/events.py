@@ -7,15 +7,13 @@ Assumptions: 2.6.32 prints a share of branches as a rate; vmkperf's line of name
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from esxparse_simulator.limits import need
 from esxparse_simulator.measured import draws
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 VERSIONS = ("2.6.32", "3.6")
 _CLOCKS = ("task-clock", "cpu-clock")

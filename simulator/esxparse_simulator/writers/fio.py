@@ -15,22 +15,16 @@ Assumptions:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 from itertools import accumulate
 from math import fsum, isfinite
-from typing import TYPE_CHECKING
 
 from esxparse_simulator.limits import need
-from esxparse_simulator.measured import draws
+from esxparse_simulator.measured import Measured, Side, Worker, draws
 from esxparse_simulator.writers.fio_latency import Moments, Sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from esxparse_simulator.measured import Measured, Side, Worker
 
 VERSIONS = ("fio-2.1.3", "fio-3.7")
 DIRECTIONS = ("read", "write", "trim")

@@ -10,15 +10,13 @@ Assumption: of one I/O, a long submission goes with a long completion (so that `
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, sqrt
-from typing import TYPE_CHECKING
 
 from esxparse_simulator.measured import SHAPES, Distribution
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 PERCENTILES = (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """fio's default `percentile_list`."""
 

@@ -24,48 +24,19 @@ processors; what the longest I/O took, drawn near the end of the distribution. N
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from math import fsum, isfinite
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from esxparse_simulator.limits import need
-from esxparse_simulator.measured import SHAPES
+from esxparse_simulator.measured import SHAPES, Access, Measured, Worker
 from esxparse_simulator.model.noise import Noise
-from esxparse_simulator.writers.iometer_counts import HZ, machine_of, mean_of, raw_of, total
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
-    from esxparse_simulator.measured import Access, Measured, Worker
-    from esxparse_simulator.writers.iometer_counts import Cpu, Machine, Raw
+from esxparse_simulator.writers import TEXTS
+from esxparse_simulator.writers.iometer_counts import HZ, Cpu, Machine, Raw, machine_of, mean_of, raw_of, total
 
 _MIB: Final = float(1 << 20)
-_FRONT: Final = (
-    "Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,Write IOps,"
-)
-_REST: Final = (
-    "Transactions per Second,Connections per Second,"
-    "Average Response Time,Average Read Response Time,Average Write Response Time,"
-    "Average Transaction Time,Average Connection Time,"
-    "Maximum Response Time,Maximum Read Response Time,Maximum Write Response Time,"
-    "Maximum Transaction Time,Maximum Connection Time,"
-    "Errors,Read Errors,Write Errors,Bytes Read,Bytes Written,Read I/Os,Write I/Os,Connections,"
-    "Transactions per Connection,"
-    "Total Raw Read Response Time,Total Raw Write Response Time,"
-    "Total Raw Transaction Time,Total Raw Connection Time,"
-    "Maximum Raw Read Response Time,Maximum Raw Write Response Time,"
-    "Maximum Raw Transaction Time,Maximum Raw Connection Time,"
-    "Total Raw Run Time,Starting Sector,Maximum Size,Queue Depth,"
-    "% CPU Utilization,% User Time,% Privileged Time,% DPC Time,% Interrupt Time,"
-    "Processor Speed,Interrupts per Second,CPU Effectiveness,"
-    "Packets/Second,Packet Errors,Segments Retransmitted/Second"
-)
-_BINS: Final = (
-    ",0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,5 to 10 mS,10 to 15 mS,"
-    "15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,"
-    "4.7 to 5 s,5 to 10 s, >= 10 s"
-)
+_FRONT, _REST, _BINS = (TEXTS["iometer"][part] for part in ("front", "rest", "bins"))
 
 
 class _Layout(NamedTuple):

@@ -5,16 +5,14 @@ The program computes all it prints from these counters; see `iometer` for the ev
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import ceil, fsum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from esxparse_simulator.measured import Side, Worker
-    from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.measured import Side, Worker
+from esxparse_simulator.model.noise import Noise
 
 HZ: Final = 2.4e9 / 1024.0
 """Ticks of the timer in a second."""

@@ -9,44 +9,14 @@ order of the keys of a .vmx, and which of them are written at all.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from esxparse_simulator.limits import need
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from esxparse_simulator.writers import TEXTS
 
 _MOST_CPUS = 8192
-_MHZ = 2666.761
-_FLAGS = (
-    "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush dts mmx fxsr sse sse2 ss ht "
-    "syscall nx rdtscp lm constant_tsc arch_perfmon pebs bts xtopology tsc_reliable nonstop_tsc aperfmperf pni "
-    "pclmulqdq ssse3 cx16 sse4_1 sse4_2 popcnt aes hypervisor lahf_lm ida arat"
-)
-_MODEL = f"""\
-vendor_id\t: GenuineIntel
-cpu family\t: 6
-model\t\t: 44
-model name\t: Intel(R) Xeon(R) CPU           X5650  @ 2.67GHz
-stepping\t: 2
-cpu MHz\t\t: {_MHZ:.3f}
-cache size\t: 12288 KB
-"""
-# Two loops a cycle of the time stamp counter; the kernel cuts, and does not round.
-_REST = f"""\
-fpu\t\t: yes
-fpu_exception\t: yes
-cpuid level\t: 11
-wp\t\t: yes
-flags\t\t: {_FLAGS}
-bogomips\t: {int(_MHZ * 200.0 + 1e-6) / 100.0:.2f}
-clflush size\t: 64
-cache_alignment\t: 64
-address sizes\t: 40 bits physical, 48 bits virtual
-power management:
-
-"""
 
 
 class Place(NamedTuple):
@@ -115,12 +85,12 @@ def cpuinfo_lines(machine: Topology) -> Iterator[bytes]:
     thread_bits, core_bits = (machine.threads - 1).bit_length(), (machine.cores - 1).bit_length()
     siblings = machine.cores * machine.threads
     for place in machine.places():
-        text = f"processor\t: {place.cpu}\n{_MODEL}"
+        text = f"processor\t: {place.cpu}\n{TEXTS['cpuinfo']['model']}"
         if siblings > 1:
             apic = place.socket << (core_bits + thread_bits) | place.core << thread_bits | place.thread
             text += f"physical id\t: {place.socket}\nsiblings\t: {siblings}\ncore id\t\t: {place.core}\n"
             text += f"cpu cores\t: {machine.cores}\napicid\t\t: {apic}\ninitial apicid\t: {apic}\n"
-        yield (text + _REST).encode()
+        yield (text + TEXTS["cpuinfo"]["rest"]).encode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,18 @@ Assumptions: one connection, no TCP timestamps, segments as TSO and LRO leave th
 of a message have one time. Calls have AUTH_UNIX credentials of root; attributes stand in all replies; iSCSI sends the
 data of a write in the command, ends a read with the data that carries its status, and logged in before the trace. The
 server acknowledges a call after a round trip where its answer does not do so before; the client an answer after 20 us.
-What is sent again is the last segment of a call, halfway to its answer, or later where other calls are sent less than a
-round trip before; the server acknowledges it only then.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from esxparse_simulator.limits import need, positive
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _COMMON: Final = (
     "frame.number frame.time_epoch ip.src ip.dst tcp.srcport tcp.dstport tcp.stream tcp.len tcp.analysis.retransmission"
@@ -52,17 +48,13 @@ _LUN: Final = "0x0001"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One READ or WRITE: seconds since the trace began, where, how many bytes, and how long until its answer, ms.
-
-    `sent_again`: its last packet is seen twice.
-    """
+    """One READ or WRITE: seconds since the trace began, where, how many bytes, and how long until its answer, ms."""
 
     at_s: float
     read: bool
     offset_bytes: int
     size_bytes: int
     response_ms: float
-    sent_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +82,7 @@ def _call(protocol: str, request: Request, identity: int) -> _Message:
     data = 0 if request.read else size
     shown = [f"SCSI CDB {_verb(request)}"]
     shown += [] if request.read else [f"SCSI Payload ({_verb(request)} Request Data)"]
-    if lba <= 0xFFFFFFFF:
-        place = {"scsi_sbc.rdwr10.lba": str(lba), "scsi_sbc.rdwr10.xferlen": str(blocks)}
-    else:
-        place = {"scsi_sbc.rdwr16.lba": f"{lba:016x}", "scsi_sbc.rdwr12.xferlen": str(blocks)}
+    place = {"scsi_sbc.rdwr10.lba": str(lba), "scsi_sbc.rdwr10.xferlen": str(blocks)}
     told = {"iscsi.opcode": "0x01", "iscsi.scsicommand.expecteddatatransferlength": str(size)}
     return _Message(48 + data, _scsi(request, identity, data, shown, len(shown) + 1) | place | told)
 
@@ -119,12 +108,11 @@ def _rpc(request: Request, identity: int) -> dict[str, str]:
 
 
 def _verb(request: Request) -> str:
-    long = request.offset_bytes // _BLOCK > 0xFFFFFFFF
-    return f"{'Read' if request.read else 'Write'}({16 if long else 10})"
+    return "Read(10)" if request.read else "Write(10)"
 
 
 def _scsi(request: Request, identity: int, data: int, shown: list[str], luns: int) -> dict[str, str]:
-    code = {"Read(10)": "0x28", "Write(10)": "0x2a", "Read(16)": "0x88", "Write(16)": "0x8a"}[_verb(request)]
+    code = "0x28" if request.read else "0x2a"
     return {
         "iscsi.initiatortasktag": f"0x{identity:08x}",
         "iscsi.datasegmentlength": str(data),
@@ -137,7 +125,7 @@ def _scsi(request: Request, identity: int, data: int, shown: list[str], luns: in
 class Frame(NamedTuple):
     """One packet: time in ns since 1970, direction (`up`: to the server), payload bytes, fields of the message it ends.
 
-    `sequence` numbers its first byte; `again` tells whether it was sent before.
+    `sequence` numbers its first byte.
     """
 
     number: int
@@ -146,7 +134,6 @@ class Frame(NamedTuple):
     sequence: int
     size: int
     fields: Mapping[str, str]
-    again: bool
 
 
 @dataclass(slots=True)
@@ -157,23 +144,15 @@ class _Conversation:
     number: int = 0
     sent: dict[bool, int] = field(default_factory=lambda: {True: _FIRST_CLIENT, False: _FIRST_SERVER})
     acknowledged: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
-    holes: list[int] = field(default_factory=list)
-    """First bytes of what the client is going to send again."""
-    called_ns: int = 0
-    """When the client last sent something new."""
     pending: list[tuple[int, int, str, Request, int, int]] = field(default_factory=list)
     order: int = 0
 
-    def frame(
-        self, ns: int, *, up: bool, size: int = 0, fields: Mapping[str, str] | None = None, again: int | None = None
-    ) -> Frame:
-        """The next packet; `again`: the sequence number of what is sent a second time."""
-        sequence = self.sent[up] if again is None else again
-        if again is None:
-            self.sent[up] += size
-            self.called_ns = ns if up and size else self.called_ns
+    def frame(self, ns: int, *, up: bool, size: int = 0, fields: Mapping[str, str] | None = None) -> Frame:
+        """The next packet."""
+        sequence = self.sent[up]
+        self.sent[up] += size
         self.number += 1
-        return Frame(self.number, ns, up, sequence, size, fields or {}, again is not None)
+        return Frame(self.number, ns, up, sequence, size, fields or {})
 
     def opening(self, ns: int) -> Iterator[Frame]:
         """The three packets that open the connection; each SYN takes a sequence number."""
@@ -191,9 +170,8 @@ class _Conversation:
 
     def reach(self, *, up: bool, end: int) -> bool:
         """Whether this end can now acknowledge more than before."""
-        bound = end if up else min([end, *self.holes])
-        more = bound > self.acknowledged[up]
-        self.acknowledged[up] = max(self.acknowledged[up], bound)
+        more = end > self.acknowledged[up]
+        self.acknowledged[up] = max(self.acknowledged[up], end)
         return more
 
     def later(self, ns: int, what: str, request: Request, identity: int, end: int) -> None:
@@ -209,11 +187,6 @@ class _Conversation:
                 self.reach(up=False, end=end)
                 yield from self.message(ns, _answer(self.trace.protocol, request, identity), up=False)
                 self.later(ns + _CLIENT_ACK_NS, "seen", request, identity, self.sent[False])
-            elif what == "again" and ns <= self.called_ns + _RTT_NS:
-                # Sooner after something new it would look like packets in another order than they were sent.
-                self.later(self.called_ns + _RTT_NS + 1000, what, request, identity, end)
-            elif what == "again":
-                yield self.again(ns, request, identity, end)
             elif self.reach(up=what == "seen", end=end):
                 yield self.frame(ns, up=what == "seen")
 
@@ -223,19 +196,8 @@ class _Conversation:
         message = _call(self.trace.protocol, request, identity)
         yield from self.message(ns, message, up=True)
         end, answered = self.sent[True], _whole_us(request.response_ms)
-        if request.sent_again:
-            self.holes.append(end - (message.size - 1) % _SEGMENT - 1)
-            self.later(ns + max(1000, answered // 2000 * 1000), "again", request, identity, end)
-        else:
-            self.later(ns + _RTT_NS, "heard", request, identity, end)
+        self.later(ns + _RTT_NS, "heard", request, identity, end)
         self.later(ns + answered, "answer", request, identity, end)
-
-    def again(self, ns: int, request: Request, identity: int, end: int) -> Frame:
-        """The last packet of a call, a second time."""
-        size = (_call(self.trace.protocol, request, identity).size - 1) % _SEGMENT + 1
-        self.holes.remove(end - size)
-        self.later(ns + _RTT_NS, "heard", request, identity, self.sent[True])
-        return self.frame(ns, up=True, size=size, again=end - size)
 
 
 def _whole_us(milliseconds: float) -> int:
@@ -269,7 +231,7 @@ def _check(request: Request, where: str, before: float, protocol: str) -> None:
     at, size, offset = request.at_s, request.size_bytes, request.offset_bytes
     ordered = isfinite(at) and at * 1e9 >= _RTT_NS and at >= before
     need(ordered, f"{where} is at {at!r} s: requests come in order of time, after the round trip that opens it")
-    there = size > 0 and 0 <= offset < 1 << 63
+    there = size > 0 and 0 <= offset < (_BLOCK << 32 if protocol == "iscsi" else 1 << 63)
     need(there, f"{where} is {size!r} bytes at {offset!r}: give it 1 byte or more, from 0 up")
     whole = protocol != "iscsi" or (offset % _BLOCK == 0 and size % _BLOCK == 0 and size <= _MOST_ISCSI)
     need(whole, f"{where}: iSCSI moves whole blocks of {_BLOCK} bytes, {_MOST_ISCSI} bytes at most: change it")
@@ -285,6 +247,6 @@ def tshark_lines(trace: Trace) -> Iterator[bytes]:
         places = (_CLIENT, _SERVER, str(ports[0]), str(ports[1]))
         here, there, port, to = places if frame.up else (places[1], places[0], places[3], places[2])
         cells = [str(frame.number), _seconds(frame.ns), here, there, port, to, "0", str(frame.size)]
-        cells.append("1" if frame.again else "")
+        cells.append("")  # nothing is sent again
         cells += [frame.fields.get(name, "") for name in wanted[len(cells) :]]
         yield ("\t".join(cells) + "\n").encode()

@@ -11,17 +11,13 @@ header, and where chunks are cut.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from math import fsum
-from typing import TYPE_CHECKING
 
 from esxparse_simulator.limits import need
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
 _WINDOW_S = {"ilo3": 86_400.0, "ilo4": 1200.0}
 _SERVER = {"ilo3": "Allegro-Software-RomPager/4.62", "ilo4": "HP-iLO-Server/1.30"}

@@ -7,18 +7,14 @@ they can be without loss; with `decimals` they are rounded.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from esxparse_simulator.limits import need, positive
 from esxparse_simulator.measured import repeated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse_simulator.model.noise import Noise
+from esxparse_simulator.model.noise import Noise
 
 _SETTINGS = ("benchmark", "test", "configuration", "repetition", "time")
 

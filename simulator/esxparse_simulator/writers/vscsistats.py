@@ -12,18 +12,14 @@ the outstanding commands.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, isfinite, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from esxparse_simulator.limits import need
-from esxparse_simulator.measured import Distribution
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from esxparse_simulator.measured import Measured, Side, Worker
+from esxparse_simulator.measured import Distribution, Measured, Side, Worker
 
 Values = tuple[tuple[int, int], ...]
 """(value, commands that had it): limits, smallest, largest, mean and count of a histogram all come from these."""
