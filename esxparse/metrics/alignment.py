@@ -107,6 +107,30 @@ def remainders(requests: pl.LazyFrame, boundary: int = 4096) -> pl.LazyFrame:
     )
 
 
+def off_size(requests: pl.LazyFrame) -> pl.LazyFrame:
+    """Give the share of requests that begin on no multiple of their own size.
+
+    Of its size counts the largest power of two in it, 4096 at most: 1024 for 1 KB and 3 KB, 4096 for 64 KB. Aligned
+    requests smaller than a block of 4 KB begin inside one, so a boundary of 4 KB cannot tell them from shifted ones.
+    Needs `operation`, `offset_bytes`, `size_bytes` (see `shares` for what is left out). Returns one row per operation,
+    by name: `operation`, `requests` (i64, with a size), `off_size_pct` (f64, of them).
+
+    >>> requests = pl.LazyFrame({"operation": ["WRITE"] * 2, "offset_bytes": [1024, 32256], "size_bytes": [1024] * 2})
+    >>> off_size(requests).collect().rows()
+    [('WRITE', 2, 50.0)]
+    """
+    size = pl.col("size_bytes").cast(pl.Int64)
+    boundary = pl.min_horizontal(size & -size, pl.lit(4096))
+    off = pl.col("offset_bytes") % boundary != 0
+    return (
+        _addressed(requests)
+        .filter(size > 0)
+        .group_by("operation")
+        .agg(pl.len().cast(pl.Int64).alias("requests"), (100.0 * off.mean()).alias("off_size_pct"))
+        .sort("operation")
+    )
+
+
 def latency(requests: pl.LazyFrame) -> pl.LazyFrame:
     """Give the latency of requests by operation: what the server or array took to answer, as seen on the wire.
 

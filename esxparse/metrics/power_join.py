@@ -135,7 +135,22 @@ def load_of(capture: Recording) -> pl.DataFrame:
     return samples.with_columns(pl.lit(None, pl.Float64).alias(name) for name in missing).select("time", *_LOADS)
 
 
-def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, end: float) -> pl.DataFrame:
+def _of_host(power: Recording, rows: pl.DataFrame, host: str | None) -> pl.DataFrame:
+    """The rows of the capture's host, where a meter is of several: one column of its file, told apart by another."""
+    if power.format != "power_csv" or not host:
+        return rows
+    short = host.lower().partition(".")[0]
+    own = [
+        name
+        for name in rows["sensor"].unique(maintain_order=True).drop_nulls()
+        if short in {word.partition(".")[0] for word in name.lower().split()}
+    ]
+    return rows.filter(pl.col("sensor") == own[0]) if len(own) == 1 else rows
+
+
+def _chosen(
+    power: Recording, sensor: str | None, host: str | None, zero: datetime, start: float, end: float
+) -> pl.DataFrame:
     """The readings of one sensor: the one asked for, or that of the whole host with most readings in the capture."""
     table = power["power"]
     if "time" not in names(table):
@@ -158,6 +173,8 @@ def _chosen(power: Recording, sensor: str | None, zero: datetime, start: float, 
         rows = chosen
     elif (whole := rows.filter(pl.col("kind").fill_null("system") == "system")).height:
         rows = whole
+    if sensor is None:
+        rows = _of_host(power, rows, host)
     if not rows.height:
         raise EsxparseError(f"{power.source} has no readings in watts")
     since = _seconds(rows["time"], zero)
@@ -286,7 +303,8 @@ def join_power(
     Args:
         capture: An esxtop capture.
         power: Power readings with times: Redfish, RIBCL, IPMI, a meter's CSV.
-        sensor: Which readings, by the name in column `sensor` or `source`; without, the host's with most readings.
+        sensor: Which readings, by the name in column `sensor` or `source`; without, the host's with most readings; of a
+            CSV of several hosts the one with the capture's name, where there is one.
         offset: What to add to the times of the readings: a timedelta, seconds, or text such as `-2h`.
         shape: `trapezoid` or `step`, where it should not be told by the readings.
 
@@ -298,7 +316,7 @@ def join_power(
     times = _seconds(load["time"], zero)
     shift = _offset(offset)
     late = shift.total_seconds()
-    rows = _chosen(power, sensor, zero, times[0] - late, times[-1] - late)
+    rows = _chosen(power, sensor, capture.meta.get("host"), zero, times[0] - late, times[-1] - late)
     rows = rows.with_columns(pl.col("time") + shift)
     seconds, watts = _seconds(rows["time"], zero), rows["watts"].to_numpy()
     if shape is None:
@@ -327,8 +345,18 @@ def join_power(
         suspected_offset=suspected,
         correlation=lag.unshifted if lag and np.isfinite(lag.unshifted) else None,
         best_correlation=lag.correlation if lag else None,
-        notes=_notes(table, suspected, lag, together.shift_s),
+        notes=(*_of_several(power, sensor, rows), *_notes(table, suspected, lag, together.shift_s)),
     )
+
+
+def _of_several(power: Recording, sensor: str | None, rows: pl.DataFrame) -> list[Note]:
+    """A note where a column of a CSV is of several hosts or outlets, and nobody said which one is meant."""
+    if power.format != "power_csv" or sensor is not None:
+        return []
+    known = power["power"].select(pl.col("sensor").unique(maintain_order=True).drop_nulls()).collect()["sensor"]
+    listed = ", ".join(map(repr, known))
+    text = f"the meter is of several ({listed}): {rows['sensor'][0]!r} is used; name another as sensor"
+    return [Note(text)] if len(known) > 1 else []
 
 
 def _notes(table: pl.DataFrame, suspected: timedelta | None, lag: Lag | None, shift_s: float) -> tuple[Note, ...]:

@@ -244,10 +244,11 @@ def _bounds(free: _Solution, freedom: int, confidence: float) -> _Bounds:
     rate = (1 / high if high > 0 else 0.0, 1 / low if low > 0 else math.inf)
 
     def over_a(place: int, value: float) -> tuple[float, float]:
-        own, both = free.covariance[place, place], free.covariance[0, place]
-        divisor = free.a**2 - t2 * free.covariance[0, 0]
-        middle, rest = free.a * value - t2 * both, value**2 - t2 * own
-        square = middle**2 - divisor * rest
+        first, both, own = (float(free.covariance[one]) for one in ((0, 0), (0, place), (place, place)))
+        divisor, middle = free.a**2 - t2 * first, free.a * value - t2 * both
+        # Of middle^2 - divisor * (value^2 - t2 * own), without the large terms that cancel.
+        around = free.a**2 * own - 2 * free.a * value * both + value**2 * first
+        square = t2 * (around - t2 * (first * own - both**2))
         if divisor <= 0 or square < 0:
             return 0.0, math.inf
         return max((middle - math.sqrt(square)) / divisor, 0.0), max((middle + math.sqrt(square)) / divisor, 0.0)

@@ -1,0 +1,181 @@
+"""Cases: readable decision tables, one file for each trouble, that say what the evidence amounts to.
+
+Keys of a case
+    trouble    str    word of docs/faults.md, or one that docs/diagnosis.md adds
+    title      str    what it is, in a few words
+    kind       str    what it is about: a kind of object (`signals`)
+    trigger    str    expression over series, true in the samples that call for this case (`series`)
+    level      str    series that bounds the spell: its edges are where this leaves what it is outside
+    until      str    series that tells when it ends, where its trigger holds on after the cause is gone, or not as long
+    persist    int    samples that a spell has at least, 2 unless told; a shorter capture needs as many as it has
+    gap        int    samples without the trigger that a spell is joined over, 3 unless told
+    impact     str    expression over a spell: how bad it is, 1 is critical
+    severity   str    "info" for what is not a trouble; else it goes by `impact`
+    prior      float  log odds that a spell is this trouble before any evidence is looked at
+    explains   [str]  troubles, or `area.*`, that are its symptoms where they overlap: they stand under it
+    shared     bool   one finding for all objects that have it at a time, about the host
+    entity     table  {kind, name} that is told in place of the object, where that is only where it shows
+    rare       float  log odds that what calls for it is none on a host drawn at random, -1.2 unless fitted
+    who        table  name to {kind, by}: the object of a kind for which `by` is highest, for texts
+    verdict    str    the sentence; {name} is the object, {series} and {series:.1f} what a spell has
+    next       str    the next experiment, and what to do
+    source     str    where this comes from
+    evidence   [{if, weight, say, else, otherwise}]  an expression over a spell; `weight` is added to the log odds where
+               it holds, `else` where it does not; `say` and `otherwise` are the words for it. What has no counters
+               counts nothing, and is listed as missing.
+
+Every file is checked when it is read: unknown keys, series and troubles are refused.
+"""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from polars.exceptions import PolarsError
+
+from esxparse.diagnosis import series
+from esxparse.diagnosis.signals import KINDS
+from esxparse.errors import EsxparseError
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One row of the table."""
+
+    holds: str
+    weight: float
+    say: str
+    fails: float = 0.0
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case; the module docstring explains its keys."""
+
+    trouble: str
+    title: str
+    kind: str
+    trigger: str
+    impact: str
+    verdict: str
+    next: str
+    source: str
+    evidence: tuple[Evidence, ...]
+    level: str = ""
+    until: str = ""
+    persist: int = 2
+    gap: int = 3
+    severity: str = ""
+    prior: float = 0.0
+    explains: tuple[str, ...] = ()
+    shared: bool = False
+    rare: float = -1.2
+    entity: Mapping[str, str] = field(default_factory=dict)
+    who: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def area(self) -> str:
+        """The word before the dot."""
+        return self.trouble.partition(".")[0]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The series that the trigger and the edges read."""
+        return series.roots(self.trigger) | {name for name in (self.level, self.until) if name}
+
+    @property
+    def per_spell(self) -> frozenset[str]:
+        """The series that are read of a spell."""
+        texts = [self.verdict, self.next, *(text for one in self.evidence for text in (one.say, one.otherwise))]
+        told = {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+        read = {name for one in self.evidence for name in series.roots(one.holds)} | series.roots(self.impact)
+        return frozenset(read | told - {"name", *self.who})
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables without which it cannot be judged."""
+        found = [series.tables(self.kind, name) for name in self.reads]
+        return frozenset(table for one in found if one for table in one)
+
+
+_TEXTS: Final = (
+    "trouble",
+    "title",
+    "kind",
+    "trigger",
+    "level",
+    "until",
+    "impact",
+    "severity",
+    "verdict",
+    "next",
+    "source",
+)
+_ALL: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(("persist", "gap"), int),
+    **dict.fromkeys(("prior", "rare"), (int, float)),
+    **dict.fromkeys(("explains", "evidence"), list),
+    **dict.fromkeys(("who", "entity"), dict),
+    "shared": bool,
+}
+_NEEDED: Final = ("trouble", "title", "kind", "trigger", "impact", "verdict", "next", "source", "evidence")
+_ROW: Final = {"if": "holds", "weight": "weight", "say": "say", "else": "fails", "otherwise": "otherwise"}
+
+
+@cache
+def load() -> tuple[Case, ...]:
+    """All cases, by trouble."""
+    files = sorted(resources.files(__package__).iterdir(), key=lambda one: one.name)
+    return tuple(parse(one.read_text(encoding="utf-8"), one.name) for one in files if one.name.endswith(".toml"))
+
+
+def parse(text: str, file: str) -> Case:
+    """Read one case.
+
+    Raises EsxparseError: It is no TOML, or a key, an expression or a series in it is not known; with file and key.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise EsxparseError(f"{file}: not a TOML file: {error}") from error
+    for key, value in document.items():
+        if key not in _ALL or not isinstance(value, _ALL[key]):
+            raise EsxparseError(f"{file}: {key!r} is unknown or of the wrong type")
+    for key in _NEEDED:
+        if not document.get(key):
+            raise EsxparseError(f"{file}: {key!r} is missing")
+    if document["kind"] not in KINDS:
+        raise EsxparseError(f"{file}: 'kind' is {document['kind']!r}: choose from {', '.join(KINDS)}")
+    rows = []
+    for row in document.pop("evidence"):
+        if unknown := set(row) - set(_ROW):
+            raise EsxparseError(f"{file}: evidence: {min(unknown)!r} is unknown: a row takes {', '.join(_ROW)}")
+        rows.append(Evidence(**{_ROW[key]: value for key, value in row.items()}))
+    document["explains"] = tuple(document.get("explains", ()))
+    case = Case(evidence=tuple(rows), **{key: _flat(value) for key, value in document.items()})
+    _check(case, file)
+    return case
+
+
+def _flat(value: Any) -> Any:
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def _check(case: Case, file: str) -> None:
+    """Refuse series that no capture can have."""
+    try:
+        asked = [(case.kind, name) for name in case.reads | case.per_spell]
+    except PolarsError as error:
+        raise EsxparseError(f"{file}: an expression is not one: {error}") from error
+    asked += [(one["kind"], one["by"]) for one in case.who.values()]
+    for kind, name in asked:
+        if series.tables(kind, name) is None:
+            raise EsxparseError(f"{file}: no series {name!r} of {kind}; it has {', '.join(sorted(series.known(kind)))}")

@@ -1,0 +1,190 @@
+"""What changed in a recording, over all its counters: what moved, when, how far, and what was first.
+
+No rule is asked: this is for what nobody has a rule for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.diagnosis.panels import panel
+from esxparse.errors import EsxparseError
+from esxparse.metrics import change_points
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from esxparse.metrics.change_points import Matrix, Numbers
+    from esxparse.recording import Recording
+
+    Places = NDArray[np.int64]
+    Marks = NDArray[np.bool_]
+
+FEWEST: Final = 12
+"""Samples below which nothing is said of changes."""
+SURE: Final = 2.0
+"""Kuiper's statistic from which a change of level counts as one."""
+_AT_ONCE: Final = 2_000
+"""Series worked on at a time: their arrays stay in the processor's cache."""
+_NEAR: Final = 1
+"""Samples by which the beginnings of one event may lie apart."""
+_EDGE: Final = 3
+"""Samples at either end of a capture where no event is looked for."""
+_EVENTS: Final = 5
+_VALUES: Final = 3
+"""Values without which a series has no variance worth the name."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed in a recording."""
+
+    at: datetime
+    """The time the series were compared at: as asked for, or when most of them changed."""
+    series: pl.DataFrame
+    """Every series that moves, what changed most first: table, counter (its column), instance; beyond f64, how far it
+    went from `at` on, 1 as far as ever before or as is usual for its counter; before, after f64, medians; onset
+    datetime, when the part that differs most from the rest began, null where noise may explain it."""
+    events: pl.DataFrame
+    """When several series changed together, the largest first: time, series i64, first_table, first_counter,
+    first_instance: the one of the 20 that changed most that was first."""
+    not_judged: pl.DataFrame
+    """table, reason, series i64: what could not be compared."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """All numeric series of a recording on one time axis."""
+
+    times: pl.Series
+    names: pl.DataFrame
+    """table, counter, instance of each row of `values`."""
+    values: Matrix
+
+
+def every(rec: Recording, *, still: bool = False) -> tuple[Every, pl.DataFrame]:
+    """Give all series of a recording that move, with `still` those that never do too, and what is left out.
+
+    Raises EsxparseError: There are fewer than 12 samples.
+    """
+    timed = {name: table for name, table in rec.tables.items() if "time" in table.collect_schema().names()}
+    frames = dict(zip(timed, pl.collect_all(list(timed.values())), strict=True))
+    times = pl.concat([frame["time"] for frame in frames.values()]).unique().sort() if frames else pl.Series("time", [])
+    if len(times) < FEWEST:
+        msg = f"{rec.source} has {len(times)} samples: changes need {FEWEST} or more"
+        raise EsxparseError(msg)
+    names, values = [], []
+    out = [(name, "no column time", len(rec[name].collect_schema())) for name in rec.tables if name not in timed]
+    for table, frame in frames.items():
+        numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
+        texts = [column for column, kind in frame.schema.items() if kind not in {pl.Float64, frame["time"].dtype}]
+        instance = pl.col("instance") if "instance" in texts else pl.concat_str([*texts, pl.lit("")], separator=" ")
+        named = frame.select("time", instance.fill_null("").alias("entity"), *numbers)
+        made = panel(table, [named], times.to_list())
+        resting = 0
+        for counter, whole in made.values.items():
+            rows = whole.T.astype(np.float32)
+            with np.errstate(invalid="ignore"):
+                moves = np.fmax.reduce(rows, axis=1) > np.fmin.reduce(rows, axis=1)
+            if still:
+                moves = (~np.isnan(rows)).sum(axis=1) >= _VALUES
+            resting += int((~moves).sum())
+            values.append(rows[moves])
+            instances = [made.names[place] for place in np.flatnonzero(moves)]
+            names.append(
+                pl.DataFrame({"instance": instances}, schema={"instance": pl.String}).select(
+                    table=pl.lit(table), counter=pl.lit(counter), instance="instance"
+                )
+            )
+        if resting:
+            out.append((table, "too few values" if still else "never moves", resting))
+    schema = {"table": pl.String, "reason": pl.String, "series": pl.Int64}
+    return Every(times, pl.concat(names), np.vstack(values)), pl.DataFrame(out, schema=schema, orient="row")
+
+
+def changes(rec: Recording, at: datetime | None = None) -> Changes:
+    """Tell what changed in a recording: which series, when, how far beyond what they were, and which was first.
+
+    Every column of numbers of every table with times is looked at: any format that has them.
+
+    Args:
+        rec: A recording.
+        at: When the trouble began, in UTC; by itself, when most series changed together.
+
+    Raises:
+        EsxparseError: There are fewer than 12 samples, or `at` is not within them.
+
+    Source: see `esxparse.metrics.change_points`.
+    """
+    whole, out = every(rec)
+    values, count = whole.values, len(whole.times)
+    begin, end, statistic = _pieces(change_points.parts, values)
+    # Where the first of two levels is the shorter one, the change is its end.
+    onset = np.where(begin > _EDGE, begin, end)
+    sure = (statistic >= SURE) & (onset < count)
+    gathered = _gathered(onset[sure], statistic[sure], count)
+    first = gathered[0] - _NEAR if gathered else count // 2
+    place = first if at is None else _place(whole.times, at, rec.source)
+    went = change_points.Beyond(*_pieces(lambda rows: change_points.beyond(rows, place), values))
+    series = whole.names.with_columns(
+        beyond=went.times(whole.names.select(pl.struct("table", "counter").rank("dense")).to_series().to_numpy()),
+        before=went.before,
+        after=change_points.quantile(values[:, place:], 0.5).astype(np.float64),
+        onset=pl.when(pl.Series(sure)).then(whole.times.gather(np.minimum(onset, count - 1))),
+    ).with_columns(pl.col("before", "after").fill_nan(None))
+    order = np.argsort(-series["beyond"].to_numpy(), kind="stable")
+    largest = order[: min(20, len(order))]
+    events = [_event(one, onset, sure, largest, whole) for one in gathered]
+    schema: dict[str, Any] = {"time": whole.times.dtype, "series": pl.Int64} | dict.fromkeys(_FIRST, pl.String)
+    return Changes(whole.times[place], series[order], pl.DataFrame(events, schema=schema, orient="row"), out)
+
+
+_FIRST: Final = ("first_table", "first_counter", "first_instance")
+
+
+def _place(times: pl.Series, at: datetime, source: str) -> int:
+    """The first sample at or after a time."""
+    moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    place = int((times < moment).sum())
+    if not _EDGE <= place <= len(times) - _EDGE:
+        msg = (
+            f"{moment:%Y-%m-%d %H:%M:%S} UTC is not within {source}: give a time from {times[_EDGE]} to {times[-_EDGE]}"
+        )
+        raise EsxparseError(msg)
+    return place
+
+
+def _gathered(onset: Places, weight: Numbers, count: int) -> list[int]:
+    """Samples at which series change together, the heaviest first; each counts for one event."""
+    by_sample = np.bincount(onset, weights=weight, minlength=count)[:count]
+    by_sample[:_EDGE] = by_sample[count - _EDGE :] = 0
+    found = []
+    for _ in range(_EVENTS):
+        together = np.convolve(by_sample, np.ones(2 * _NEAR + 1), "same")
+        if not together.any():
+            break
+        place = int(together.argmax())
+        found.append(place)
+        by_sample[max(place - 2 * _NEAR, 0) : place + 2 * _NEAR + 1] = 0
+    return found
+
+
+def _event(place: int, onset: Places, sure: Marks, largest: Places, whole: Every) -> tuple[object, ...]:
+    near = sure & (np.abs(onset - place) <= _NEAR)
+    told = [one for one in largest if near[one]]
+    first = min(told, key=lambda one: onset[one], default=None)
+    names = whole.names.row(int(first)) if first is not None else (None,) * len(_FIRST)
+    return (whole.times[place], int(near.sum()), *names)
+
+
+def _pieces(function: Callable[[Matrix], tuple[NDArray[Any], ...]], values: Matrix) -> list[NDArray[Any]]:
+    """What a function gives of all series, worked on some at a time."""
+    done = [function(values[one : one + _AT_ONCE]) for one in range(0, max(len(values), 1), _AT_ONCE)]
+    return [np.concatenate(parts) for parts in zip(*done, strict=True)]

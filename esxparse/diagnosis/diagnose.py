@@ -1,0 +1,153 @@
+"""`ex.diagnose`: a capture, or the runs of a study, to findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.diagnosis import cases, engine, rules
+from esxparse.diagnosis.experiments import verdicts
+from esxparse.diagnosis.finding import Finding
+from esxparse.diagnosis.findings import Findings
+from esxparse.diagnosis.hosts import Host
+from esxparse.diagnosis.panels import panels
+from esxparse.diagnosis.rules import Rule
+from esxparse.diagnosis.series import Series
+from esxparse.diagnosis.symptoms import symptoms
+from esxparse.errors import EsxparseError
+from esxparse.quality.check import doubted
+from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from esxparse.diagnosis.cases import Case
+    from esxparse.diagnosis.engine import Story
+    from esxparse.diagnosis.experiments.study import Study
+
+LEAST: Final = 0.1
+"""A reading with less confidence than this is not told."""
+_ALL: Final = "the capture was taken without -a, or without these fields"
+
+
+def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
+    """Diagnose a capture of esxtop, or a study: what troubles whom, when, why, and what speaks against it.
+
+    Args:
+        rec: A recording of esxtop; or a study, whose runs are compared as experiments (`experiments.verdicts`).
+        profile: Limits of the rules: "standard", "strict", or the path of a .toml file.
+        series: What `series_of` gives for the recording, where it is at hand already.
+
+    Returns:
+        Findings, most important first; what could not be judged is listed in `not_judged`.
+
+    Raises:
+        EsxparseError: The recording is of another format than esxtop, or the profile is invalid.
+    """
+    if not isinstance(rec, Recording):
+        return verdicts.diagnose(rec, str(profile), lambda capture: diagnose(capture, profile))
+    if rec.format != "esxtop":
+        msg = f"{rec.source} is {rec.format}: a diagnosis needs a capture of esxtop"
+        raise EsxparseError(msg)
+    limits = rules.load(profile)
+    times = sample_times(rec)
+    series = series or series_of(rec, times)
+    every = cases.load()
+    found = [one for one in engine.stories(every, series) if one.confidence >= LEAST]
+    judging: list[tuple[str, Case | Rule]] = [*((one.trouble, one) for one in every), *limits.items()]
+    blind = [
+        {"what": "rule" if isinstance(one, Rule) else "case", "id": key, "reason": why}
+        for key, one in judging
+        if (why := unseen(one, series))
+    ]
+    return Findings(
+        tuple(doubted(rec, [(told, one.case.tables) for one in found for told in _findings(one, times, rec.source)])),
+        tuple(blind),
+        tuple(symptoms(limits, series, times)),
+        source=rec.source,
+        profile=str(profile),
+        judged=len(judging) - len(blind),
+        of=len(judging),
+        series=series,
+        times=times,
+    )
+
+
+def sample_times(rec: Recording) -> Sequence[datetime]:
+    """The time of each sample, in the order of the file."""
+    for frame in rec.tables.values():
+        stamps = frame.select("time", "instance").collect()
+        if stamps.height:
+            one = pl.col("instance").eq_missing(pl.lit(stamps["instance"][0]))
+            return list(stamps.filter(one)["time"].to_list())
+    raise EsxparseError(f"{rec.source} has no samples to diagnose")
+
+
+def series_of(rec: Recording, times: Sequence[datetime] | None = None) -> Series:
+    """The series of a capture of esxtop, by which rules and cases judge it; `times`: what `sample_times` gives."""
+    times = times or sample_times(rec)
+    # Several views ask for counters of one table: a capture that stays in its file is read once for all of them.
+    tables = {name: frame.cache() for name, frame in rec.tables.items()}
+    return Series(panels(Host(tables, rec.meta.get("release")), times), len(times), frozenset(tables))
+
+
+def unseen(one: Case | Rule, series: Series) -> str:
+    """Why a case or a rule was not judged; empty where it was."""
+    reads = one.reads
+    dead = sorted(name for name in reads if series.matrix(one.kind, name) is None)
+    if len(dead) < max(1, len(reads)):
+        return ""
+    lacking = sorted(one.tables - set(series.tables))
+    what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
+    return f"not judged: {what}: {_ALL}"
+
+
+def _findings(story: Story, times: Sequence[datetime], source: str) -> Iterator[Finding]:
+    """What is told of a story: the finding, and the likeliest other reading of the same."""
+    yield _finding(story, times, source)
+    others = [
+        one
+        for one in _under(story)
+        if one.case.area == story.case.area and one.case.trouble != story.case.trouble and one.confidence >= LEAST
+    ]
+    if others and not story.case.severity:
+        other = _finding(max(others, key=lambda one: one.odds), times, source)
+        yield replace(other, severity="info", verdict=f"Another reading: {other.verdict}")
+
+
+def _finding(story: Story, times: Sequence[datetime], source: str) -> Finding:
+    at = np.flatnonzero(story.inside)
+    first, last = int(at[0]), int(at[-1])
+    # A clock that jumps is right before its first jump, and after its last.
+    start = times[max(first - 1, 0)] if story.case.area in {"clock", "capture"} else times[first]
+    start, end = min(start, times[last]), max(start, times[last])
+    also: list[dict[str, str]] = []
+    for one in _under(story):
+        told = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
+        if told not in also:
+            also.append(told)
+    return Finding(
+        story.case.trouble,
+        story.severity,
+        story.confidence,
+        {"kind": story.kind, "name": story.name},
+        start,
+        end,
+        story.text,
+        story.evidence,
+        story.against,
+        story.missing,
+        engine.said(story.case.next, story.values),
+        story.case.source,
+        tuple(also),
+        source,
+    )
+
+
+def _under(story: Story) -> list[Any]:
+    return [inner for one in story.symptoms for inner in (one, *_under(one))]

@@ -1,0 +1,280 @@
+"""From series to stories: where triggers of cases hold, how well the evidence fits, and what is a symptom of what."""
+
+from __future__ import annotations
+
+import math
+import string
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.diagnosis import spells
+from esxparse.diagnosis.series import roots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from esxparse.diagnosis.cases import Case
+    from esxparse.diagnosis.series import Series
+
+_BURST: Final = -1.5
+_BURST_SAMPLES: Final = 6
+_BURST_SHARE: Final = 0.06
+"""A spell shorter than both is a burst: untidy hosts without a trouble have them."""
+_SCATTERED: Final = -1.5
+_DENSE: Final = 0.5
+"""Where the trigger holds in less of a spell than this, it is the habit of a restless host rather than a trouble."""
+_SLOPE: Final = 1.9
+_SHIFT: Final = -1.55
+"""Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
+_SURE: Final = 0.1
+"""From this confidence on a cause takes its symptoms under it,"""
+_CERTAIN: Final = 0.75
+"""From this confidence on a finding may be critical."""
+_BEHIND: Final = 1.5
+"""unless it is by so many log odds less likely than they are."""
+_OVERLAP: Final = 0.5
+_SHARE: Final = 0.25
+"""What is there for much longer than a trouble did not bring it about."""
+_UNTOLD: Final = "?"
+
+
+@dataclass(frozen=True)
+class Story:
+    """One spell of one object, judged by one case."""
+
+    case: Case
+    place: int
+    name: str
+    inside: NDArray[np.bool_]
+    odds: float
+    impact: float
+    values: Mapping[str, float | str | None]
+    evidence: tuple[str, ...]
+    against: tuple[str, ...]
+    missing: tuple[str, ...]
+    symptoms: tuple[Story, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The kind of object that it is told of."""
+        return self.case.entity.get("kind", self.case.kind)
+
+    @property
+    def confidence(self) -> float:
+        """The share of findings with such evidence that is right, between 0 and 1."""
+        return 1 / (1 + math.exp(-_SLOPE * self.odds - _SHIFT))
+
+    @property
+    def severity(self) -> str:
+        """critical, warning or info."""
+        if self.case.severity:
+            return self.case.severity
+        return "critical" if self.impact >= 1 and self.confidence >= _CERTAIN else "warning"
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Most important least: what is told for information last, else how likely it is and how much it hurts."""
+        weight = self.confidence**2 * (1 + min(self.impact, 1.0))
+        return int(self.severity == "info"), -weight
+
+    @property
+    def text(self) -> str:
+        """The sentence of the verdict."""
+        return said(self.case.verdict, self.values)
+
+
+def odds_of(confidence: float) -> float:
+    """The log odds of the evidence that a confidence comes of."""
+    return (math.log(confidence / (1 - confidence)) - _SHIFT) / _SLOPE
+
+
+def stories(cases: Iterable[Case], series: Series) -> list[Story]:
+    """Judge every spell that calls for a case; causes take their symptoms under them, most important first."""
+    there = [case for case in cases if case.kind in series.panels]
+    found = [story for case, held in _triggered(there, series) for story in _candidates(case, series, held)]
+    return sorted(_arranged(found), key=lambda one: one.rank)
+
+
+def _triggered(cases: Sequence[Case], series: Series) -> Iterator[tuple[Case, NDArray[np.bool_]]]:
+    """The samples x objects that call for each case; all cases of a kind in one pass."""
+    for kind in dict.fromkeys(case.kind for case in cases):
+        mine = [case for case in cases if case.kind == kind]
+        frame = series.frame(kind, {name for case in mine for name in roots(case.trigger)})
+        asked = [
+            pl.sql_expr(case.trigger).fill_null(value=False).alias(str(number)) for number, case in enumerate(mine)
+        ]
+        held = frame.select(asked).collect()
+        for one, case in enumerate(mine):
+            yield case, held[str(one)].to_numpy().reshape(series.samples, -1)
+
+
+def _candidates(case: Case, series: Series, held: NDArray[np.bool_]) -> list[Story]:
+    names = series.panels[case.kind].names
+    bounds = [series.matrix(case.kind, name) if name else None for name in (case.level, case.until)]
+    persist = min(case.persist, max(1, series.samples - 1))
+    found = []
+    for place in np.flatnonzero(held.any(axis=0)).tolist():
+        level, until = (None if one is None else one[:, place] for one in bounds)
+        inside = spells.spell(held[:, place], persist, case.gap, level, until)
+        if inside is not None:
+            found.append((place, inside, inside & held[:, place]))
+    judged = _judged(case, series, found, names) if found else []
+    return _shared(judged) if case.shared else judged
+
+
+def _judged(
+    case: Case,
+    series: Series,
+    found: Sequence[tuple[int, NDArray[np.bool_], NDArray[np.bool_]]],
+    names: Sequence[str],
+) -> list[Story]:
+    """What a case makes of its spells, by place: of the samples in which its trigger holds, where there are any."""
+    read = sorted(case.per_spell)
+    rows = [{one: series.spell(case.kind, place, inside, one, core) for one in read} for place, inside, core in found]
+    frame = pl.DataFrame(rows or [{}], schema={**dict.fromkeys(read, pl.Float64), "_": pl.Float64})
+    asked = [*(one.holds for one in case.evidence), case.impact]
+    answers = frame.select(pl.sql_expr(one).alias(str(number)) for number, one in enumerate(asked)).rows()
+    return [
+        _story(case, series, place, names[place], inside, core, values, told)
+        for (place, inside, core), values, told in zip(found, rows, answers, strict=True)
+    ]
+
+
+def _story(
+    case: Case,
+    series: Series,
+    place: int,
+    name: str,
+    inside: NDArray[np.bool_],
+    core: NDArray[np.bool_],
+    read: Mapping[str, float | None],
+    answers: Sequence[Any],
+) -> Story:
+    values: dict[str, float | str | None] = {**read, "name": name}
+    for who, of in case.who.items():
+        values[who] = _who(series, inside, of["kind"], of["by"], name)
+    odds = case.prior + (0.0 if case.severity else case.rare * _known(case, answers))
+    fits: list[str] = []
+    against: list[str] = []
+    if case.persist > 1 and inside.sum() < _BURST_SAMPLES and inside.mean() < _BURST_SHARE:
+        odds += _BURST
+        against.append(f"{inside.sum()} samples: a burst, as any host has")
+    at = np.flatnonzero(inside)
+    span = int(at[-1] - at[0]) + 1
+    if case.persist > 1 and core.any() and core.sum() < _DENSE * span:
+        odds += _SCATTERED
+        against.append(f"it comes and goes: {core.sum()} of {span} samples")
+    missing: list[str] = []
+    for one, held in zip(case.evidence, answers[:-1], strict=True):
+        if held is None:
+            missing.append(one.say.partition("{")[0].strip(" ,:(") or one.holds)
+            continue
+        weight, words = (one.weight, one.say) if held else (one.fails, one.otherwise)
+        odds += weight
+        if words and weight:
+            (fits if weight > 0 else against).append(said(words, values))
+    impact = 0.0 if answers[-1] is None else float(answers[-1])
+    told = tuple(fits), tuple(against), tuple(dict.fromkeys(missing))
+    return Story(case, place, case.entity.get("name", name), inside, odds, impact, values, *told)
+
+
+def _known(case: Case, answers: Sequence[object]) -> float:
+    """The share of the evidence that the capture has: who looks at a few counters has seen something already."""
+    weights = [max(abs(one.weight), abs(one.fails)) for one in case.evidence]
+    told = sum(weight for weight, held in zip(weights, answers, strict=False) if held is not None)
+    return told / max(sum(weights), 1.0)
+
+
+def _who(series: Series, inside: NDArray[np.bool_], kind: str, by: str, not_this: str) -> str:
+    """The object of a kind for which a series is highest in the spell."""
+    if kind not in series.panels:
+        return _UNTOLD
+    names = series.panels[kind].names
+    found = [
+        (value, one)
+        for place, one in enumerate(names)
+        if one != not_this and (value := series.spell(kind, place, inside, by)) is not None
+    ]
+    return max(found)[1] if found else _UNTOLD
+
+
+def said(text: str, values: Mapping[str, float | str | None]) -> str:
+    """A text with its values."""
+    return _Words().vformat(text, (), values)
+
+
+class _Words(string.Formatter):
+    """Values that are not told are a question mark."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        if value is None:
+            return _UNTOLD
+        if isinstance(value, float) and not format_spec:
+            return f"{value:.3g}"
+        return format(value, format_spec)
+
+
+def _shared(found: list[Story]) -> list[Story]:
+    """One story of those that have it at one time: the worst, with the others as its symptoms."""
+    kept: list[Story] = []
+    for one in sorted(found, key=lambda story: (-story.odds, -story.impact, story.place)):
+        for number, other in enumerate(kept):
+            if overlap(one.inside, other.inside) >= _OVERLAP:
+                kept[number] = replace(other, symptoms=(*other.symptoms, one))
+                break
+        else:
+            kept.append(one)
+    return kept
+
+
+def together(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Whether two spells are one story: most of the shorter in the other, and neither much longer."""
+    shared = float((one & other).sum() / max(1, (one | other).sum()))
+    return overlap(one, other) >= _OVERLAP and shared >= _SHARE
+
+
+def overlap(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
+    """The share of the shorter spell that lies in the other."""
+    return float((one & other).sum() / max(1, min(one.sum(), other.sum())))
+
+
+def _explains(cause: Story, symptom: Story) -> bool:
+    return _named(symptom.case.trouble, cause.case.explains)
+
+
+@cache
+def _named(trouble: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(trouble, pattern) for pattern in patterns)
+
+
+def _arranged(found: list[Story]) -> list[Story]:
+    """Put symptoms under their causes, and of readings of one thing the likeliest first."""
+    ranked = sorted(found, key=lambda one: (-one.odds, one.rank))
+    under: dict[int, int] = {}
+    for place, one in enumerate(ranked):
+        for above, other in enumerate(ranked):
+            if above == place or above in under:
+                continue
+            mutual = _explains(one, other)
+            likely = other.confidence >= _SURE and other.odds >= one.odds - _BEHIND
+            cause = _explains(other, one) and likely and (not mutual or above < place)
+            reading = one.case.area == other.case.area and one.case.kind == other.case.kind and one.name == other.name
+            # Whether spells are one takes longest to tell.
+            if (cause or (reading and above < place and not mutual)) and together(one.inside, other.inside):
+                under[place] = above
+                break
+    made = {place: one for place, one in enumerate(ranked) if place not in under}
+    for place, above in under.items():
+        top = above
+        while top in under and under[top] != place:
+            top = under[top]
+        if top in made:
+            made[top] = replace(made[top], symptoms=(*made[top].symptoms, ranked[place]))
+    return list(made.values())

@@ -1,0 +1,128 @@
+"""The series that tell of a finding, as the charts of findings take them: driven by its case, and by rules' limits."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.charts.findings import MAX_FAULT, Evidence
+from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis.series import origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from esxparse.diagnosis.cases import Case
+    from esxparse.diagnosis.finding import Finding
+    from esxparse.diagnosis.rules import Rule
+    from esxparse.diagnosis.series import Matrix, Series
+
+_NOUNS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "PCPU", "node": "NUMA node", "vsan": "datastore"}
+_SETTINGS: Final = re.compile(
+    r"vcpus|pcpus|nodes|.*depth|.*_max_m.*|(size|machine|minfree)_mib|is_uplink|interval_s|steps_back|users"
+)
+"""Series that hardly change: a chart of them shows nothing."""
+
+
+def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str, most: int = 1) -> list[Evidence]:
+    """The series of a finding: the one that bounds its spell first, then those that its evidence rests on most."""
+    told = [one for one in cases.load() if one.trouble == finding.trouble]
+    case = next((one for one in told if one.kind == finding.entity["kind"]), next(iter(told), None))
+    if case is None or finding.start is None or finding.end is None:
+        return []
+    limits = rules.load(profile)
+    # A trouble that is there all the time moves nothing.
+    always = finding.start <= times[0] and finding.end >= times[-1]
+    moving: list[Evidence] = []
+    still: list[Evidence] = []
+    for name in _named(case):
+        kind, own, how = origin(case.kind, name)
+        matrix = None if not own or _SETTINGS.fullmatch(own) else series.matrix(kind, own)
+        if matrix is None or any((one.words, one.noun) == (_words(own)[0], _noun(kind)) for one in (*moving, *still)):
+            continue
+        # One story has the same objects in all its charts, but where others are spoken of.
+        fault = next((one.fault for one in moving if one.noun == _noun(kind) and not how.startswith("others")), ())
+        fault = fault or _fault(finding, kind, how, matrix, series, times)
+        seen = _evidence(finding, kind, own, matrix, series.panels[kind].names, fault, times, limits)
+        mine = seen.table.filter(pl.col("name").is_in(fault))
+        moves = name == case.level or mine["value"].n_unique() > len(fault)
+        (moving if moves or (always and mine["value"].abs().max()) else still).append(seen)
+        if len(moving) == most:
+            break
+    return [*moving, *(one for one in still if one.table["value"].abs().max())][:most]
+
+
+def _named(case: Case) -> list[str]:
+    """The series that a case speaks of, the most telling first."""
+    rows = sorted(case.evidence, key=lambda one: -max(abs(one.weight), abs(one.fails)))
+    texts = [case.level, case.trigger, *(one.holds for one in rows)]
+    return list(dict.fromkeys(word for text in texts for word in re.findall(r"[a-z][a-z0-9_]+", text)))
+
+
+def _fault(
+    finding: Finding, kind: str, how: str, matrix: Matrix, series: Series, times: Sequence[datetime]
+) -> tuple[str, ...]:
+    """The objects that a finding is about; of another kind those that are highest in its spell."""
+    names = series.panels[kind].names
+    if finding.entity["kind"] == kind and not how.startswith("others"):
+        same = [one["name"] for one in finding.also if one["kind"] == kind and one["trouble"] == finding.trouble]
+        return tuple(dict.fromkeys([finding.entity["name"], *same]))
+    inside = np.array([finding.start <= one <= finding.end for one in times])  # type: ignore[operator]
+    here = np.nan_to_num(matrix[inside], nan=-np.inf).mean(axis=0)
+    ranked = [names[place] for place in np.argsort(-here) if names[place] != finding.entity["name"] or kind == "host"]
+    return tuple(ranked[:MAX_FAULT])
+
+
+def _evidence(
+    finding: Finding,
+    kind: str,
+    name: str,
+    matrix: Matrix,
+    names: Sequence[str],
+    fault: tuple[str, ...],
+    times: Sequence[datetime],
+    limits: Mapping[str, Rule],
+) -> Evidence:
+    rule = next((one for one in limits.values() if one.kind == kind and one.value == name), None)
+    stamps = pl.Series("time", times, dtype=pl.Datetime("us", "UTC"))
+    table = pl.DataFrame(
+        {
+            "time": stamps.gather(np.repeat(np.arange(len(times)), len(names))),
+            "name": list(names) * len(times),
+            "value": matrix.reshape(-1),
+        }
+    ).with_columns(pl.col("value").fill_nan(None))
+    words, unit, screen = _words(name)
+    return Evidence(
+        table.unique(["time", "name"], keep="first", maintain_order=True),
+        fault,
+        finding.start,  # type: ignore[arg-type]
+        finding.end,  # type: ignore[arg-type]
+        words,
+        screen,
+        rule.unit if rule else unit,
+        _noun(kind),
+        rule,
+    )
+
+
+def _noun(kind: str) -> str:
+    return _NOUNS.get(kind, kind)
+
+
+def _words(name: str) -> tuple[str, str, str]:
+    """What a series is, its unit, and what esxtop calls it."""
+    return _said().get(name) or (name.replace("_", " "), "", "")
+
+
+@cache
+def _said() -> dict[str, tuple[str, str, str]]:
+    text = (resources.files("esxparse.diagnosis") / "words.toml").read_text(encoding="utf-8")
+    return {name: (one[0], one[1], one[2]) for name, one in tomllib.loads(text).items()}

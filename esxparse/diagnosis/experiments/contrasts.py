@@ -1,0 +1,165 @@
+"""Which runs of a study are slow against runs that differ from them in one label: the symptoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import interval
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+LOST: Final = 0.2
+"""What is slower by less than this share is no symptom."""
+_BEST: Final = 0.98
+_FEWEST: Final = 2
+_TURNED: Final = 20.0
+
+Key = tuple[Any, ...]
+
+
+class Merit(NamedTuple):
+    """A column of `runs` by which runs are good or bad."""
+
+    column: str
+    unit: str
+    higher: bool = True
+
+
+MERITS: Final = (Merit("mb_per_s", "MB/s"), Merit("iops", "IOPS"), Merit("latency_mean_ms", "ms", higher=False))
+"""What runs are compared by: the first that the study has."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The configurations of a study: rows of `runs` by the values of its labels."""
+
+    labels: tuple[str, ...]
+    rows: Mapping[Key, pl.DataFrame]
+    merit: Merit
+
+    def mean(self, keys: Sequence[Key], column: str | None = None) -> float | None:
+        """The mean over the runs of configurations; without a column of what they are compared by."""
+        name = column or self.merit.column
+        found = [self.rows[key][name] for key in keys if name in self.rows[key].columns]
+        told = pl.concat(found).cast(pl.Float64).drop_nulls() if found else pl.Series(dtype=pl.Float64)
+        return None if told.is_empty() else float(told.mean())  # type: ignore[arg-type]
+
+    def ratio(self, bad: Sequence[Key], good: Sequence[Key]) -> float | None:
+        """How well `bad` does against `good`: below 1 is worse, whichever way the column counts."""
+        one, other = self.mean(bad), self.mean(good)
+        if one is None or other is None or not one or not other:
+            return None
+        return one / other if self.merit.higher else other / one
+
+    def reads_pct(self, keys: Sequence[Key]) -> float | None:
+        """The share of reads among the I/Os."""
+        read, every = self.mean(keys, "read_iops"), self.mean(keys, "iops")
+        return None if read is None or not every else 100 * read / every
+
+    def changed(self, key: Key, change: Mapping[str, Any]) -> Key | None:
+        """The configuration that differs from `key` in these labels alone, if it was run."""
+        if not set(change) <= set(self.labels):
+            return None
+        made = tuple(change.get(name, value) for name, value in zip(self.labels, key, strict=True))
+        return made if made in self.rows and made != key else None
+
+    def shown(self, key: Key, without: Collection[str] = ()) -> str:
+        """A configuration in words: `machine = esx, disk = lun`."""
+        told = [
+            f"{name} = {value}"
+            for place, (name, value) in enumerate(zip(self.labels, key, strict=True))
+            if name not in without and value is not None and len({one[place] for one in self.rows}) > 1
+        ]
+        return ", ".join(told)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Configurations that are slow against another one from which they differ in one label."""
+
+    factor: str
+    bad: tuple[Key, ...]
+    good: Key
+    sure: bool
+    """Whether repetitions show it: False where there is one run of either side."""
+
+
+def grid(runs: pl.DataFrame, labels: Sequence[str]) -> Grid | None:
+    """The configurations of a study's runs; None where nothing tells slow from fast ones."""
+    merit = next((one for one in MERITS if one.column in runs.columns and runs[one.column].count() > 1), None)
+    if merit is None or not labels:
+        return None
+    runs = runs.filter(pl.col(merit.column).is_not_null())
+    return Grid(tuple(labels), dict(runs.group_by(*labels, maintain_order=True)), merit)
+
+
+def contrasts(cells: Grid, baseline: Mapping[str, Any], special: Collection[tuple[str, Any]]) -> Iterator[Contrast]:
+    """The symptoms of a study, those of the baseline's label first.
+
+    `baseline`: labels of the runs that others are compared with. `special`: labels and values that make experiments;
+    only the baseline's own label is compared over them.
+    """
+    order = sorted(cells.labels, key=lambda name: (name not in baseline, cells.labels.index(name)))
+    for factor in order:
+        place = cells.labels.index(factor)
+        sweeps: dict[Key, dict[Any, Key]] = {}
+        for key in cells.rows:
+            made = {one for one in zip(cells.labels, key, strict=True) if one[0] != factor or factor not in baseline}
+            if not made & set(special) and key[place] is not None:
+                sweeps.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = key
+        for sweep in sweeps.values():
+            if len(sweep) > 1 and (found := _slow(cells, factor, sweep, baseline.get(factor))):
+                yield found
+
+
+def _slow(cells: Grid, factor: str, sweep: Mapping[Any, Key], reference: Any) -> Contrast | None:
+    """What is slow in a sweep over one label: beyond the best number, or against the baseline or the best word."""
+    numeric = all(isinstance(one, int | float) and not isinstance(one, bool) for one in sweep)
+    told = {level: value for level, key in sweep.items() if (value := cells.mean([key])) is not None}
+    if len(told) < _FEWEST:
+        return None
+    best = (max if cells.merit.higher else min)(told.values())
+    if numeric and reference is None:
+        # Throughput grows with sizes and loads: it is slow where it falls again. The last of equals is the reference;
+        # of response times, which grow with any load, that is the last of all, and none is slow.
+        at = max(level for level, value in told.items() if value >= _BEST * best)
+        behind = [level for level in told if level > at]
+    else:
+        at = reference if reference in told else next(level for level, value in told.items() if value == best)
+        behind = [level for level in told if level != at]
+    behind = sorted(behind) if numeric else behind
+    slow = [sweep[level] for level in behind if _slower(cells, sweep[level], sweep[at])]
+    if not numeric and reference is None:
+        slow = [key for key in slow if _alike(cells, key, sweep[at])]
+    if not slow:
+        return None
+    return Contrast(factor, tuple(slow), sweep[at], all(_shown(cells, key, sweep[at]) for key in slow))
+
+
+def _slower(cells: Grid, bad: Key, good: Key) -> bool:
+    ratio = cells.ratio([bad], [good])
+    return ratio is not None and ratio <= 1 - LOST and _shown(cells, bad, good) is not False
+
+
+def _alike(cells: Grid, one: Key, other: Key) -> bool:
+    """Whether two configurations do the same work: I/Os of one size, in one direction. Other work is no symptom."""
+    sizes = [cells.mean([key], "block_size_bytes") for key in (one, other)]
+    shares = [cells.reads_pct([key]) for key in (one, other)]
+    return sizes[0] == sizes[1] and (None in shares or abs(shares[0] - shares[1]) <= _TURNED)  # type: ignore[operator]
+
+
+def _shown(cells: Grid, bad: Key, good: Key) -> bool | None:
+    """Whether repetitions show that two configurations differ; None where there are too few."""
+    one, other = (cells.rows[key][cells.merit.column].cast(pl.Float64).drop_nulls() for key in (bad, good))
+    if min(len(one), len(other)) < _FEWEST:
+        return None
+    try:
+        return interval.fieller(one.to_list(), other.to_list()).verdict != "no difference shown"
+    except EsxparseError:
+        return None  # the reference scatters too much

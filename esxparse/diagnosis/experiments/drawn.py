@@ -1,0 +1,79 @@
+"""Slow runs of a study as charts: what they reach beside other runs, and with one thing changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.charts import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import altair as alt
+
+    from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
+
+MOST: Final = 7
+"""Most lines and bars."""
+_WHAT: Final = {"mb_per_s": "Throughput", "iops": "I/O rate", "latency_mean_ms": "Response time"}
+_OUTCOMES: Final = {"yes": "as slow", "no": "not slow", "unclear": "less slow"}
+
+
+def charts(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> list[alt.LayerChart]:
+    """Both charts of a finding.
+
+    `rows`: its experiments, as `StudyFindings.experiments` has them.
+    """
+    place = cells.labels.index(seen.factor)
+    what, unit = _WHAT[cells.merit.column], cells.merit.unit
+    slow = " and ".join(str(key[place]) for key in seen.bad)
+    lost = 100 * (1 - (cells.ratio(seen.bad, [seen.good]) or 1.0))
+    title = f"{what} with {seen.factor} = {slow}: {lost:.0f} % worse than with {seen.good[place]}"
+    changed = "The slow runs with one thing changed"
+    drawn = [
+        findings.sweep(points(cells, seen, rows), factor=seen.factor, unit=f"{what}, {unit}", title=title),
+        findings.experiments(bars(cells, seen, rows), unit="% of the fast runs", title=changed),
+    ]
+    return [one for one in drawn if one is not None]
+
+
+def points(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The sweep with the slow runs, and that of each experiment, as `charts.findings.sweep` takes it."""
+    place = cells.labels.index(seen.factor)
+    base = [key for key in cells.rows if _but(key, place) == _but(seen.bad[0], place)]
+    sweeps = {"slow runs' sweep": base}
+    for one in rows:
+        if one["changed"]:
+            made = [key for key in cells.rows if one["changed"] in _changes(cells, base, key)]
+            sweeps[one["changed"]] = made
+    told = [
+        (key[place], label, values.mean(), values.min(), values.max(), key in seen.bad)
+        for label, keys in list(sweeps.items())[:MOST]
+        for key in keys
+        if len(values := cells.rows[key][cells.merit.column].drop_nulls())
+    ]
+    frame = pl.DataFrame(told, schema=["level", "label", "mean", "low", "high", "slow"], orient="row", strict=False)
+    return frame.sort("level", maintain_order=True) if frame["level"].dtype.is_numeric() else frame
+
+
+def _but(key: Key, place: int) -> Key:
+    return key[:place] + key[place + 1 :]
+
+
+def _changes(cells: Grid, base: Sequence[Key], key: Key) -> set[str]:
+    """In what, in words, a configuration differs from those of the same level in the slow runs' sweep."""
+    found = set()
+    for other in base:
+        both = zip(cells.labels, key, other, strict=True)
+        found.add(", ".join(f"{name} = {value}" for name, value, was in both if value != was))
+    return found
+
+
+def bars(cells: Grid, seen: Contrast, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """What experiments made of the slow runs, as `charts.findings.experiments` takes it."""
+    made = [(f"with {one['changed']}", one["share_pct"], _OUTCOMES[one["answer"]]) for one in rows if one["changed"]]
+    every = [("the slow runs", 100 * (cells.ratio(seen.bad, [seen.good]) or 0.0), "slow runs"), *made[: MOST - 1]]
+    schema = {"label": pl.String, "value": pl.Float64, "outcome": pl.String}
+    return pl.DataFrame(every, schema=schema, orient="row").unique("label", keep="first", maintain_order=True)

@@ -1,0 +1,192 @@
+"""What is known of the slow runs of a study, as numbers: what steps ask for.
+
+value, good_value     what runs are compared by, means over the slow runs and over those they are compared with
+lost_pct              how much slower, % of the fast runs
+host_util_pct         PCPU UTIL of the slow runs
+cost_ratio            CPU cycles of an I/O above idle / those of fast runs with I/Os of the same size
+latency_ms, good_latency_ms   mean response times
+kavg_ms, kernel_share_pct     KAVG, and its share of the guest's latency, where the capture has the disk in question
+retransmitted_pct     packets sent again, % of all
+wire_ms, wire_share_pct       median response time on the wire, and its share of the mean response time
+off_size_pct, native_off_size_pct   requests that begin on no multiple of their own size
+hit_pct, good_hit_pct         cache hits that a server or array tells
+size_bytes, good_size_bytes, reads_pct
+ROLE_back_pct         how much of what was lost an experiment gets back: 0 as slow, 100 not slow
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.diagnosis.experiments import tables
+
+if TYPE_CHECKING:
+    from esxparse.diagnosis.experiments.contrasts import Contrast, Grid, Key
+
+_COST: Final = "used_above_idle_cycles_per_io"
+"""With the idle host in it, each of few I/Os would look dear."""
+_SEEN: Final = (0.5, 1.5)
+"""A capture has the disk in question where its latency is so many times that of the benchmark."""
+_SAME: Final = 0.1
+_OTHER: Final = 80.0
+_HALF: Final = 50.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The slow runs again with something changed."""
+
+    role: str
+    """A step, or "" for any other label."""
+    change: Mapping[str, Any]
+    after: float
+    """What runs are compared by."""
+    back_pct: float
+    """0: as slow; 100: as fast as the runs that are fast."""
+    share_pct: float
+    """How well they do against fast runs: with the same change where it was made of them, too."""
+
+    @property
+    def changed(self) -> str:
+        """The change in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.change.items())
+
+
+def normal(value: Any) -> str:
+    """A label's value as the words of roles are written."""
+    return re.sub(r"[\W_]+", " ", str(value)).strip().casefold()
+
+
+def role_changes(cells: Grid, named: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """By role the labels that make it: those that the study names, else labels whose value is a word of the role."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for step in tables.steps():
+        if step.id in named:
+            found[step.id] = [dict(named[step.id])]
+            continue
+        for place, label in enumerate(cells.labels):
+            for value in dict.fromkeys(key[place] for key in cells.rows):
+                if value is not None and _named(label, value) & set(step.words):
+                    found.setdefault(step.id, []).append({label: value})
+    return found
+
+
+def _named(label: str, value: Any) -> set[str]:
+    """What a label and its value may be called: `cached` of `disk = "cached"` and of `cached = true`."""
+    name = normal(label)
+    if isinstance(value, bool):
+        return {name, f"{name} on"} if value else {f"no {name}", f"{name} off"}
+    return {normal(value), f"{name} {normal(value)}"}
+
+
+def experiments(cells: Grid, seen: Contrast, changes: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Experiment]:
+    """Every experiment that was run on the slow configurations: roles first, then all other labels, one at a time."""
+    found = []
+    special = {(name, value) for every in changes.values() for change in every for name, value in change.items()}
+    for role, every in changes.items():
+        mine = [one for change in every if (one := _experiment(cells, seen, role, change)) is not None]
+        found += mine[:1]
+    for place, label in enumerate(cells.labels):
+        if label == seen.factor:
+            continue
+        for value in dict.fromkeys(key[place] for key in cells.rows):
+            if (label, value) in special or _resized(cells, seen, {label: value}):
+                continue
+            if (one := _experiment(cells, seen, "", {label: value})) is not None:
+                found.append(replace(one, role="other_way") if _turns(cells, seen, one) else one)
+    return found
+
+
+def _resized(cells: Grid, seen: Contrast, change: Mapping[str, Any]) -> bool:
+    """Whether a change makes other requests, which have a throughput of their own."""
+    made = _made(cells, seen.bad, change)
+    return cells.mean(seen.bad, "block_size_bytes") != cells.mean(made, "block_size_bytes")
+
+
+def _turns(cells: Grid, seen: Contrast, one: Experiment) -> bool:
+    """Whether an experiment reads where the slow runs write, or the other way round."""
+    shares = [cells.reads_pct(keys) for keys in (seen.bad, _made(cells, seen.bad, one.change))]
+    return None not in shares and abs(shares[0] - shares[1]) >= _OTHER  # type: ignore[operator]
+
+
+def _made(cells: Grid, keys: Sequence[Key], change: Mapping[str, Any]) -> list[Key]:
+    return [made for key in keys if (made := cells.changed(key, change)) is not None]
+
+
+def _experiment(cells: Grid, seen: Contrast, role: str, change: Mapping[str, Any]) -> Experiment | None:
+    """The slow runs with labels changed. A fast run in that place tells a slow machine from the same trouble."""
+    there = [key for key in seen.bad if cells.changed(key, change) is not None]
+    made = _made(cells, there, change)
+    before, level = cells.ratio(there, [seen.good]), cells.ratio(made, [seen.good])
+    if before is None or level is None or before >= 1:
+        return None
+    share, fast = level, cells.changed(seen.good, change)
+    if fast is not None and fast not in made and (level - before) / (1 - before) > _SAME:
+        share = cells.ratio(made, [fast]) or level
+    back = min(max((share - before) / (1 - before), 0.0), 1.0)
+    return Experiment(role, change, cells.mean(made) or 0.0, 100 * back, 100 * share)
+
+
+def facts(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> dict[str, float | None]:
+    """The numbers that the module docstring lists, None where the runs do not tell."""
+    bad, good = seen.bad, (seen.good,)
+    found: dict[str, float | None] = {"value": cells.mean(bad), "good_value": cells.mean(good)}
+    ratio = cells.ratio(bad, good)
+    found["lost_pct"] = None if ratio is None else 100 * (1 - ratio)
+    for prefix, keys in (("", bad), ("good_", good)):
+        found[f"{prefix}latency_ms"] = _first(cells, keys, ("latency_mean_ms", "gavg_ms"))
+        found[f"{prefix}size_bytes"] = cells.mean(keys, "block_size_bytes")
+        found[f"{prefix}size_kib"] = _over(found[f"{prefix}size_bytes"], 1024.0)
+        found[f"{prefix}hit_pct"] = _hits(cells, keys)
+    found["host_util_pct"] = _first(cells, bad, ("host_util_pct", "host_used_pct"))
+    found["reads_pct"] = reads = cells.reads_pct(bad)
+    found["kavg_ms"] = found["kernel_share_pct"] = None
+    gavg, measured = cells.mean(bad, "gavg_ms"), cells.mean(bad, "latency_mean_ms")
+    if gavg and (measured is None or _SEEN[0] <= gavg / measured <= _SEEN[1]):
+        found["kavg_ms"] = cells.mean(bad, "kavg_ms")
+        found["kernel_share_pct"] = _over(found["kavg_ms"], gavg / 100)
+    found["retransmitted_pct"] = cells.mean(bad, "tcp_retransmissions_pct")
+    way = "read" if (reads or 0.0) >= _HALF else "write"
+    traced = [key for key in bad if cells.mean([key], f"wire_{way}_p50_ms") is not None]
+    found["wire_ms"] = cells.mean(traced, f"wire_{way}_p50_ms")
+    waited = _first(cells, traced, ("latency_mean_ms", "gavg_ms"))
+    found["wire_share_pct"] = _over(found["wire_ms"], waited / 100 if waited else None)
+    found["off_size_pct"] = cells.mean(bad, f"wire_{way}_off_size_pct")
+    native = [made for one in done if one.role == "native" for made in _made(cells, bad, one.change)]
+    found["native_off_size_pct"] = cells.mean(native, f"wire_{way}_off_size_pct")
+    found["cost_ratio"], found["cost_of"] = _cost(cells, seen, done)  # type: ignore[assignment]
+    return found | {f"{one.role}_back_pct": one.back_pct for one in done if one.role}
+
+
+def _cost(cells: Grid, seen: Contrast, done: Sequence[Experiment]) -> tuple[float | None, str]:
+    """CPU of an I/O / that of an I/O of the same size: in fast runs, else in an experiment that is not slow."""
+    fast: list[tuple[str, Mapping[Key, Key | None]]] = [("the fast runs", dict.fromkeys(seen.bad, seen.good))]
+    gone = [one for one in done if one.back_pct > _HALF]
+    fast += [(one.changed, {key: cells.changed(key, one.change) for key in seen.bad}) for one in gone]
+    for words, pairs in fast:
+        ratios = []
+        for key, other in pairs.items():
+            if other is None or cells.mean([key], "block_size_bytes") != cells.mean([other], "block_size_bytes"):
+                continue
+            cost, reference = cells.mean([key], _COST), cells.mean([other], _COST)
+            if cost is not None and reference is not None and reference > 0:
+                ratios.append(cost / reference)
+        if ratios:
+            return sum(ratios) / len(ratios), words
+    return None, ""
+
+
+def _first(cells: Grid, keys: Sequence[Key], columns: Sequence[str]) -> float | None:
+    return next((value for one in columns if (value := cells.mean(keys, one)) is not None), None)
+
+
+def _hits(cells: Grid, keys: Sequence[Key]) -> float | None:
+    columns = {name for key in keys for name in cells.rows[key].columns if re.search(r"hit(_ratio)?_pct$", name)}
+    return _first(cells, keys, sorted(columns))
+
+
+def _over(value: float | None, by: float | None) -> float | None:
+    return None if value is None or not by else value / by

@@ -1,0 +1,94 @@
+"""The decision tables of studies: what is asked of slow runs, and what the answers say of each cause.
+
+`steps.toml`, keys of a `[[step]]`
+    id         str    its name in causes.toml
+    question   str    what is asked, answered by yes or no
+    value      str    expression over facts (`facts`): what is shown beside the answer
+    yes, no    str    expressions over facts; where neither is true the answer is unclear, where a fact lacks there is
+                      none
+    role       bool   instead: an experiment. Its answer is yes where the runs are as slow with one factor changed,
+    words      [str]  whose value is one of these words, unless the study names it (`experiments` in study.toml)
+    if_yes, if_no, partly   str   what the answer means, with facts
+    missing    str    what to run or record to have an answer; empty where every study has one
+
+`causes.toml`, keys of a `[[cause]]`
+    trouble, title, verdict, next, source   str   as those of a case (`cases`); {seen} is the symptom in words
+    prior      float  log odds before any answer
+    needs      [str]  steps without whose answer the cause is not told
+    weigh      table  step to [yes, no]: what the answer adds to the log odds. The cause without any is told where no
+                      other is likely.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question; the module docstring explains its keys."""
+
+    id: str
+    question: str
+    if_yes: str
+    if_no: str
+    missing: str
+    value: str = ""
+    yes: str = ""
+    no: str = ""
+    role: bool = False
+    words: tuple[str, ...] = ()
+    partly: str = ""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause; the module docstring explains its keys."""
+
+    trouble: str
+    title: str
+    prior: float
+    verdict: str
+    next: str
+    source: str
+    needs: tuple[str, ...] = ()
+    weigh: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """All questions, in their order."""
+    return tuple(Step(**{**one, "words": tuple(one.get("words", ()))}) for one in _read("steps.toml")["step"])
+
+
+@cache
+def _all() -> tuple[Cause, ...]:
+    return tuple(Cause(**_flat(one)) for one in _read("causes.toml")["cause"])
+
+
+def causes() -> tuple[Cause, ...]:
+    """All causes that answers are weighed for."""
+    return tuple(one for one in _all() if one.weigh)
+
+
+def unknown() -> Cause:
+    """What is told where no cause is likely."""
+    return next(one for one in _all() if not one.weigh)
+
+
+def roles() -> tuple[str, ...]:
+    """Names of experiments that a study may name factors for: cached, native ..."""
+    return tuple(one.id for one in steps() if one.words)
+
+
+def _read(name: str) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
+
+
+def _flat(one: dict[str, Any]) -> dict[str, Any]:
+    return {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in one.items()}

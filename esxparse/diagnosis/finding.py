@@ -1,0 +1,61 @@
+"""One trouble that a diagnosis names."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One trouble of one object, for one time."""
+
+    trouble: str
+    severity: str
+    confidence: float
+    entity: dict[str, str]
+    """`kind` and `name`."""
+    start: datetime | None
+    """None where runs of a study tell no time."""
+    end: datetime | None
+    verdict: str
+    evidence: tuple[str, ...]
+    against: tuple[str, ...]
+    missing: tuple[str, ...]
+    next: str
+    source: str
+    also: tuple[dict[str, str], ...] = ()
+    """Symptoms and other objects that stand under it: `trouble`, `kind`, `name`."""
+    recording: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same trouble, object and time of the same capture."""
+        parts = (self.recording, self.trouble, *self.entity.values(), stamp(self.start) or "")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the JSON."""
+        return {
+            "id": self.id,
+            "trouble": self.trouble,
+            "severity": self.severity,
+            "confidence": round(self.confidence, 3),
+            "entity": self.entity,
+            "start": stamp(self.start),
+            "end": stamp(self.end),
+            "verdict": self.verdict,
+            "evidence": list(self.evidence),
+            "against": list(self.against),
+            "missing": list(self.missing),
+            "next": self.next,
+            "source": self.source,
+            "also": [dict(one) for one in self.also],
+        }
+
+
+def stamp(time: datetime | None) -> str | None:
+    """A time as in the JSON."""
+    return None if time is None else time.isoformat()

@@ -1,0 +1,222 @@
+"""What a diagnosis says: findings, most important first, and all that could not be judged."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.diagnosis.finding import Finding
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from esxparse.diagnosis.series import Series
+
+SEVERITIES: Final = ("critical", "warning", "info")
+VERSION: Final = 1
+"""Of the JSON; docs/diagnosis.schema.json describes it."""
+_COLOURS: Final = {"critical": "#b3261e", "warning": "#9a6700", "info": "#57606a"}
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Findings(Sequence[Finding]):
+    """The findings of one capture, or of the runs of a study.
+
+    `findings`: most important first. `not_judged`: what was not looked at, with the reason: `{what, id, reason}`, what
+    being a case or a rule. `symptoms`:
+    limits of rules that were passed, whether a finding explains them or not.
+    """
+
+    findings: tuple[Finding, ...]
+    not_judged: tuple[dict[str, str], ...] = ()
+    symptoms: tuple[dict[str, Any], ...] = ()
+    source: str = ""
+    profile: str = "standard"
+    judged: int = 0
+    """How many rules and cases were judged."""
+    of: int = field(default=0)
+    series: Series | None = field(default=None, compare=False)
+    """The series of the capture, for charts; None where there is none."""
+    times: Sequence[datetime] = field(default=(), compare=False)
+    """The time of each sample."""
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.findings[place]
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        worst = [one for one in self.findings if one.severity != "info"]
+        unseen = f" ({self.judged} of {self.of} judged)" if self.of else ""
+        if worst:
+            return worst[0].verdict
+        return f"Nothing found in what could be judged{unseen}."
+
+    def charts(self, place: int = 0, most: int = 1) -> list[alt.LayerChart]:
+        """The series of a finding over time, its object in colour and its spell shaded; none where nothing tells it.
+
+        `place`: which finding, from 0. `most`: how many series; the one that bounds the spell comes first.
+        """
+        from esxparse.charts.findings import spell  # noqa: PLC0415  altair takes more than a second
+        from esxparse.diagnosis.evidence import of  # noqa: PLC0415
+
+        seen = [] if self.series is None else of(self.findings[place], self.series, self.times, self.profile, most)
+        return [chart for one in seen if (chart := spell(one)) is not None]
+
+    def chart(self, place: int = 0) -> alt.LayerChart | None:
+        """The first of `charts`."""
+        return next(iter(self.charts(place)), None)
+
+    def unseen(self) -> dict[str, list[str]]:
+        """What was not judged, by reason; a case and a rule of one name once."""
+        found: dict[str, dict[str, None]] = {}
+        for one in self.not_judged:
+            found.setdefault(one["reason"], {})[one["id"]] = None
+        return {reason: list(ids) for reason, ids in found.items()}
+
+    def frame(self) -> pl.DataFrame:
+        """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
+        import polars as pl  # noqa: PLC0415
+
+        time = pl.Datetime("us", "UTC")
+        texts = ("verdict", "evidence", "against", "next")
+        schema: dict[str, Any] = {
+            "id": pl.String,
+            "trouble": pl.String,
+            "severity": pl.String,
+            "confidence": pl.Float64,
+            "kind": pl.String,
+            "name": pl.String,
+            "start": time,
+            "end": time,
+            **dict.fromkeys(texts, pl.String),
+        }
+        rows = [
+            (
+                one.id,
+                one.trouble,
+                one.severity,
+                one.confidence,
+                one.entity["kind"],
+                one.entity["name"],
+                one.start,
+                one.end,
+                one.verdict,
+                "; ".join(one.evidence),
+                "; ".join(one.against),
+                one.next,
+            )
+            for one in self.findings
+        ]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the JSON."""
+        return {
+            "version": VERSION,
+            "source": self.source,
+            "profile": self.profile,
+            "verdict": self.verdict,
+            "judged": self.judged,
+            "of": self.of,
+            "findings": [one.as_dict() for one in self.findings],
+            "symptoms": list(self.symptoms),
+            "not_judged": list(self.not_judged),
+        }
+
+    def json(self) -> str:
+        """Everything as JSON; the schema is docs/diagnosis.schema.json."""
+        return json.dumps(self.as_dict(), ensure_ascii=False, indent=2)
+
+    def markdown(self) -> str:
+        """Everything as Markdown."""
+        lines = [f"# {_md(self.source)}", "", _md(self.verdict), ""]
+        for one in self.findings:
+            lines += [
+                f"## {one.severity}: {one.trouble} ({_md(_entity(one))})",
+                "",
+                f"{_md(one.verdict)} {_span(one)}; confidence {one.confidence:.2f}.",
+                "",
+                *(f"- for: {_md(text)}" for text in one.evidence),
+                *(f"- against: {_md(text)}" for text in one.against),
+                *(f"- unknown: {_md(text)}" for text in one.missing),
+                f"- next: {_md(one.next)}",
+                "",
+            ]
+        if self.not_judged:
+            lines += [
+                "## Not judged",
+                "",
+                *(f"- {_md(', '.join(ids))}: {_md(reason)}" for reason, ids in self.unseen().items()),
+                "",
+            ]
+        return "\n".join(lines)
+
+    def text(self) -> str:
+        """Everything for a terminal."""
+        lines = [printable(self.verdict)]
+        for one in self.findings:
+            lines += [
+                "",
+                f"{one.severity.upper()}: {one.trouble}, {printable(_entity(one))}, {_span(one)}, {one.confidence:.0%}",
+                f"  {printable(one.verdict)}",
+                *(f"    + {printable(text)}" for text in one.evidence),
+                *(f"    - {printable(text)}" for text in one.against),
+                *(f"    ? {printable(text)}" for text in one.missing),
+                f"    next: {printable(one.next)}",
+            ]
+        if self.not_judged:
+            lines += ["", f"Not judged ({len(self.not_judged)} of {self.of}):"]
+            lines += [f"  {', '.join(ids)}: {printable(reason)}" for reason, ids in self.unseen().items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        cell = 'style="text-align:left;vertical-align:top"'
+        rows = "".join(
+            f'<tr><td {cell}><b style="color:{_COLOURS[one.severity]}">{one.severity}</b></td>'
+            f"<td {cell}>{html.escape(one.trouble)}<br>{html.escape(_entity(one))}<br>{_span(one)}</td>"
+            f"<td {cell}>{html.escape(one.verdict)}<br>{_list('for', one.evidence)}{_list('against', one.against)}"
+            f"<i>{html.escape(one.next)}</i></td><td {cell}>{one.confidence:.2f}</td></tr>"
+            for one in self.findings
+        )
+        table = f"<table><tr><th>severity</th><th>what</th><th>why</th><th>confidence</th></tr>{rows}</table>"
+        unseen = "".join(
+            f"<li>{html.escape(', '.join(ids))}: {html.escape(reason)}</li>" for reason, ids in self.unseen().items()
+        )
+        more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{table if rows else ''}{more if unseen else ''}"
+
+
+def _entity(one: Finding) -> str:
+    kind, name = one.entity["kind"], one.entity["name"]
+    return "host" if kind == "host" else f"{kind} {name}"
+
+
+def _span(one: Finding) -> str:
+    if one.start is None or one.end is None:
+        return "at an unknown time"
+    return f"{one.start:%Y-%m-%d %H:%M:%S} to {one.end:%H:%M:%S} UTC"
+
+
+def _list(word: str, texts: Sequence[str]) -> str:
+    return "".join(f"{word}: {html.escape(text)}<br>" for text in texts[:_SHOWN])
+
+
+def _md(text: str) -> str:
+    return "".join(f"\\{one}" if one in "\\`*_[]<>#|" else one for one in printable(text))

@@ -1,0 +1,88 @@
+"""The tables of one capture, who is a VM in it, and what its views are put together with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from esxparse.metrics import inventory
+from esxparse.metrics.frames import column, names, renamed
+
+_SYSTEM_GROUPS: Final = frozenset(
+    {"idle", "system", "helper", "drivers", "ft", "vmotion", "host", "vim", "user", "minfree", "iofilters", "console"}
+)
+_USER_WORLD: Final = r"^[A-Za-z][\w-]*\.\d{4,}$"
+_WORLD_OF: Final = r"^(?:PVSCSI-|LSI-|NetWorld-VM-|vmast\.)(\d+)"
+
+
+@dataclass(frozen=True)
+class Host:
+    """The tables of one capture, and who is a VM in it."""
+
+    tables: Mapping[str, pl.LazyFrame]
+    release: str | None = None
+
+    @cached_property
+    def vms(self) -> pl.DataFrame:
+        """`group_id, vm, vcpus`; without worlds of vCPUs, groups that are none of the host's, with the fewest vCPUs."""
+        if "vcpu" in self.tables:
+            found = inventory.vms(self.tables["vcpu"]).collect()
+            if found.height:
+                return found
+        groups = [self.tables[name] for name in ("group_cpu", "group_memory", "vcpu") if name in self.tables]
+        found = pl.concat([one.select("group_id", "group").unique().collect() for one in groups] or [_NO_GROUPS])
+        found = found.unique().filter(
+            ~pl.col("group").is_in(_SYSTEM_GROUPS) & ~pl.col("group").str.contains(_USER_WORLD)
+        )
+        busy = pl.lit(None, dtype=pl.Int64)
+        if "group_cpu" in self.tables:
+            frame = self.tables["group_cpu"]
+            there = names(frame)
+            states = [column(there, name).fill_null(0.0) for name in ("pct_run", "pct_ready", "pct_costop")]
+            fewest = (
+                frame.group_by("group_id").agg((pl.sum_horizontal(states).max() / 100).ceil().alias("_n")).collect()
+            )
+            found = found.join(fewest, on="group_id", how="left")
+            busy = pl.col("_n").cast(pl.Int64)
+        vcpus = pl.max_horizontal(busy, pl.lit(1, dtype=pl.Int64))
+        return found.select("group_id", vm="group", vcpus=vcpus).sort("vm", "group_id")
+
+    @cached_property
+    def entities(self) -> pl.LazyFrame:
+        """`group_id, vm, vcpus, entity`: the name, with the id where several VMs bear it."""
+        twice = pl.col("vm").is_duplicated()
+        named = pl.when(twice).then(pl.concat_str("vm", pl.lit(" ("), pl.col("group_id").cast(pl.String), pl.lit(")")))
+        return self.vms.with_columns(entity=named.otherwise("vm")).lazy()
+
+    @cached_property
+    def worlds(self) -> pl.DataFrame:
+        """`world_id, entity`: of every world of a VM, and of the ids that names of its worlds hold."""
+        if "vcpu" not in self.tables:
+            return pl.DataFrame(schema={"world_id": pl.Int64, "entity": pl.String})
+        every = self.tables["vcpu"].select("group_id", "world_id", "world").unique().collect()
+        told = every.select("group_id", world_id=pl.col("world").str.extract(_WORLD_OF, 1).cast(pl.Int64))
+        both = pl.concat([every.select("group_id", "world_id"), told]).drop_nulls().unique("world_id", keep="first")
+        return both.join(self.entities.collect(), on="group_id").select("world_id", "entity")
+
+
+_NO_GROUPS: Final = pl.DataFrame(schema={"group_id": pl.Int64, "group": pl.String})
+
+
+def of(host_: Host, table: str, counters: Mapping[str, str], *more: pl.Expr) -> pl.LazyFrame:
+    """The time, `more`, and counters of a table under short names."""
+    frame = host_.tables[table]
+    return frame.select("time", *more, *renamed(names(frame), counters))
+
+
+def beside(rows: pl.LazyFrame, more: pl.LazyFrame) -> pl.LazyFrame:
+    """Columns of the same rows."""
+    return pl.concat([rows, more.drop("time")], how="horizontal")
+
+
+def named(one: Host, rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Rows of VMs, with the name of each in place of its group."""
+    return rows.join(one.entities.select("group_id", "entity"), on="group_id", maintain_order="left").drop("group_id")

@@ -1,0 +1,201 @@
+"""Names of series in expressions of rules and cases, and what they stand for.
+
+An expression speaks of one kind of object. A name in it is a column of that kind (`signals`), or one of these:
+
+    others_X, othersmax_X          mean or highest of X over the other objects of the kind
+    share_X                        X of the object / sum of X over all objects of the kind
+    host_X                         X of the host
+    KINDs_X, KINDsmax_X, KINDsmin_X, KINDssum_X   of all objects of a kind: vms_used_pct, portsmax_tx_mbits
+    X_low, X_high                  what X usually is at its lowest and highest: its 20th and 80th percentile
+
+and in what is said of a spell also
+
+    X             mean over the spell, where its trigger holds; X_peak, X_least   highest and lowest sample
+    X_before      median outside of it, null where the spell is nearly all of the capture
+    X_rise        X - X_before, and X itself where there is no before
+    X_spreads     X - X_before in spreads (median absolute deviations x 1.48) outside, each 2 % of X_before or more
+    spell_pct, spell_samples   the samples in which the trigger holds, in % of the capture, and how many
+    spell_density              these / samples from its first to its last: low where it is here and there
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.diagnosis.signals import CLOCK, KINDS, VIEWS, columns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from esxparse.diagnosis.panels import Panel
+
+    Matrix = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+_ALL: Final = re.compile(rf"({'|'.join(KINDS)})s(max|min|sum|)_(.+)")
+_OTHERS: Final = re.compile(r"(others|othersmax|share)_(.+)")
+_USUAL: Final = re.compile(r"(.+)_(low|high)")
+_SPELL: Final = re.compile(r"(.+)_(before|rise|peak|least|spreads)")
+_OF_SPELLS: Final = frozenset({"spell_pct", "spell_samples", "spell_density"})
+_FEWEST_OUTSIDE: Final = 3
+_PRINTED: Final = 0.01
+"""What counters are printed to."""
+_OVER: Final[Mapping[str, Callable[..., Matrix]]] = {
+    "all": np.nanmean,
+    "allmax": np.nanmax,
+    "allmin": np.nanmin,
+    "allsum": np.nansum,
+}
+
+
+@cache
+def known(kind: str) -> frozenset[str]:
+    """The columns of a kind."""
+    own = CLOCK if kind == "host" else ()
+    return frozenset(name for view, (of, _, _) in VIEWS.items() if of == kind for name in columns(view)).union(own)
+
+
+def _meaning(kind: str, name: str) -> tuple[str, str, str]:
+    """How a name is made of another series: how, of what kind, of what name; "own" for a column of the kind."""
+    if name in known(kind):
+        return "own", kind, name
+    if found := _USUAL.fullmatch(name):
+        return found[2], kind, found[1]
+    if name.startswith("host_"):
+        return "host", "host", name.removeprefix("host_")
+    if found := _ALL.fullmatch(name):
+        return f"all{found[2]}", found[1], found[3]
+    if found := _OTHERS.fullmatch(name):
+        return found[1], kind, found[2]
+    return "", kind, name
+
+
+def origin(kind: str, name: str) -> tuple[str, str, str]:
+    """Kind and column that a name in an expression is made of, and how; no column where there is none."""
+    how, of, inner = _meaning(kind, name)
+    return of, inner if inner in known(of) else "", how
+
+
+def tables(kind: str, name: str) -> frozenset[str] | None:
+    """The tables that a series needs, of which any view has the column; None where there is no such series."""
+    if name in _OF_SPELLS or (kind == "host" and name in CLOCK):
+        return frozenset()
+    if name not in known(kind) and (found := _SPELL.fullmatch(name)):
+        return tables(kind, found[1])
+    how, of, inner = _meaning(kind, name)
+    if how == "own":
+        return next(
+            frozenset(needs) for view, (one, needs, _) in VIEWS.items() if one == kind and name in columns(view)
+        )
+    return tables(of, inner) if how else None
+
+
+class Series:
+    """The series of one capture by kind and name, each computed once."""
+
+    def __init__(self, panels: Mapping[str, Panel], samples: int, tables: Collection[str] = ()) -> None:
+        """`panels`: by kind. `samples`, `tables`: of the capture."""
+        self.panels, self.samples, self.tables = panels, samples, tables
+        self._made: dict[tuple[str, str], Matrix | None] = {}
+
+    def matrix(self, kind: str, name: str) -> Matrix | None:
+        """Samples x objects; None where the capture tells nothing of it."""
+        if (kind, name) not in self._made:
+            with warnings.catch_warnings():
+                # Samples in which no object has a value are NaN, as they should be.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                self._made[kind, name] = self._make(kind, name)
+        return self._made[kind, name]
+
+    def _make(self, kind: str, name: str) -> Matrix | None:
+        if kind not in self.panels:
+            return None
+        how, of, of_name = _meaning(kind, name)
+        if how in {"", "own"}:
+            return self.panels[kind].values.get(name)
+        inner = self.matrix(of, of_name)
+        if inner is None:
+            return None
+        wide = (self.samples, len(self.panels[kind].names))
+        if how in {"low", "high"}:
+            made = np.nanpercentile(inner, 20 if how == "low" else 80, axis=0)
+        elif how in {"others", "othersmax", "share"}:
+            made = _others(how, inner)
+        elif how == "host":
+            made = inner
+        else:
+            made = _OVER[how](inner, axis=1)[:, None]
+        return np.broadcast_to(made, wide)
+
+    def frame(self, kind: str, names: Iterable[str]) -> pl.LazyFrame:
+        """One row per sample and object, sample after sample; null where nothing is told."""
+        size = self.samples * len(self.panels[kind].names)
+        made = {}
+        for name in names:
+            matrix = self.matrix(kind, name)
+            made[name] = np.full(size, np.nan) if matrix is None else matrix.reshape(-1)
+        return pl.LazyFrame(made, schema=dict.fromkeys(made, pl.Float64)).fill_nan(None)
+
+    def spell(self, kind: str, place: int, inside: Mask, name: str, core: Mask | None = None) -> float | None:
+        """What a name stands for in a spell of an object; None where nothing is told.
+
+        `core`: the samples of the spell that are looked at, where some between them are none of it.
+        """
+        core = inside if core is None or not core.any() else core
+        if name in _OF_SPELLS:
+            at = np.flatnonzero(core)
+            told = {"spell_samples": at.size, "spell_pct": 100 * at.size / inside.size}
+            return float(told.get(name, at.size / (at[-1] - at[0] + 1)))
+        found = None if name in known(kind) else _SPELL.fullmatch(name)
+        of, what = (found[1], found[2]) if found else (name, "")
+        matrix = self.matrix(kind, of)
+        if matrix is None:
+            return None
+        column = matrix[:, place]
+        here, else_ = column[core], column[~inside]
+        here, else_ = here[~np.isnan(here)], else_[~np.isnan(else_)]
+        before = float(np.median(else_)) if else_.size >= _FEWEST_OUTSIDE else None
+        return before if what == "before" else _reduced(what, here, else_, before) if here.size else None
+
+
+def _reduced(what: str, here: Matrix, outside: Matrix, before: float | None) -> float | None:
+    """One number of what a series is in a spell, and outside of it."""
+    if what == "spreads":
+        if before is None:
+            return None
+        spread = 1.4826 * float(np.median(np.abs(outside - before)))
+        return (float(here.mean()) - before) / max(spread, 0.02 * abs(before), _PRINTED)
+    if what == "rise":
+        return float(here.mean()) - (before or 0.0)
+    return float(here.max() if what == "peak" else here.min() if what == "least" else here.mean())
+
+
+def _others(how: str, inner: Matrix) -> Matrix:
+    """The same of the other objects of the kind."""
+    total = np.nansum(inner, axis=1, keepdims=True)
+    if how == "share":
+        return inner / np.where(total > 0, total, np.nan)
+    if how == "others":
+        count = (~np.isnan(inner)).sum(axis=1, keepdims=True) - ~np.isnan(inner)
+        return np.where(count > 0, (total - np.nan_to_num(inner)) / np.maximum(count, 1), np.nan)
+    if inner.shape[1] == 1:
+        return np.full(inner.shape, np.nan)
+    ranked = np.sort(np.where(np.isnan(inner), -np.inf, inner), axis=1)
+    first, second = ranked[:, -1:], ranked[:, -2:-1]
+    made = np.where(inner == first, second, first)
+    return np.where(np.isfinite(made), made, np.nan)
+
+
+def roots(expression: str) -> frozenset[str]:
+    """The names in an expression of SQL.
+
+    Raises polars' errors where it is none.
+    """
+    return frozenset(pl.sql_expr(expression).meta.root_names())

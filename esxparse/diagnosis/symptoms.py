@@ -1,0 +1,90 @@
+"""Which rules a capture passes, whose values they are, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from esxparse.diagnosis import spells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from esxparse.diagnosis.rules import Rule
+    from esxparse.diagnosis.series import Matrix, Series
+
+
+def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
+    """What rules judge, by id: samples x objects, NaN where nothing is told or a floor is not reached.
+
+    All rules of a kind are computed in one pass. A rule of whose series none has a value is left out.
+    """
+    by_kind: dict[str, list[Rule]] = {}
+    for rule in rules:
+        if rule.kind in series.panels and any(series.matrix(rule.kind, name) is not None for name in rule.reads):
+            by_kind.setdefault(rule.kind, []).append(rule)
+    made: dict[str, Matrix] = {}
+    for kind, mine in by_kind.items():
+        shape = (series.samples, len(series.panels[kind].names))
+        read = sorted({name for rule in mine for name in rule.reads | rule.activity})
+        frame = series.frame(kind, read)
+        asked = [pl.sql_expr(rule.value).cast(pl.Float64).alias(rule.id) for rule in mine]
+        asked += [
+            pl.sql_expr(rule.floor_of).cast(pl.Float64).alias(f"{rule.id} floor") for rule in mine if rule.floor_of
+        ]
+        told = frame.select(asked).collect()
+        for rule in mine:
+            value = told[rule.id].to_numpy().reshape(shape)
+            if rule.floor_of:
+                value = _floored(rule, value, told[f"{rule.id} floor"].to_numpy().reshape(shape))
+            if not np.isnan(value).all():
+                made[rule.id] = value
+    return made
+
+
+def _floored(rule: Rule, value: Matrix, activity: Matrix) -> Matrix:
+    """Leave out samples with less activity than the floor, but long runs of bad ones."""
+    out = activity < (rule.floor or 0.0)
+    if rule.below_floor is not None and out.any():
+        bad = rule.passes(value, rule.warn)
+        for place in np.flatnonzero((bad & out).any(axis=0)):
+            for start, stop in spells.runs(bad[:, place]):
+                if stop - start >= rule.below_floor:
+                    out[start:stop, place] = False
+    return np.where(out, np.nan, value)
+
+
+def symptoms(rules: Mapping[str, Rule], series: Series, times: Sequence[datetime]) -> list[dict[str, Any]]:
+    """The episodes of all rules: rule, kind, name, severity, start, end, samples, share of the capture, peak, mean."""
+    found: list[dict[str, Any]] = []
+    for key, matrix in values(rules.values(), series).items():
+        rule = rules[key]
+        bad = rule.passes(matrix, rule.warn)
+        names = series.panels[rule.kind].names
+        persist = min(rule.persist, max(1, series.samples - 1))
+        for place in np.flatnonzero(bad.any(axis=0)).tolist():
+            column = matrix[:, place]
+            for start, stop in spells.runs(spells.joined(bad[:, place], 2)):
+                if bad[start:stop, place].sum() < persist:
+                    continue
+                here = column[start:stop]
+                here = here[~np.isnan(here)]
+                worst = here.min() if rule.direction == "below" else here.max()
+                found.append(
+                    {
+                        "rule": key,
+                        "kind": rule.kind,
+                        "name": names[place],
+                        "severity": rule.judge(float(np.median(here))).replace("ok", "warning"),
+                        "start": times[start].isoformat(),
+                        "end": times[stop - 1].isoformat(),
+                        "samples": stop - start,
+                        "share_pct": round(100 * (stop - start) / series.samples, 1),
+                        "peak": round(float(worst), 3),
+                        "mean": round(float(here.mean()), 3),
+                    }
+                )
+    return found
