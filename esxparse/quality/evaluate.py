@@ -1,0 +1,124 @@
+"""A small evaluator of the expectations that our suites use: what Great Expectations says of them, in milliseconds.
+
+Great Expectations takes seconds to import, and reads the same suites (`esxparse.quality.gx`); tests compare the two.
+What is not listed here is left to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import polars as pl
+
+KNOWN: Final = frozenset(
+    {
+        "expect_column_values_to_be_between",
+        "expect_column_values_to_be_in_set",
+        "expect_column_values_to_not_be_in_set",
+        "expect_column_values_to_not_be_null",
+        "expect_column_values_to_be_null",
+    }
+)
+_KEYS: Final = frozenset(
+    {
+        "column",
+        "min_value",
+        "max_value",
+        "strict_min",
+        "strict_max",
+        "value_set",
+        "mostly",
+        "row_condition",
+        "condition_parser",
+    }
+)
+_COMPARE: Final[dict[type[ast.cmpop], Callable[[pl.Expr, Any], pl.Expr]]] = {
+    ast.Eq: lambda left, right: left == right,
+    ast.NotEq: lambda left, right: left != right,
+    ast.Lt: lambda left, right: left < right,
+    ast.LtE: lambda left, right: left <= right,
+    ast.Gt: lambda left, right: left > right,
+    ast.GtE: lambda left, right: left >= right,
+    ast.In: lambda left, right: left.is_in(right),
+    ast.NotIn: lambda left, right: ~left.is_in(right),
+}
+
+
+class UnknownConditionError(ValueError):
+    """A condition on rows that this evaluator does not read."""
+
+
+@cache
+def condition(text: str) -> pl.Expr:
+    """A condition on rows, written for pandas, as an expression: comparisons, `in`, `and`, `or`, `not`, `str.contains`.
+
+    Raises UnknownConditionError: It has anything else.
+
+    >>> pl.DataFrame({"unit": ["ms", "W"]}).filter(condition('unit in ["ms", "us"]'))["unit"].to_list()
+    ['ms']
+    """
+    try:
+        return _expr(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, KeyError, ValueError, AttributeError) as error:
+        raise UnknownConditionError(text) from error
+
+
+def _expr(node: ast.expr) -> pl.Expr:
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            parts = [_expr(one) for one in values]
+            return pl.all_horizontal(parts) if isinstance(op, ast.And) else pl.any_horizontal(parts)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return ~_expr(inner)
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[right]):
+            return _COMPARE[type(op)](pl.col(name), ast.literal_eval(right)).fill_null(value=False)
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="str"), attr="contains")):
+            return pl.col(name).str.contains(ast.literal_eval(node.args[0])).fill_null(value=False)
+    raise UnknownConditionError(ast.unparse(node))
+
+
+def knows(expectation: Mapping[str, Any], columns: Mapping[str, Any]) -> bool:
+    """Whether this evaluator reads an expectation on a table with these columns."""
+    kwargs = expectation["kwargs"]
+    if expectation["type"] not in KNOWN or not set(kwargs) <= _KEYS or kwargs.get("column") not in columns:
+        return False
+    where = kwargs.get("row_condition")
+    try:
+        return where is None or (isinstance(where, str) and set(condition(where).meta.root_names()) <= set(columns))
+    except UnknownConditionError:
+        return False
+
+
+def judge(expectation: Mapping[str, Any], frame: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+    """How many rows an expectation judged, and those that fail it (none where `mostly` forgives them)."""
+    kwargs = expectation["kwargs"]
+    column = pl.col(kwargs["column"])
+    rows = frame.filter(condition(kwargs["row_condition"])) if kwargs.get("row_condition") else frame
+    kind = expectation["type"]
+    if not kind.endswith("be_null"):
+        rows = rows.filter(column.is_not_null())
+    bad = rows.filter(~_holds(kind, column, kwargs))
+    mostly = kwargs.get("mostly") or 1.0
+    forgiven = rows.height and 1 - bad.height / rows.height >= mostly
+    return rows.height, bad.clear() if forgiven else bad
+
+
+def _holds(kind: str, column: pl.Expr, kwargs: Mapping[str, Any]) -> pl.Expr:
+    if kind.endswith("not_be_null"):
+        return column.is_not_null()
+    if kind.endswith("be_null"):
+        return column.is_null()
+    if kind.endswith("not_be_in_set"):
+        return ~column.is_in(kwargs["value_set"])
+    if kind.endswith("in_set"):
+        return column.is_in(kwargs["value_set"])
+    low, high = kwargs.get("min_value"), kwargs.get("max_value")
+    tests = [pl.lit(value=True)]
+    if low is not None:
+        tests.append(column > low if kwargs.get("strict_min") else column >= low)
+    if high is not None:
+        tests.append(column < high if kwargs.get("strict_max") else column <= high)
+    return pl.all_horizontal(tests)

@@ -1,0 +1,260 @@
+"""Profiles: one row per counter and class of instances of a table, small enough to judge anywhere.
+
+Rows of kind `counter` tell a column of the table, `identity` a quantity that checks.toml computes of several counters,
+`field` whether counters that come together are all there, `clock` the times of samples, `sample` whole samples.
+docs/quality.md explains the columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.quality import clock, data, samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from esxparse.recording import Recording
+
+_TIME: Final = pl.Datetime("us", "UTC")
+COLUMNS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("kind", "name", "of", "unit"), pl.String),
+    **dict.fromkeys(("rows", "nulls", "holes", "infinite", "fractions"), pl.Int64),
+    "min": pl.Float64,
+    "min_at": pl.String,
+    "min_time": _TIME,
+    "max": pl.Float64,
+    "max_at": pl.String,
+    "max_time": _TIME,
+    **dict.fromkeys(("mean", "sum"), pl.Float64),
+    **dict.fromkeys(("changes", "steps"), pl.Int64),
+    "repeats_pct": pl.Float64,
+    "frozen_pct": pl.Float64,
+    "stuck": pl.Int64,
+    "stuck_at": pl.String,
+    "stuck_time": _TIME,
+}
+"""Columns of a profile and their types."""
+_EMPTY: Final = dict.fromkeys(COLUMNS)
+_FULL: Final = 100.0
+_AT_ONCE: Final = 60_000_000
+"""Numbers of a capture that are profiled at once; one with more is profiled span by span."""
+_STUCK_FROM: Final = 10.0
+_STEPS: Final = 4
+"""Steps that tell whether a counter stands still, at least."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Which instance and time each row of a table is of."""
+
+    entity: pl.Series
+    time: pl.Series | None
+    width: int
+    """Instances of a sample, where each sample has the same in the same order; else 0."""
+
+
+def profile(rec: Recording) -> dict[str, pl.DataFrame]:
+    """Profile each table of a recording, and its clock.
+
+    Returns: By the name of the table a frame with `COLUMNS`; of a capture of esxtop, whose tables share one clock, that
+        clock as `samples`.
+    """
+    numbers = rec.meta.get("samples", 0) * rec.meta.get("columns", 0) if rec.format == "esxtop" else 0
+    if numbers <= _AT_ONCE:
+        frames = {name: frame.collect() for name, frame in rec.tables.items()}
+        return _framed(_tables(rec.format, frames), clock.rows(rec.format, frames))
+    table, frame = next(iter(rec.tables.items()))
+    times = {table: frame.select("time", "instance").collect()}
+    ordered = times[table]["time"].unique().sort()
+    length = max(samples.LEAST, int(_AT_ONCE / numbers * ordered.len()))
+    spans = []
+    for start in range(0, ordered.len(), length):
+        inside = pl.col("time").is_between(ordered[start], ordered[min(start + length, ordered.len()) - 1])
+        frames = {name: frame.filter(inside).collect() for name, frame in rec.tables.items()}
+        spans.append(_framed(_tables(rec.format, frames), {}))
+    whole = _framed(clock.rows(rec.format, times))
+    # Which counters there are is the same in all spans.
+    later = [{name: frame.filter(pl.col("kind") != "field") for name, frame in one.items()} for one in spans[1:]]
+    parts = [spans[0], *later, whole]
+    return {name: _merged([one[name] for one in parts if name in one]) for name in spans[0] | whole}
+
+
+def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of all tables, and of whole samples."""
+    found = {name: [*_counters(form, name, frame)] for name, frame in frames.items()}
+    for name, made in data.identities(form, frames).items():
+        for rule, values in made.items():
+            found[name] += _row("identity", rule, "", "", values.get_column("value"), _rows(values))
+    if form == "esxtop":
+        widths = {name: _rows(frames[name]).width for name in samples.BUSIEST if name in frames}
+        found["samples"] = list(samples.rows(frames, widths))
+    return found
+
+
+def _framed(*parts: Mapping[str, list[dict[str, Any]]]) -> dict[str, pl.DataFrame]:
+    names = dict.fromkeys(name for part in parts for name in part)
+    rows = {name: [row for part in parts for row in part.get(name, ())] for name in names}
+    return {name: pl.DataFrame(found, schema=COLUMNS, orient="row") for name, found in rows.items()}
+
+
+def _merged(spans: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The profile of a capture of those of its spans: extremes with their place, sums, means by their weight."""
+    added = ("rows", "nulls", "holes", "infinite", "fractions", "sum", "changes", "steps")
+    ends = [
+        pl.col(column).sort_by(name, descending=descending, nulls_last=True).first()
+        for name, descending in (("min", False), ("max", True), ("stuck", True))
+        for column in (name, f"{name}_at", f"{name}_time")
+    ]
+    shares = [
+        ((pl.col(name) * pl.col("steps")).sum() / pl.col("steps").filter(pl.col(name).is_not_null()).sum()).alias(name)
+        for name in ("repeats_pct", "frozen_pct")
+    ]
+    weight = pl.col("rows") - pl.col("nulls")
+    mean = ((pl.col("mean") * weight).sum() / weight.sum()).alias("mean")
+    sums = [pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()).alias(name) for name in added]
+    merged = pl.concat(spans).group_by("kind", "name", "of", "unit", maintain_order=True)
+    return merged.agg(*sums, *ends, *shares, mean).select(*COLUMNS).fill_nan(None)
+
+
+def together(recordings: Sequence[Recording]) -> pl.DataFrame:
+    """Profile files that belong together: of how many hosts their captures are, how far apart in time they lie."""
+    captures = [rec for rec in recordings if rec.format == "esxtop"]
+    hosts = sorted({str(rec.meta["host"]) for rec in captures if rec.meta.get("host")})
+    spans: list[tuple[datetime, datetime, str]] = []
+    for rec in recordings:
+        known = [time for time in (rec.meta.get("start"), rec.meta.get("end")) if time]
+        if known:
+            spans.append((known[0], known[-1], rec.source))
+    rows = []
+    if len(captures) > 1:
+        rows.append(_EMPTY | {"kind": "file", "name": "hosts", "max": len(hosts), "max_at": ", ".join(hosts)})
+    if len(spans) > 1:
+        late, early = max(spans, key=lambda span: span[0]), min(spans, key=lambda span: span[1])
+        overlap = {"min": (early[1] - late[0]).total_seconds(), "min_at": late[2], "min_time": late[0]}
+        rows.append(_EMPTY | {"kind": "file", "name": "overlap_s", "unit": "s", **overlap})
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of the counters of a table, class by class, and of its fields."""
+    keys = {"time", "instance", "elapsed_s"}
+    names = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
+    for of, part in data.classes(form, table, frame).items():
+        rows = _rows(part)
+        made = [
+            _row("counter", name, of, data.unit_of(form, table, name), part.get_column(name), rows) for name in names
+        ]
+        yield from _beside_others([row for one in made for row in one])
+    wanted, lacking = data.fields(form, table, names)
+    if wanted:
+        said = ", ".join(lacking) or None
+        yield _EMPTY | {
+            "kind": "field",
+            "name": wanted[0],
+            "of": "",
+            "unit": "",
+            "rows": len(wanted),
+            "nulls": len(lacking),
+            "max_at": said,
+        }
+
+
+def _rows(frame: pl.DataFrame) -> _Rows:
+    keys = ["instance"] if "instance" in frame.columns else [n for n, kind in frame.schema.items() if kind == pl.String]
+    if len(keys) == 1:
+        entity = frame.get_column(keys[0]).fill_null("")
+    elif keys:
+        entity = frame.select(pl.concat_str(keys, separator=" ", ignore_nulls=True)).to_series()
+    else:
+        entity = pl.Series([""] * frame.height, dtype=pl.String)
+    time = frame.get_column("time") if frame.schema.get("time") == _TIME else None
+    width = 0
+    if time is not None and frame.height:
+        # The first instance comes again with the second sample, whose time may be that of the first.
+        again = (entity == entity[0]).arg_true()
+        first = int(again[1]) if len(again) > 1 else frame.height
+        repeats = frame.height % first == 0
+        width = first if repeats and bool((entity.slice(first) == entity.head(frame.height - first)).all()) else 0
+    return _Rows(entity, time, width)
+
+
+def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Rows) -> list[dict[str, Any]]:
+    """The row that tells a series; none where the class has no value of it."""
+    nulls = column.null_count()
+    if nulls == column.len():
+        return []
+    values = column.cast(pl.Float64)
+    low, high = values.arg_min(), values.arg_max()
+    array = values.to_numpy()
+    least, most = values[low or 0], values[high or 0]
+    row: dict[str, Any] = _EMPTY | {
+        "kind": kind,
+        "name": name,
+        "of": of,
+        "unit": unit,
+        "rows": column.len(),
+        "nulls": nulls,
+        "mean": values.mean(),
+        "sum": values.sum(),
+        "changes": 0,
+        "steps": 0,
+        "stuck": 0,
+        "fractions": 0,
+    }
+    row["infinite"] = 0 if np.isfinite(row["sum"]) else column.len() - nulls - int(np.isfinite(array).sum())
+    for end, place, value in (("min", low, least), ("max", high, most)):
+        if place is not None:
+            row |= {end: value, f"{end}_at": rows.entity[place] or None}
+            row[f"{end}_time"] = rows.time[place] if rows.time is not None else None
+    if kind != "counter":
+        return [row]
+    if rows.width and nulls:
+        there = ~np.isnan(array).reshape(-1, rows.width)[1:]
+        row["holes"] = int((~there[:, there.any(axis=0)]).sum())
+    if least == most and not nulls:
+        return [row | {"fractions": int(least % 1 != 0) * len(array)}]
+    if unit in samples.NOISY and rows.width:
+        return [row | _noise(array.reshape(-1, rows.width), rows)]
+    row["fractions"] = int(np.count_nonzero(array % 1)) - nulls
+    if rows.width:
+        before, now = array[: -rows.width], array[rows.width :]
+        row["changes"] = int(np.count_nonzero((before != now) & ~np.isnan(before) & ~np.isnan(now)))
+    return [row]
+
+
+def _noise(matrix: Any, rows: _Rows) -> dict[str, Any]:
+    """Whether numbers with decimals, which are measured anew each time, repeat from sample to sample."""
+    now = matrix[1:]
+    odd = (now >= 1.0) & (now != _FULL) & (now % 1 != 0)
+    steps = int(np.count_nonzero(odd))
+    if not steps:
+        return {"changes": None}
+    same = odd & (now == matrix[:-1])
+    repeats = int(np.count_nonzero(same))
+    told: dict[str, Any] = {"steps": steps, "repeats_pct": 100.0 * repeats / steps, "changes": None, "fractions": None}
+    if repeats:
+        same &= now >= _STUCK_FROM
+        columns = np.flatnonzero(same.any(axis=0))
+        run = np.zeros(len(columns), dtype=np.int64)
+        for sample, repeated in enumerate(same[:, columns], 1):
+            run = (run + 1) * repeated
+            if len(run) and (longest := int(run.max())) > told.get("stuck", 0):
+                told["stuck"], place = longest, int(columns[run.argmax()])
+                told["stuck_at"] = rows.entity[place] or None
+                told["stuck_time"] = rows.time[sample * rows.width] if rows.time is not None else None
+    return told
+
+
+def _beside_others(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Adds how much more a counter repeats than the others of its class do: on a quiet host all of them may."""
+    told = [row for row in rows if (row["steps"] or 0) >= _STEPS]
+    for row in told:
+        others = [other["repeats_pct"] for other in told if other is not row]
+        row["frozen_pct"] = row["repeats_pct"] - float(np.median(others)) if others else None
+    return rows

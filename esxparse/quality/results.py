@@ -1,0 +1,177 @@
+"""What a check says: for each expectation pass, warn or fail, with the entity, time and value at fault."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import polars as pl
+
+STATUSES: Final = ("fail", "warn", "pass", "not judged")
+_COLOURS: Final = {"fail": "#b3261e", "warn": "#9a6700", "pass": "#1a7f37", "not judged": "#57606a"}
+_SHOWN: Final = 40
+_HEADS: Final = ("", "Table", "What", "Where", "When (UTC)", "Value", "Expected", "Meaning")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One expectation of a suite, judged."""
+
+    suite: str
+    id: str
+    status: str
+    """One of `STATUSES`; `not judged` where no row of the table fits it."""
+    table: str
+    means: str
+    expected: str
+    judged: int = 0
+    """Rows of the profile, or of the table, that it was judged by."""
+    failed: int = 0
+    """Those of them that do not meet it."""
+    name: str = ""
+    """The counter or quantity of the worst of these."""
+    entity: str = ""
+    time: datetime | None = None
+    value: float | str | None = None
+
+    def __str__(self) -> str:
+        """In a line: what is at fault, where and when, and what was expected."""
+        shown = f"{self.value:,.6g}" if isinstance(self.value, float | int) else str(self.value)
+        at = "".join(
+            (f" of {self.entity}" if self.entity else "", f" at {self.time:%Y-%m-%d %H:%M:%S}" if self.time else "")
+        )
+        more = f" (and {self.failed - 1} more)" if self.failed > 1 else ""
+        return f"{self.table}: {self.name}{at} is {shown}{more}, expected {self.expected}. {self.means}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in the JSON."""
+        return {**vars(self), "time": self.time.isoformat() if self.time else None}
+
+
+@dataclass(frozen=True, repr=False)
+class Quality(Sequence[Expectation]):
+    """The expectations of a recording or of the files of a study, those at fault first."""
+
+    expectations: tuple[Expectation, ...]
+    source: str = ""
+    engine: str = "esxparse"
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.expectations[place]
+
+    def __len__(self) -> int:
+        return len(self.expectations)
+
+    def __iter__(self) -> Iterator[Expectation]:
+        return iter(self.expectations)
+
+    def of(self, status: str) -> tuple[Expectation, ...]:
+        """The expectations with that status."""
+        return tuple(one for one in self.expectations if one.status == status)
+
+    @property
+    def failed(self) -> tuple[Expectation, ...]:
+        """Hard expectations that are not met: numbers of this recording are wrong."""
+        return self.of("fail")
+
+    @property
+    def warned(self) -> tuple[Expectation, ...]:
+        """Others that are not met: look before you believe."""
+        return self.of("warn")
+
+    @property
+    def status(self) -> str:
+        """The worst of all: pass, warn or fail."""
+        return "fail" if self.failed else "warn" if self.warned else "pass"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        count = Counter(one.status for one in self)
+        judged = len(self) - count["not judged"]
+        if not judged:
+            return "No expectation fits this recording."
+        if self.status == "pass":
+            return f"All {judged} expectations are met."
+        words = (("fail", "failed"), ("warn", "warned"))
+        wrong = " and ".join(f"{count[one]} {word}" for one, word in words if count[one])
+        return f"{wrong} of {judged} expectations."
+
+    def frame(self) -> pl.DataFrame:
+        """One row per expectation, with the fields of `Expectation`; `value` as text."""
+        import polars as pl  # noqa: PLC0415
+
+        schema: dict[str, Any] = {
+            **dict.fromkeys(("status", "table", "id", "name", "entity"), pl.String),
+            "time": pl.Datetime("us", "UTC"),
+            **dict.fromkeys(("value", "expected", "means"), pl.String),
+            **dict.fromkeys(("judged", "failed"), pl.Int64),
+            "suite": pl.String,
+        }
+        rows = [{**vars(one), "value": None if one.value is None else str(one.value)} for one in self]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def text(self, *, every: bool = False) -> str:
+        """For a terminal: the verdict, and each expectation at fault; `every`: also those that are met."""
+        lines = [self.verdict]
+        shown = self.expectations if every else (*self.failed, *self.warned)
+        for one in shown:
+            said = str(one) if one.status in {"fail", "warn"} else f"{one.table}: {one.id}. {one.means}"
+            lines.append(f"  {one.status:<10}  {printable(said)}")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For programs: source, status, verdict and all expectations."""
+        said = {"source": self.source, "status": self.status, "verdict": self.verdict, "engine": self.engine}
+        return json.dumps({**said, "expectations": [one.as_dict() for one in self]}, indent=1, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        return f"Quality({self.source}: {self.text()})"
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def name(self) -> str:
+        """What was checked, for a heading in HTML."""
+        return html.escape(printable(self.source))
+
+    def html(self) -> str:
+        """As a fragment of HTML: the verdict, and a table of what is at fault."""
+        bad = (*self.failed, *self.warned)
+        rows = "".join(_html(one) for one in bad[:_SHOWN])
+        more = f"<p>and {len(bad) - _SHOWN} more</p>" if len(bad) > _SHOWN else ""
+        heads = "".join(f'<th style="text-align:left">{word}</th>' for word in _HEADS)
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>" if bad else ""
+        return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{table}{more}"
+
+
+def joined(source: object, parts: Sequence[tuple[str, Sequence[Quality]]]) -> Quality:
+    """What was said of several recordings as one, the table of each expectation named after its part."""
+    found = [
+        replace(one, table=f"{name}, {Path(quality.source).name}: {one.table}")
+        for name, qualities in parts
+        for quality in qualities
+        for one in quality
+    ]
+    return Quality(tuple(sorted(found, key=lambda one: STATUSES.index(one.status))), str(source))
+
+
+def _html(one: Expectation) -> str:
+    value = f"{one.value:,.6g}" if isinstance(one.value, float | int) else one.value or ""
+    time = f"{one.time:%Y-%m-%d %H:%M:%S}" if one.time else ""
+    cells = "".join(
+        f'<td style="text-align:left;vertical-align:top">{html.escape(printable(str(text)))}</td>'
+        for text in (one.table, one.name, one.entity, time, value, one.expected, one.means)
+    )
+    mark = f'<td style="text-align:left;vertical-align:top;color:{_COLOURS[one.status]}"><b>{one.status}</b></td>'
+    return f"<tr>{mark}{cells}</tr>"

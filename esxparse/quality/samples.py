@@ -1,0 +1,116 @@
+"""Whole samples of a capture, as rows of its profile: those that repeat another one or are unlike their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from esxparse.quality import data
+
+BUSIEST: Final = ("vcpu", "group_cpu", "physical_cpu")
+"""The tables that tell samples apart: they have the most numbers that are measured anew each time."""
+NOISY: Final = frozenset({"% of one core", "% of time", "% of nominal", "ms", "1/s", "MiB/s", "Mibit/s"})
+"""Units of what is measured anew in each sample."""
+LEAST: Final = 3
+"""Samples that can be compared, at least."""
+_TIMES: Final = 3.0
+"""A number is unlike its neighbours where it is three times as large or as small as both."""
+_SINCE_BOOT: Final = 5.0
+"""A first number is of another length of time where it is five times as large as any later one."""
+_NUMBERS: Final = 20
+"""Numbers that a sample is judged by, at least."""
+
+
+def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """The rows that tell of samples; `widths`: instances of each sample by table, 0 where they differ."""
+    fit = [name for name in BUSIEST if widths.get(name) and frames[name].height >= LEAST * widths[name]]
+    matrices = [matrix for name in fit for matrix in _matrices(name, frames[name], widths[name])]
+    if not matrices:
+        return
+    times = frames[fit[0]].get_column("time").gather_every(widths[fit[0]])
+    for name, unit, told in (
+        ("repeated", "count", _repeated(matrices)),
+        ("unlike_pct", "%", _unlike(matrices)),
+        ("first_pct", "%", _first(matrices)),
+        ("empty", "count", _empty(matrices)),
+    ):
+        if told:
+            worst, place = told
+            at = times[place] if worst else None
+            yield {
+                "kind": "sample",
+                "name": name,
+                "of": "",
+                "unit": unit,
+                "rows": len(times),
+                "max": worst,
+                "max_time": at,
+            }
+
+
+def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:
+    """Each counter that is measured anew, as a matrix of samples and instances."""
+    for name, kind in frame.schema.items():
+        if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY:
+            matrix = np.nan_to_num(frame.get_column(name).cast(pl.Float64).to_numpy()).reshape(-1, width)
+            if matrix.any():
+                yield matrix
+
+
+def _repeated(matrices: list[Any]) -> tuple[float, int] | None:
+    """How many samples have the numbers of earlier ones, and the place of the last.
+
+    Only numbers with decimals count, as whole ones repeat by chance. Where a sample has few of them, several samples on
+    end are told from others. A sum of hundredths by random weights stands for them; whole numbers, so that it is exact.
+    """
+    samples = len(matrices[0])
+    prints, numbers = np.zeros(samples, dtype=np.int64), np.zeros(samples, dtype=np.int64)
+    for place, matrix in enumerate(matrices):
+        exact = (matrix >= 1.0) & (matrix % 1 != 0)
+        weights = np.random.default_rng(place).integers(1, 1 << 40, matrix.shape[1])
+        prints += (np.rint(100 * matrix).astype(np.int64) * exact) @ weights
+        numbers += np.count_nonzero(exact, axis=1)
+    length = max(1, int(np.ceil(_NUMBERS / max(1.0, float(np.median(numbers))))))
+    if length > samples // 4 and length > 1:
+        return None
+    blocks = np.lib.stride_tricks.sliding_window_view(prints, length) @ np.random.default_rng(0).integers(
+        1, 1 << 20, length
+    )
+    judged = np.flatnonzero(np.convolve(numbers, np.ones(length, dtype=np.int64), "valid") >= _NUMBERS)
+    _, first = np.unique(blocks[judged], return_index=True)
+    again = np.setdiff1d(judged, judged[first])
+    return float(len(again)), int(again[-1]) if len(again) else 0
+
+
+def _unlike(matrices: list[Any]) -> tuple[float, int] | None:
+    """The largest share of a sample's numbers that are unlike those before and after it, which agree; and its place."""
+    unlike, judged = (np.zeros(len(matrices[0]) - 2, dtype=np.int64) for _ in range(2))
+    for matrix in matrices:
+        least, most = np.minimum(matrix[:-2], matrix[2:]), np.maximum(matrix[:-2], matrix[2:])
+        agree = (least >= 1.0) & (most < 2 * least)
+        strange = agree & ((matrix[1:-1] > _TIMES * most) | (matrix[1:-1] < least / _TIMES))
+        unlike, judged = unlike + np.count_nonzero(strange, axis=1), judged + np.count_nonzero(agree, axis=1)
+    share = np.where(judged >= _NUMBERS, 100.0 * unlike / np.maximum(judged, 1), 0.0)
+    return (float(share.max()), int(share.argmax()) + 1) if (judged >= _NUMBERS).any() else None
+
+
+def _first(matrices: list[Any]) -> tuple[float, int] | None:
+    """The share of numbers whose first one is far above all later ones."""
+    if len(matrices[0]) <= LEAST:
+        return None
+    later = [matrix[1:].max(axis=0) for matrix in matrices]
+    busy = sum(np.count_nonzero(most >= 1.0) for most in later)
+    far = sum(
+        np.count_nonzero((most >= 1.0) & (matrix[0] > _SINCE_BOOT * most))
+        for matrix, most in zip(matrices, later, strict=True)
+    )
+    return (100.0 * far / busy, 0) if busy >= _NUMBERS else None
+
+
+def _empty(matrices: list[Any]) -> tuple[float, int] | None:
+    """How many samples have nothing but zeros where others have numbers, and the place of the first."""
+    nothing = ~np.logical_or.reduce([matrix.any(axis=1) for matrix in matrices])
+    return float(nothing.sum()), int(nothing.argmax())

@@ -1,0 +1,140 @@
+"""Suites: plain Great Expectations suites (JSON), ours in suites/ and those of users.
+
+python -m esxparse.quality.suites        write suites/ anew from checks.toml
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.quality.data import HERE, Rule, rules, suite_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from esxparse.recording import Recording
+
+SUITES: Final = HERE / "suites"
+VERSION: Final = 1
+"""Of the suites: a limit that moves, or an expectation more, is a version more."""
+_BETWEEN: Final = "expect_column_values_to_be_between"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite, and what it is run on."""
+
+    name: str
+    config: Mapping[str, Any]
+    """As in the file."""
+    table: str = "*"
+    """The table whose profile, or which itself, it judges; `*` is each of them."""
+    on: str = "profile"
+    format: str = ""
+    source: str = ""
+
+
+def of_recording(rec: Recording, tables: Mapping[str, Any]) -> list[Suite]:
+    """Our suites for the tables of a recording: each its own, that of the table under any format, or `any`."""
+    return [ours(rec.format, table) for table in tables]
+
+
+@cache
+def ours(form: str, table: str) -> Suite:
+    """Our suite for a table of a format."""
+    named = (f"{form}.{table}", f"any.{table}", "any.any")
+    name = next(one for one in named if (SUITES / f"{one}.json").is_file())
+    return Suite(name, json.loads((SUITES / f"{name}.json").read_text(encoding="utf-8")), table, "profile", form)
+
+
+def load(path: str | Path) -> Suite:
+    """A user's suite.
+
+    Its `meta` says what it is run on: `"esxparse": {"format": "esxtop", "table": "vcpu", "on": "profile"}`, `on` being
+    `profile` or `table`. Without that its name does (`esxtop.vcpu`), and it judges profiles.
+
+    Raises EsxparseError: It cannot be read, or is no suite.
+    """
+    try:
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EsxparseError(f"suite {path} cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise EsxparseError(f"suite {path} is not valid JSON: {error}") from None
+    if not isinstance(config, dict) or not isinstance(config.get("expectations"), list):
+        msg = f'suite {path} has no "expectations": write it with ExpectationSuite.to_json_dict() of Great Expectations'
+        raise EsxparseError(msg)
+    for number, one in enumerate(config["expectations"], 1):
+        if not isinstance(one, dict) or "type" not in one or not isinstance(one.get("kwargs"), dict):
+            raise EsxparseError(f"suite {path}: expectation {number} has no type and kwargs")
+    name = str(config.get("name", Path(path).stem))
+    said = (config.get("meta") or {}).get("esxparse") or {}
+    form, _, table = name.partition(".") if "." in name else ("", "", "*")
+    on = said.get("on", "profile")
+    if on not in {"profile", "table"}:
+        raise EsxparseError(f'suite {path}: "on" is {on!r}: write "profile" or "table"')
+    return Suite(name, config, said.get("table", table), on, said.get("format", form), str(path))
+
+
+def written() -> dict[str, str]:
+    """By file name the suites that checks.toml makes."""
+    return {f"{name}.json": _json(name) for name in suite_names()}
+
+
+def _json(name: str) -> str:
+    form, _, table = name.partition(".")
+    lines = ",\n    ".join(json.dumps(one) for one in _expectations(name))
+    meta = {"great_expectations_version": "1.24.1", "esxparse": {"format": form, "table": table, "on": "profile"}}
+    meta["esxparse"]["version"] = VERSION  # type: ignore[index]
+    return f'{{\n  "name": "{name}",\n  "expectations": [\n    {lines}\n  ],\n  "meta": {json.dumps(meta)}\n}}\n'
+
+
+def _expectations(name: str) -> Iterator[dict[str, Any]]:
+    counters = not name.endswith((".samples", ".files"))
+    for rule in rules("check"):
+        if name in rule.tables and (counters or 'kind == "counter"' not in rule.where) and _fits(rule, name):
+            yield _expectation(rule, rule.column, rule.low, rule.high, rule.where)
+    for rule in rules("identity"):
+        where = f'kind == "identity" and name == "{rule.id}"'
+        if name in rule.tables:
+            if rule.low is not None:
+                yield _expectation(rule, "min", rule.low, None, where)
+            if rule.high is not None:
+                yield _expectation(rule, "max", None, rule.high, where)
+            if rule.mean:
+                low, high = rule.mean
+                yield _expectation(rule, "mean", low, high, where)
+
+
+def _fits(rule: Rule, name: str) -> bool:
+    """Whether a rule on all tables has anything to say of this one."""
+    from esxparse.quality.data import raw  # noqa: PLC0415
+
+    return 'kind == "field"' not in rule.where or name.partition(".")[2] in raw()["field"]["esxtop"]
+
+
+def _expectation(rule: Rule, column: str, low: float | None, high: float | None, where: str) -> dict[str, Any]:
+    limits = {key: value for key, value in (("min_value", low), ("max_value", high)) if value is not None}
+    kwargs = {"column": column, **limits, "row_condition": where, "condition_parser": "pandas"}
+    return {
+        "type": _BETWEEN,
+        "kwargs": kwargs,
+        "severity": "critical" if rule.fail else "warning",
+        "meta": {"id": rule.id, "means": rule.means},
+    }
+
+
+def write() -> None:
+    """Writes the suites, and removes those that checks.toml no longer makes."""
+    made = written()
+    SUITES.mkdir(exist_ok=True)
+    for path in SUITES.glob("*.json"):
+        if path.name not in made:
+            path.unlink()
+    for name, text in made.items():
+        (SUITES / name).write_text(text, encoding="utf-8")

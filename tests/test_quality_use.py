@@ -1,0 +1,117 @@
+"""What uses the check: reports show it, studies refuse by it, a diagnosis says which of its evidence is in doubt."""
+
+from __future__ import annotations
+
+import csv
+import re
+from importlib import import_module
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse import cli
+from esxparse.reports import quality
+
+checking = import_module("esxparse.quality.check")
+BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+
+
+def as_it_is(_names, _row):
+    """No change."""
+
+
+def capture(path, change=as_it_is):
+    """The bundled capture, its first samples, changed row by row."""
+    with BUSY.open(newline="", encoding="utf-8") as stream:
+        rows = [row for _, row in zip(range(16), csv.reader(stream), strict=False)]
+    for row in rows[1:]:
+        change(rows[0], row)
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    return path
+
+
+def wait_as_a_fraction(names, row):
+    for place, name in enumerate(names):
+        if re.search(r"(Vcpu|Group Cpu)\(.*% Wait$", name):
+            row[place] = f"{float(row[place]) / 100:.2f}"
+
+
+@pytest.fixture
+def study(tmp_path):
+    capture(tmp_path / "sound.csv")
+    capture(tmp_path / "wrong.csv", wait_as_a_fraction)
+    (tmp_path / "study.toml").write_text(
+        'title = "two"\nbaseline = {kind = "a"}\n[host]\ncores = 8\n'
+        '[[run]]\nkind = "a"\nesxtop = "sound.csv"\n[[run]]\nkind = "b"\nesxtop = "wrong.csv"\n'
+    )
+    return tmp_path / "study.toml"
+
+
+def test_a_study_refuses_to_compare_runs_whose_files_fail(study):
+    found = ex.study(study)
+    assert found.runs.collect().height == 2
+    with pytest.raises(ex.EsxparseError, match=r"run 2.*wrong\.csv: group_cpu: states_of_members.*--allow"):
+        found.compare("ready_pct")
+    assert ex.study(study, allow=True).compare("ready_pct").collect().height == 2
+    told = ex.check(found)
+    assert told.status == "fail"
+    assert all("wrong.csv" in one.table for one in told.failed)
+
+
+def test_the_command_refuses_and_allows(study, capsys):
+    assert cli.main(["study", "run", str(study), "--compare", "ready_pct", "-q"]) == 1
+    assert "fail the quality check" in capsys.readouterr().err
+    assert (
+        "fail the quality check"
+        not in (cli.main(["study", "run", str(study), "--allow", "-q"]), capsys.readouterr().err)[1]
+    )
+
+
+def test_a_diagnosis_says_which_of_its_evidence_is_in_doubt(tmp_path):
+    sound, wrong = (
+        ex.open(capture(tmp_path / name, change))
+        for name, change in (
+            ("sound.csv", as_it_is),
+            ("wrong.csv", wait_as_a_fraction),
+        )
+    )
+    assert not [said for one in ex.diagnose(sound) for said in one.against if said.startswith("in doubt")]
+    doubts = [said for one in ex.diagnose(wrong) for said in one.against if said.startswith("in doubt")]
+    assert any("vcpu: states" in said for said in doubts)
+
+
+def test_findings_on_the_clock_are_not_in_doubt_by_the_clock(tmp_path):
+    found = ex.Finding("clock.jump", "warning", 1, {}, None, None, "", (), (), (), "", "")
+    other = ex.Finding("cpu.limit", "warning", 1, {}, None, None, "", (), (), (), "", "")
+    rec = ex.open(capture(tmp_path / "gap.csv", lambda _, row: row.__setitem__(0, row[0].replace("09:01", "10:01"))))
+    told = list(checking.doubted(rec, [(found, {"memory"}), (other, {"memory"})]))
+    assert told[0].against == ()
+    assert told[1].against[0].startswith("in doubt: samples: step_ratio")
+
+
+def test_the_section_of_a_report(tmp_path):
+    assert re.fullmatch(r"Data quality: all \d+ expectations are met\.", quality.section([ex.open(BUSY)]).text.strip())
+    rec = ex.open(capture(tmp_path / "wrong.csv", wait_as_a_fraction))
+    block = quality.section([rec])
+    assert "vcpu: states" in block.html
+    assert "add up to 100 %" in block.text
+    assert "expectations not met" in block.text
+
+
+def test_a_capture_that_stays_in_its_file_is_not_checked_along_the_way_and_a_report_says_so(monkeypatch):
+    rec = ex.open(BUSY)
+    monkeypatch.setattr(checking, "LAZY_FROM", 1000)
+    monkeypatch.setattr(checking, "profile", None)
+    said = "Data quality of busy-host.csv was not checked: that reads all of it. `esxparse check` does so."
+    assert quality.section([rec]).text == said
+    assert ex.diagnose(rec)
+
+
+def test_a_recording_is_checked_once(monkeypatch):
+    rec = ex.open(BUSY)
+    first = ex.check(rec)
+    monkeypatch.setattr(checking, "profile", None)
+    assert ex.check(rec) is first
+    assert isinstance(first.frame(), pl.DataFrame)
