@@ -6,18 +6,16 @@ All builders take frames of `esxparse.metrics.host_cpu` and `esxparse.metrics.sc
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
 from esxparse.metrics.scheduling import FROM_GROUP
-
-if TYPE_CHECKING:
-    from esxparse.charts.marks import Levels
 
 _HOST_SERIES: Final = {"used_pct": "Used", "util_pct": "Util", "core_util_pct": "Core util"}
 _HEAT_EDGES: Final = (10, 25, 50, 75, 90)

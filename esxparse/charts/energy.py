@@ -18,6 +18,7 @@ from esxparse.metrics.energy import LONGEST_GAP, fit
 
 KINDS: Final = {
     "system": "Power of the whole host",
+    "enclosure": "Power of the chassis around the host",
     "supply": "Power of the power supplies",
     "part": "Power of parts of the host",
 }
@@ -118,8 +119,8 @@ def _lines(
     alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
     from_zero = "" if zero else "the axis does not start at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)
-    whole = marks.layered(*layers, *marks.rules(levels, top, unit, words=("cap", "cap"))).properties(title=heading)
-    return marks.fluid(whole, f"{title} over time, {y_title}.")
+    layers += marks.rules(levels, top, unit, words=("cap", "cap"))
+    return marks.layered(layers, heading, f"{title} over time, {y_title}.")
 
 
 def sensors(readings: pl.LazyFrame, kind: str, cap: float | None = None) -> alt.LayerChart | None:
@@ -298,7 +299,7 @@ def against_load(beside: pl.LazyFrame, load: str, *, clocks_apart: bool = False)
             text = one.mark_text(**word, color=colour("ink"), fontWeight=600)
             layers += [layer.encode(x, y, text="text:N") for layer in (rim, text)]
     heading = marks.heading("Power against load", said)
-    return marks.fluid(marks.layered(*layers).properties(title=heading), "Power against CPU util, watts.", 280)
+    return marks.layered(layers, heading, "Power against CPU util, watts.", 280)
 
 
 def cost_of_work(units: pl.LazyFrame, name: str, unit: str) -> alt.Chart | None:

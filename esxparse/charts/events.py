@@ -127,8 +127,8 @@ def _panel(
     layers += [base.mark_line().encode(y), dots]
     title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     spread = "line: mean, band: lowest to highest interval" if many else ""
-    chart = marks.layered(*layers).properties(title=marks.heading(title, *about, spread))
-    return marks.fluid(chart, f"Rates of {', '.join(names)} over time, {y_title}.", 180)
+    heading = marks.heading(title, *about, spread)
+    return marks.layered(layers, heading, f"Rates of {', '.join(names)} over time, {y_title}.", 180)
 
 
 def spread(counts: pl.LazyFrame, event: str) -> alt.LayerChart | None:
@@ -206,7 +206,7 @@ def per_instruction(table: pl.DataFrame) -> alt.LayerChart | None:
     )
     heading = marks.heading("TLB misses per 1,000 instructions", "each event as counted; nothing is summed")
     height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(subjects)) if several else 1.0)
-    return marks.fluid(marks.layered(bars).properties(title=heading), "TLB misses per 1,000 instructions.", height)
+    return marks.layered([bars], heading, "TLB misses per 1,000 instructions.", height)
 
 
 def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | None:
@@ -260,7 +260,6 @@ def ratios(compared: pl.LazyFrame, first: str, second: str) -> alt.LayerChart | 
     )
     left_out = f"the {len(labels)} of {far.height} events furthest from 1" if far.height > len(labels) else ""
     heading = marks.heading(f"{first} against {second}", "ratio of event counts; dashed: equal", left_out)
-    layers = marks.layered(one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips))
-    return marks.fluid(
-        layers.properties(title=heading), f"Ratio of events of {first} to {second}.", marks.bars_height(len(labels)) + 8
-    )
+    layers = [one, dots.encode(marks.label_y(labels), x, color=hue, shape=shape, tooltip=tips)]
+    said = f"Ratio of events of {first} to {second}."
+    return marks.layered(layers, heading, said, marks.bars_height(len(labels)) + 8)

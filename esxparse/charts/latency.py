@@ -58,9 +58,9 @@ def percentiles(table: pl.LazyFrame) -> alt.LayerChart | None:
         marks.number_tip("latency_ms", "ms", 4),
     ]
     left_out = f"the {len(labels)} of {len(every)} with the highest" if len(every) > len(labels) else ""
-    chart = marks.layered(base.mark_line(), base.mark_point(filled=True, size=40).encode(tooltip=tips))
+    layers = [base.mark_line(), base.mark_point(filled=True, size=40).encode(tooltip=tips)]
     heading = marks.heading("Latency percentiles", left_out)
-    return marks.fluid(chart.properties(title=heading), "Latency at each percentile, by test, milliseconds.", 260)
+    return marks.layered(layers, heading, "Latency at each percentile, by test, milliseconds.", 260)
 
 
 def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt.LayerChart | None:
@@ -98,8 +98,7 @@ def distribution(bins: pl.LazyFrame, title: str = "Latency distribution") -> alt
             base.mark_point(filled=True, size=25, opacity=0.01).encode(x, y, color=hue, tooltip=tips),
         ]
     left_out = f"{len(labels)} of {len(every)} tests" if len(every) > len(labels) else ""
-    chart = marks.layered(*layers).properties(title=marks.heading(title, left_out))
-    return marks.fluid(chart, f"{title}: share of I/Os by latency.", 240)
+    return marks.layered(layers, marks.heading(title, left_out), f"{title}: share of I/Os by latency.", 240)
 
 
 def _decade_bins(table: pl.DataFrame) -> pl.DataFrame:
@@ -163,5 +162,4 @@ def histogram(table: pl.LazyFrame, title: str, unit: str) -> alt.LayerChart | No
             ],
         )
     )
-    chart = marks.layered(bars).properties(title=marks.heading(title))
-    return marks.fluid(chart, f"{title}: commands by {unit}.")
+    return marks.layered([bars], marks.heading(title), f"{title}: commands by {unit}.")

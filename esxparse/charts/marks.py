@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import altair as alt
 import polars as pl
 
-from esxparse.charts.reduce import drawable, rounded
+from esxparse.charts.reduce import Leaders, Reduced, drawable, rounded
 from esxparse.charts.theme import SERIES, colour, colours
-
-if TYPE_CHECKING:
-    from esxparse.charts.reduce import Leaders, Reduced
 
 HEIGHT: Final = 220
 """Height of a chart over time, pixels."""
@@ -38,9 +35,7 @@ _HEADROOM: Final = 1.06
 _SHOW_SECONDS_BELOW: Final = 180
 
 _NEAR_END: Final = 0.25
-
-
-C = TypeVar("C", alt.Chart, alt.LayerChart)
+_NEAR_LINES: Final = 0.07
 
 
 class Limit(NamedTuple):
@@ -51,7 +46,7 @@ class Limit(NamedTuple):
 
 
 class Levels(Protocol):
-    """What a chart needs of a threshold; `esxparse.diagnosis.thresholds.Threshold` is one."""
+    """What a chart needs of a threshold; `esxparse.diagnosis.rules.Rule` is one."""
 
     @property
     def warn(self) -> float | None:
@@ -97,14 +92,17 @@ def number_tip(field: str, title: str, digits: int = 2) -> alt.Tooltip:
     return alt.Tooltip(f"{field}:Q", title=title, format=f",.{digits}f")
 
 
-def series_colour(names: Sequence[str], palette: Sequence[str] | None = None, *, legend: bool = True) -> alt.Color:
-    """Colours for `names` in their order, with a legend unless the title says it all."""
+def series_colour(
+    names: Sequence[str], palette: Sequence[str] | None = None, *, legend: bool | Sequence[str] = True
+) -> alt.Color:
+    """Colours for `names` in their order, with a legend (of all, or of those it names) unless the title says it all."""
+    said = alt.Undefined if isinstance(legend, bool) else drawable(legend)
     return alt.Color(
         "label:N",
         title=None,
         scale=alt.Scale(domain=drawable(names), range=list(palette or colours(len(names)))),
         # Symbols would take on the faintness of a band.
-        legend=alt.Legend(symbolOpacity=1) if legend else None,
+        legend=alt.Legend(symbolOpacity=1, values=said) if legend else None,
     )
 
 
@@ -122,19 +120,25 @@ def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
 
 def rules(
     levels: Levels | None, top: float, unit: str, axis: str = "y", words: tuple[str, str] = ("warn", "critical")
-) -> list[alt.LayerChart]:
+) -> list[alt.Chart]:
     """Dashed lines with labels at the thresholds that lie below `top`, the upper end of the axis.
 
     `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` name the two limits.
     """
     if levels is None:
         return []
-    drawn = []
+    drawn: list[alt.Chart] = []
     limits = (("warn", levels.warn), ("critical", levels.critical))
+    warn, critical = levels.warn, levels.critical
+    # Where two lines across a chart are close, one label says both.
+    near = axis == "y" and warn is not None and critical is not None and 0 < warn < critical <= top
+    near = near and (critical or 0.0) - (warn or 0.0) < _NEAR_LINES * top
     for (level, value), word in zip(limits, words, strict=True):
         if value is None or not 0 < value <= top or (level == "critical" and value == levels.warn):
             continue
         text = f"{word} {value:,g} {unit}".strip()
+        if near:
+            text = "" if level == "warn" else f"{words[0]} {warn:,g}, {text}"
         base = alt.Chart(pl.DataFrame({"at": [float(value)], "text": [text]}))
         across = axis == "y"
         place = alt.Y("at:Q") if across else alt.X("at:Q")
@@ -152,7 +156,7 @@ def rules(
         # A rim in the colour of the page keeps the words readable where lines run behind them.
         rim = base.mark_text(**settings, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.7, strokeJoin="round")
         said = base.mark_text(**settings, color=colour(level))
-        drawn.append(layered(rule, *(layer.encode(place, other, text="text:N") for layer in (rim, said))))
+        drawn += [rule, *(layer.encode(place, other, alt.Text("text:N")) for layer in (rim, said))]
     return drawn
 
 
@@ -169,19 +173,25 @@ def same_colours(leaders: Leaders) -> list[str]:
     return [palette[place] for place in leaders.places]
 
 
-def layered(*layers: Any) -> alt.LayerChart:
-    """Charts on top of each other; `alt.layer` may give a facet as well, and its type says so."""
-    return alt.LayerChart(layer=list(layers))
+def layered(
+    layers: Sequence[alt.Chart | alt.LayerChart], title: alt.TitleParams, description: str, height: float = HEIGHT
+) -> alt.LayerChart:
+    """Charts on top of each other, `fluid`; made in one piece, because altair copies all layers with each property."""
+    return alt.LayerChart(layer=layers, title=title, **_place(description, height))
 
 
-def fluid(chart: C, description: str, height: float = HEIGHT) -> C:
+def fluid(chart: alt.Chart, description: str, height: float = HEIGHT) -> alt.Chart:
     """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
-    return chart.properties(
-        width="container",
-        height=height,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        description=description,
-    )
+    return chart.properties(**_place(description, height))
+
+
+def _place(description: str, height: float) -> dict[str, Any]:
+    return {
+        "width": "container",
+        "height": height,
+        "autosize": alt.AutoSizeParams(type="fit-x", contains="padding"),
+        "description": description,
+    }
 
 
 def over_time(
@@ -198,7 +208,7 @@ def over_time(
     palette: Sequence[str] | None = None,
     dash: str | None = None,
     words: tuple[str, str] = ("warn", "critical"),
-    legend: bool = True,
+    legend: bool | Sequence[str] = True,
 ) -> alt.LayerChart:
     """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
 
@@ -231,11 +241,11 @@ def over_time(
         band = base.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
         layers.append(band.encode(alt.Y2(f"{low}:Q"), color=hue, detail=detail))
     layers.append(base.mark_line().encode(y, **series))
-    dots = base.mark_point(filled=True, size=70).encode(
-        y, color=hue, tooltip=tips, opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0))
-    )
+    # As it is, altair would look for its class among all there are.
+    seen = alt.OpacityValue(**alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)))
+    dots = base.mark_point(filled=True, size=70).encode(y, seen, color=hue, tooltip=tips)
     layers.append(dots.add_params(hover))
-    return fluid(layered(*layers, *rules(levels, top, unit, words=words)).properties(title=title), said)
+    return layered([*layers, *rules(levels, top, unit, words=words)], title, said)
 
 
 def against(
@@ -320,13 +330,13 @@ def ranked(
     if mark:
         tick = base.mark_tick(color=colour("ink"), thickness=2, height=alt.RelativeBandSize(0.62))
         layers.append(tick.encode(alt.X(f"{mark}:Q", title=x_title, scale=scale), tooltip=tips))
-    chart = layered(*layers, *rules(levels, top, unit, axis="x")).properties(title=title)
-    return fluid(chart, said, bars_height(table.height))
+    layers += rules(levels, top, unit, axis="x")
+    return layered(layers, title, said, bars_height(table.height))
 
 
-def label_y(labels: Sequence[str]) -> alt.Y:
+def label_y(labels: Sequence[str], field: str = "label") -> alt.Y:
     """A vertical axis of names in the order given."""
-    return alt.Y("label:N", title=None, sort=None, scale=alt.Scale(domain=drawable(labels)))
+    return alt.Y(f"{field}:N", title=None, sort=None, scale=alt.Scale(domain=drawable(labels)))
 
 
 def bars_height(count: int) -> int:

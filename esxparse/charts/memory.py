@@ -5,17 +5,15 @@ All builders take frames of `esxparse.metrics.memory`. esxtop's MB are MiB.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import over_time
 from esxparse.charts.theme import colour
-
-if TYPE_CHECKING:
-    from esxparse.charts.marks import Levels
 
 _HOLDERS: Final = {"other_mib": "VMs and other", "vmkernel_mib": "VMkernel", "free_mib": "Free"}
 _RECLAIMED: Final = {"balloon_mib": "Ballooned", "swap_used_mib": "Swapped", "compressed_mib": "Compressed"}
@@ -50,8 +48,7 @@ def host(memory: pl.LazyFrame | None) -> alt.LayerChart | None:
     if floor and "Free" in present:
         most = reduced.frame.group_by("time").agg(pl.col("value").sum()).select(pl.col("value").max()).item()
         layers += _floor_rule(most - floor / _MIB_PER_GIB, floor)
-    chart = marks.layered(*layers).properties(title=marks.heading("Host memory"))
-    return marks.fluid(chart, "Host memory over time by holder, GiB.")
+    return marks.layered(layers, marks.heading("Host memory"), "Host memory over time by holder, GiB.")
 
 
 def reclaimed(memory: pl.LazyFrame | None, levels: Levels | None = None) -> alt.LayerChart | None:

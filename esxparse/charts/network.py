@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, leaders, over_time, with_labels
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from esxparse.charts.marks import Levels
 
 _DIRECTIONS: Final = {"tx_mbits": "transmitted", "rx_mbits": "received"}
 _KINDS: Final = {

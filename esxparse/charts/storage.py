@@ -5,17 +5,15 @@ All builders take frames of `esxparse.metrics.storage`. A mean of latencies is w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
+from esxparse.charts.marks import Levels
 from esxparse.charts.reduce import MAX_RANKED, leaders, over_time, rounded, with_labels
 from esxparse.charts.theme import colour
-
-if TYPE_CHECKING:
-    from esxparse.charts.marks import Levels
 
 _PARTS: Final = {"davg_ms": "DAVG", "kavg_ms": "KAVG", "unsplit_ms": "GAVG, not split"}
 _PART_HUES: Final = {"davg_ms": "blue", "kavg_ms": "orange", "unsplit_ms": "rest"}
@@ -97,9 +95,9 @@ def latency_split(summary: pl.LazyFrame | None, levels: Levels | None = None) ->
     )
     left_out = f"{MAX_RANKED} of {total} devices" if total > MAX_RANKED else ""
     heading = marks.heading("Latency of each device", "bar: mean over reads and writes, tick: highest sample", left_out)
-    chart = marks.layered(bars, ticks, *marks.rules(levels, top, "ms", axis="x")).properties(title=heading)
-    return marks.fluid(
-        chart,
+    return marks.layered(
+        [bars, ticks, *marks.rules(levels, top, "ms", axis="x")],
+        heading,
         "Devices ranked by mean latency, split into device and VMkernel, milliseconds.",
         marks.bars_height(len(labels)),
     )

@@ -8,9 +8,10 @@ at least 3:1 to the page in both schemes (WCAG 2.2, 1.4.11; checked in the tests
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import altair as alt
+if TYPE_CHECKING:
+    import altair as alt
 
 
 class Shade(NamedTuple):
@@ -74,7 +75,6 @@ def colour(name: str) -> str:
     return (SERIES.get(name) or ROLES[name]).light
 
 
-@alt.theme.register("esxparse", enable=False)
 def _theme() -> alt.theme.ThemeConfig:
     ink, muted, axis, grid = (colour(role) for role in ("ink", "muted", "axis", "grid"))
     config: Any = {
@@ -135,4 +135,6 @@ def _theme() -> alt.theme.ThemeConfig:
 
 def use() -> None:
     """Draw every altair chart of this process in the look of the reports."""
-    alt.theme.enable("esxparse")
+    import altair as alt  # noqa: PLC0415 - the colours are there without it
+
+    alt.theme.register("esxparse", enable=True)(_theme)

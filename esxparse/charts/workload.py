@@ -108,9 +108,9 @@ def _sweep_chart(points: pl.DataFrame, axis: str, value: str, place: str, place_
         alt.Y(f"{value}:Q", title=y_title, scale=alt.Scale(zero=True)),
         color=marks.series_colour(labels),
     )
-    chart = marks.layered(base.mark_line(), base.mark_point(filled=True, size=60).encode(tooltip=tips))
+    layers = [base.mark_line(), base.mark_point(filled=True, size=60).encode(tooltip=tips)]
     heading = marks.heading(f"{name} by {place_title[:1].lower()}{place_title[1:]}", best, left_out)
-    return marks.fluid(chart.properties(title=heading), f"{name} of each kind of I/O by {place_title}, {unit}.")
+    return marks.layered(layers, heading, f"{name} of each kind of I/O by {place_title}, {unit}.")
 
 
 def by_block_size(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
@@ -165,12 +165,12 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
         alt.Y("latency_mean_ms:Q", title="Mean latency, milliseconds", scale=alt.Scale(zero=True)),
         color=marks.series_colour(labels),
     )
-    chart = marks.layered(
+    layers = [
         base.mark_line().encode(order=alt.Order("outstanding:Q")),
         base.mark_point(filled=True, size=60).encode(tooltip=tips),
-    )
+    ]
     heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os", left_out)
-    return marks.fluid(chart.properties(title=heading), "Mean latency against I/Os per second of each kind of I/O.")
+    return marks.layered(layers, heading, "Mean latency against I/Os per second of each kind of I/O.")
 
 
 def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
@@ -215,10 +215,8 @@ def heat(results: pl.LazyFrame) -> alt.LayerChart | None:
         .otherwise(alt.value(colour("ink"))),
     )
     heading = marks.heading("IOPS by queue depth and workers", "the best test at each depth and number of workers")
-    chart = marks.layered(cells, words).properties(title=heading)
-    return marks.fluid(
-        chart, "Heat map of I/Os per second by queue depth and workers.", 44 * table["workers"].n_unique()
-    )
+    said = "Heat map of I/Os per second by queue depth and workers."
+    return marks.layered([cells, words], heading, said, 44 * table["workers"].n_unique())
 
 
 def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
@@ -260,9 +258,9 @@ def tests(results: pl.LazyFrame, value: str) -> alt.LayerChart | None:
         )
     )
     left_out = f"{MAX_RANKED} of {len(every)} tests" if len(every) > len(labels) else ""
-    chart = marks.layered(bars).properties(title=marks.heading(f"{name} of each test", left_out))
+    heading = marks.heading(f"{name} of each test", left_out)
     height = marks.bars_height(len(labels)) * (max(1.0, 0.7 * len(directions)) if beside else 1.0)
-    return marks.fluid(chart, f"Tests ranked by {name}, {unit}.", height)
+    return marks.layered([bars], heading, f"Tests ranked by {name}, {unit}.", height)
 
 
 def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
@@ -314,6 +312,4 @@ def over_time(series: pl.LazyFrame, metric: str) -> alt.LayerChart | None:
     merged = reduced.height < rows.height
     spread = "line: mean, band: lowest to highest logged value" if merged else ""
     title = marks.heading(f"{name} over time", spread, left_out)
-    return marks.fluid(
-        marks.layered(band, line, dots).properties(title=title), f"{name} of each job over time, {unit}."
-    )
+    return marks.layered([band, line, dots], title, f"{name} of each job over time, {unit}.")

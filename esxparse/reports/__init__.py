@@ -9,9 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOMES = {"Parameter": "library", "Template": "library", "find": "library", "report": "run", "templates": "library"}
+_HOMES = {
+    "Batch": "batch",
+    "Parameter": "library",
+    "Template": "library",
+    "find": "library",
+    "report": "run",
+    "templates": "library",
+}
 
-__all__ = ["Parameter", "Template", "find", "report", "templates"]
+__all__ = ["Batch", "Parameter", "Template", "find", "report", "templates"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ escaped where it becomes HTML, and nowhere else; no block is ever made of markdo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,9 @@ Altair 6 writes `.json` at the end, which notebooks may not hold: their format t
 
 HEADER_MIME: Final = "application/vnd.esxparse.header+json"
 """MIME type of a `Header`."""
+
+NOTEBOOK_ONLY: Final = "notebook-only"
+"""Tag of cells that a page leaves out."""
 
 ABSENT: Final = "\N{EN DASH}"
 """What stands where there is no value."""
@@ -154,9 +158,34 @@ def facts(items: Iterable[tuple[str, str]]) -> Block:
     return Block(f'<dl class="ex-facts">{cells}</dl>', "\n".join(f"{name}: {value}" for name, value in entries))
 
 
-def note(text: str, level: str = "info") -> Block:
-    """One sentence in a box: what a capture lacks, or that all is well."""
-    return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}</p>', text)
+def note(text: str, level: str = "info", section: str = "") -> Block:
+    """A few sentences in a box: a verdict, what a capture lacks, or that all is well.
+
+    `section`: title of the section that shows it, to which the box links.
+    """
+    link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
+    return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
+
+
+def card(title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]]) -> Block:
+    """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
+
+    `ident`: the name of the place in links. `said`: (word, text), such as ("against", "PCPUs were 20 % busy").
+    """
+    entries = list(said)
+    items = "".join(f"<li><b>{escape(word)}</b> {escape(more)}</li>" for word, more in entries)
+    box = note(text, level)
+    html = f'<h3 class="ex-card" id="{escape(ident)}">{escape(title)}</h3>{box.html}<ul class="ex-points">{items}</ul>'
+    return Block(html, "\n".join([title, text, *(f"{word}: {more}" for word, more in entries)]))
+
+
+def anchor(title: str) -> str:
+    """The name of a section in links.
+
+    >>> anchor("Reader notes")
+    'reader-notes'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
 
 
 def number(value: float | None, digits: int | None = 1) -> str:

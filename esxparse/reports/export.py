@@ -13,18 +13,28 @@ import base64
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from esxparse.reports.blocks import HEADER_MIME, VEGALITE_MIME
+import mistune
+from jinja2 import Environment, FileSystemLoader
+from platformdirs import user_cache_path
+
+from esxparse.charts.theme import css_variables
+from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, VEGALITE_MIME, anchor
+from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 _FILES: Final = Path(__file__).parent / "html"
-_NOTEBOOK_ONLY: Final = "notebook-only"
+_PLUGINS: Final = ("strikethrough", "table", "url", "task_lists", "def_list")
+"""What notebooks know of markdown beyond its core."""
+
 _HEADING: Final = re.compile(r"##\s+(.+)")
 # Parts of a specification that hold data. A VM may be called "#2a6fb8".
 _DATA: Final = frozenset({"data", "datasets", "domain", "values"})
@@ -62,11 +72,25 @@ class Section:
 
 
 def vega_runtime() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, fit to stand in an HTML page."""
+    """Vega, Vega-Lite and vega-embed as one script, fit to stand in an HTML page.
+
+    Bundling them takes over a second of processor time, so the script stays in the user's cache, after its own hash.
+    """
+    kept = user_cache_path("esxparse") / f"vega-{metadata.version('vl-convert-python')}.js"
+    with suppress(OSError, UnicodeError):
+        known, _, script = kept.read_text(encoding="utf-8").partition("\n")
+        if known == _hash(script):
+            return script
     import vl_convert  # noqa: PLC0415 - 60 MB, for this alone
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return _inside_script(bundle)
+    script = _inside_script(bundle)
+    # A page can be made where nothing can be kept.
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(kept) as file:
+            file.write(f"{_hash(script)}\n{script}".encode())
+    return script
 
 
 def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
@@ -76,15 +100,8 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
 
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
-    from nbconvert.exporters.templateexporter import TemplateExporter  # noqa: PLC0415
-    from nbconvert.filters import markdown2html  # noqa: PLC0415
-
-    # HTMLExporter would parse the finished page and write it anew, megabytes of scripts and data included.
-    exporter = TemplateExporter(  # type: ignore[no-untyped-call]
-        template_paths=[str(_FILES)], template_file="report.html.j2"
-    )
-    header, sections = _outline(notebook, markdown2html)
-    style = (_FILES / "report.css").read_text(encoding="utf-8") + _palette()
+    header, sections = _outline(notebook)
+    style = (_FILES / "report.css").read_text(encoding="utf-8") + palette()
     boot = (_FILES / "boot.js.j2").read_text(encoding="utf-8")
     figures = [piece for section in sections for row in section.rows for piece in row if piece.figure is not None]
     scripts = [] if not figures else [runtime or vega_runtime(), boot]
@@ -93,19 +110,21 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
         "sections": sections,
         "style": style,
         "scripts": scripts,
-        "policy": _policy(scripts),
+        "policy": policy(scripts),
     }
-    html, _ = exporter.from_notebook_node(notebook, resources={"page": page})
-    return html
+    # The template names what it escapes.
+    environment = Environment(loader=FileSystemLoader(_FILES))  # noqa: S701
+    return environment.get_template("report.html.j2").render(page=page)
 
 
-def _outline(notebook: NotebookNode, markdown: Any) -> tuple[dict[str, str], list[Section]]:
+def _outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
     about = notebook.metadata.get("esxparse", {})
     header = {"title": str(about.get("title", "Report")), "subtitle": ""}
+    markdown = mistune.create_markdown(escape=False, plugins=_PLUGINS)
     sections = [Section("", "top")]
     charts = 0
     for cell in notebook.cells:
-        if _NOTEBOOK_ONLY in cell.metadata.get("tags", []):
+        if NOTEBOOK_ONLY in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "markdown":
             heading = _HEADING.match(cell.source.strip())
@@ -156,6 +175,7 @@ def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
         subtitle = ""
     return {
         "id": ident,
+        "anchor": str(spec.pop("usermeta", {}).get("anchor", "")),
         "title": _line(title),
         "subtitle": _line(subtitle),
         "alt": str(spec.get("description", "")) or _line(title),
@@ -168,8 +188,6 @@ def _line(text: str | list[str]) -> str:
 
 
 def _themed(spec: Any) -> Any:
-    from esxparse.charts.theme import css_variables  # noqa: PLC0415 - takes altair
-
     names = {light: f"var({name})" for light, (name, _) in css_variables().items()}
 
     def walk(node: Any) -> Any:
@@ -185,16 +203,16 @@ def _themed(spec: Any) -> Any:
     return walk(spec)
 
 
-def _palette() -> str:
-    from esxparse.charts.theme import css_variables  # noqa: PLC0415
-
+def palette() -> str:
+    """The colours of both schemes, as CSS variables."""
     shades = css_variables().values()
     light = "".join(f"{name}:{shade.light};" for name, shade in shades)
     dark = "".join(f"{name}:{shade.dark};" for name, shade in shades)
     return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
 
 
-def _policy(scripts: list[str]) -> str:
+def policy(scripts: list[str]) -> str:
+    """The Content-Security-Policy of a page that runs these scripts and asks for nothing."""
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
@@ -219,11 +237,10 @@ def _json_inside_script(value: Any) -> str:
 
 
 def _anchor(title: str, sections: list[Section]) -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+    name = place = anchor(title)
     taken = {section.anchor for section in sections}
     number = 2
-    anchor = name
-    while anchor in taken:
-        anchor = f"{name}-{number}"
+    while place in taken:
+        place = f"{name}-{number}"
         number += 1
-    return anchor
+    return place

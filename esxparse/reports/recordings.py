@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from esxparse.errors import EsxparseError, UnknownFormatError
+from esxparse.formats import directory
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.formats.remote import is_url
@@ -47,7 +48,9 @@ class Inputs:
         self._held.close()
 
     def parameter(self, template: Template) -> dict[str, Any]:
-        """The recordings as the parameter of a template."""
+        """The recordings, or the study, as the parameter of a template."""
+        if template.has("study"):
+            return {"study": self.paths[0]}
         return {"captures": self.paths} if template.has("captures") else {"capture": self.paths[0]}
 
     def _named(self, given: str, held: ExitStack) -> str:
@@ -108,7 +111,7 @@ def opened_all(
         if formats and rec.format not in formats:
             raise EsxparseError(f"{rec.source} is {rec.format}: this report reads {', '.join(formats)}")
         foreign.append(left_out)
-        recordings.append(rec)
+        recordings += directory.each(rec)
     if foreign and (unused := sorted(set.intersection(*foreign))):
         which = recordings[0].source if len(recordings) == 1 else "none of these recordings"
         raise EsxparseError(f"{which} has {'no' if len(recordings) == 1 else 'any'} {unused[0]}: leave it out")

@@ -11,14 +11,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from esxparse.diagnosis import thresholds
 from esxparse.errors import EsxparseError
+from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, passed_on, values_of
-from esxparse.reports.recordings import Inputs, opened_all
+from esxparse.reports.pick import AUTO, picked
+from esxparse.shipped import templates_dir
 from esxparse.target import PAGE_MARK, target
-from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
+    from jupyter_client.manager import AsyncKernelManager
     from nbformat import NotebookNode
 
     from esxparse.formats.opening import Opening, Options
@@ -32,7 +33,7 @@ CELL_TIMEOUT_S: Final = 3600
 
 _LONGEST_REASON: Final = 300
 _HEAD: Final = 4096
-_EXTRA: Final = ("altair", "ipykernel", "nbconvert", "papermill", "vl_convert")
+_EXTRA: Final = ("altair", "ipykernel", "jinja2", "mistune", "papermill", "platformdirs", "psutil", "vl_convert")
 """What the extra `report` brings, by the names it is imported by."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -52,7 +53,7 @@ def report(
 
     Args:
         captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
-        template: Name of a template that comes with esxparse, or path of a notebook.
+        template: Name of a template that comes with esxparse, path of a notebook, or "auto": by what the captures are.
         output: Path of the HTML file. It is replaced in one step when the report is complete, and untouched otherwise.
         parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or text that stands for
             them. Options of `esxparse.open` may stand among them.
@@ -66,33 +67,62 @@ def report(
     Raises EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
     written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
-    _need_extra()
-    chosen = find(template)
     paths = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
-    asked, others = values_of(chosen, parameters or {}, opening)
+    return made(paths, template, output, parameters or {}, _steps(progress), opening, replace=replace)[0]
+
+
+def made(
+    paths: Sequence[str | Path],
+    template: str | Path,
+    output: str | Path,
+    parameters: Mapping[str, Any],
+    step: Callable[[int, int, str], None],
+    opening: Options,
+    *,
+    replace: bool = True,
+    last: str = "",
+    launch: Callable[[Path, dict[str, str], Path], Any] | None = None,
+) -> tuple[Path, NotebookNode]:
+    """What `report` does, and the notebook that was run.
+
+    `last`: source of a cell that runs after all others and is not on the page. `launch`: as of `kernel.started`.
+    """
+    need_extra()
+    chosen = find(picked(paths, opening) if template == AUTO else template)
+    asked, others = values_of(chosen, parameters, opening)
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
     place = target(output, inputs, replace=replace, ours=is_page)
-    with Inputs(paths) as named:
-        _check(chosen, named.paths, asked, others)
-        values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
-        page, cells = _page(chosen, values, _steps(progress))
-    place.write(page.encode())
-    _steps(progress)(cells + 1, cells + 1, "done")
-    return place.path
-
-
-def _page(chosen: Template, values: Mapping[str, Any], step: Callable[[int, int, str], None]) -> tuple[str, int]:
     from esxparse.reports import kernel  # noqa: PLC0415
 
-    # Making the bundle takes more than a second, which the kernel needs for its own start.
-    with ThreadPoolExecutor(1) as beside, Scratch("ex-") as home, Scratch("ex-", kernel.short_folder()) as sockets:
-        runtime = beside.submit(_runtime)
-        manager = kernel.manager_class(home, sockets, {"ESXPARSE_REPORT": chosen.name})
-        notebook = _execute(chosen, values, home, manager, step)
-        step(len(notebook.cells), len(notebook.cells) + 1, "writing the page")
-        from esxparse.reports.export import to_html  # noqa: PLC0415 - pulls in nbconvert
+    # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
+    # a look at the recordings.
+    whose = "shipped" if chosen.path.parent == templates_dir() else "own"
+    with kernel.started(chosen.path, {"ESXPARSE_REPORT": whose}, launch or kernel.launched) as manager:
+        from esxparse.reports.recordings import Inputs  # noqa: PLC0415
 
-        return to_html(notebook, runtime=runtime.result()), len(notebook.cells)
+        with Inputs(paths) as named:
+            _check(chosen, named.paths, asked, others)
+            values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
+            page, notebook = _page(chosen, values, manager, step, last)
+    place.write(page.encode())
+    step(len(notebook.cells) + 1, len(notebook.cells) + 1, "done")
+    return place.path, notebook
+
+
+def _page(
+    chosen: Template,
+    values: Mapping[str, Any],
+    manager: type[AsyncKernelManager],
+    step: Callable[[int, int, str], None],
+    last: str,
+) -> tuple[str, NotebookNode]:
+    with ThreadPoolExecutor(1) as beside:
+        runtime = beside.submit(_runtime)
+        notebook = _execute(chosen, values, manager, step, last)
+        step(len(notebook.cells), len(notebook.cells) + 1, "writing the page")
+        from esxparse.reports.export import to_html  # noqa: PLC0415
+
+        return to_html(notebook, runtime=runtime.result()), notebook
 
 
 def _runtime() -> str:
@@ -107,7 +137,8 @@ def is_page(path: Path) -> bool:
         return PAGE_MARK in file.read(_HEAD)
 
 
-def _need_extra() -> None:
+def need_extra() -> None:
+    """Refuses to begin where the extra `report` is not installed."""
     lacking = [name for name in _EXTRA if find_spec(name) is None]
     if lacking:
         msg = f'reports need {", ".join(lacking)}, which is not installed: pip install "esxparse[report]"'
@@ -119,20 +150,32 @@ def _steps(progress: Callable[[int, int, str], None] | None) -> Callable[[int, i
 
 
 def _check(template: Template, paths: Sequence[str], asked: Opening, values: Mapping[str, Any]) -> None:
-    """Refuse what the template would fail on, before a kernel is started for it."""
+    """Refuse what the template would fail on, before any of it runs."""
+    from esxparse.diagnosis import rules  # noqa: PLC0415
+    from esxparse.reports.recordings import opened_all  # noqa: PLC0415
+
     if len(paths) > 1 and not template.has("captures"):
         msg = f"template {template.name!r} takes one capture, but {len(paths)} were given: run it once per capture"
         raise EsxparseError(msg)
+    if template.has("study"):
+        from esxparse.studies.study_file import load  # noqa: PLC0415
+
+        load(paths[0])
+        return
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
             msg = f"template {template.name!r} reads {', '.join(template.formats)}, but {rec.source} is {rec.format}"
             raise EsxparseError(msg)
     if "profile" in values:
-        thresholds.load(str(values["profile"]))
+        rules.load(str(values["profile"]))
 
 
 def _execute(
-    template: Template, values: Mapping[str, Any], home: Path, manager: type, step: Callable[[int, int, str], None]
+    template: Template,
+    values: Mapping[str, Any],
+    manager: type[AsyncKernelManager],
+    step: Callable[[int, int, str], None],
+    last: str,
 ) -> NotebookNode:
     # papermill and what it rests on take half a second to import.
     import nbformat  # noqa: PLC0415
@@ -149,6 +192,8 @@ def _execute(
         # nbformat has errors of its own, and of the checkers of schemas that it may use.
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
+    if last:
+        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY]}))  # type: ignore[no-untyped-call]
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:
@@ -157,12 +202,10 @@ def _execute(
             title = _heading(cell.source) or title
         step(cell_index, len(notebook.cells) + 2, title)
 
-    work = home / "work"
-    work.mkdir()
     try:
         done: NotebookNode = papermill.execute_notebook(
-            str(template.path),
-            str(home / "run.ipynb"),
+            notebook,
+            None,
             parameters=dict(values),
             kernel_name=kernel.NAME,
             language="python",
@@ -170,7 +213,6 @@ def _execute(
             log_output=False,
             start_timeout=START_TIMEOUT_S,
             execution_timeout=CELL_TIMEOUT_S,
-            cwd=str(work),
             request_save_on_cell_execute=False,
             kernel_manager_class=manager,
             shutdown_kernel="immediate",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from esxparse.studies.expand import Run
-    from esxparse.studies.study_file import Manifest
+from esxparse.studies.expand import Run
+from esxparse.studies.study_file import Manifest
 
 _SHOWN = 4
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.diagnosis.views import VIEWS, measures
 from esxparse.metrics import host, host_cpu, inventory, memory, network, power, scheduling, steady, workload
 from esxparse.metrics.frames import SAMPLE, names, placed, weighted_mean
 from esxparse.studies.columns import MEANS
+from esxparse.studies.views import VIEWS, measures
 
 if TYPE_CHECKING:
     Tables = Mapping[str, pl.LazyFrame]

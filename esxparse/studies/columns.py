@@ -36,13 +36,15 @@ class Column(NamedTuple):
     means: str
     source: str
     headline: int | None
+    better: str
+    """`higher` or `lower`; empty where that is a matter of taste."""
 
 
 def _read() -> dict[str, Column]:
     lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
     return {
-        name: Column(name, group, needs, _TYPES[kind], means, source, int(headline or 0) or None)
-        for name, group, needs, kind, means, source, headline in list(csv.reader(lines))[1:]
+        name: Column(name, group, needs, _TYPES[kind], means, source, int(headline or 0) or None, better)
+        for name, group, needs, kind, means, source, headline, better in list(csv.reader(lines))[1:]
     }
 
 
@@ -64,7 +66,7 @@ COLUMNS: Final = _read()
 FIRST, SPAN, FACTS, COSTS, LAST = (_of(group) for group in ("run", "span", "host", "cost", "end"))
 METRICS: Final = {name: one for name, one in COLUMNS.items() if name not in {*FIRST, *SPAN, *FACTS, *LAST}}
 MEANS: Final = _means()
-"""By view of `diagnosis.views`: columns of `runs` that are the mean of one of its columns."""
+"""By view of `studies.views`: columns of `runs` that are the mean of one of its columns."""
 HEADLINES: Final = tuple(
     sorted((name for name in METRICS if COLUMNS[name].headline), key=lambda name: COLUMNS[name].headline or 0)
 )

@@ -7,17 +7,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import AS_FOUND, NAMES, Opening, moment, period
 from esxparse.metrics import units
 from esxparse.studies.columns import FIRST, LAST, SPAN
+from esxparse.studies.lines import Complaints
 from esxparse.studies.patterns import INT64
 from esxparse.studies.roles import ONE_FILE, WORKLOADS, nearest
-
-if TYPE_CHECKING:
-    from esxparse.studies.lines import Complaints
 
 _ENTRY: Final = ("file", "test", "sensor", "pcpus", "clock", *NAMES)
 _WINDOW: Final = ("warmup", "measure", "start", "end", "span")

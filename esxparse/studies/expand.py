@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.remote import is_url
 from esxparse.recording import Note
 from esxparse.studies import patterns
+from esxparse.studies.entries import FileSpec, WindowSpec
 from esxparse.studies.patterns import shown
 from esxparse.studies.roles import ONE_FILE
-
-if TYPE_CHECKING:
-    from esxparse.studies.entries import FileSpec, WindowSpec
-    from esxparse.studies.study_file import Manifest, RunSpec
+from esxparse.studies.study_file import Manifest, RunSpec
 
 _REPETITION = "repetition"
 MOST_RUNS = 100_000

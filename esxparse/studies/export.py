@@ -14,18 +14,15 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
-from esxparse.recording import printable
+from esxparse.recording import Note, printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
-from esxparse.target import PAGE_MARK, target
+from esxparse.studies.expand import Run
+from esxparse.target import PAGE_MARK, Target, target
 from esxparse.version import __version__
 
 if TYPE_CHECKING:
     from great_tables import GT
-
-    from esxparse.recording import Note
-    from esxparse.studies.expand import Run
-    from esxparse.target import Target
 
 _WRITTEN: Final = {
     "mb_per_s": "MB/s",
@@ -35,6 +32,7 @@ _WRITTEN: Final = {
     "kib_per_s": "KiB/s",
     "mbit_per_s": "Mbit/s",
     "gbit_per_s": "Gbit/s",
+    "kib": "KiB",
     "mib": "MiB",
     "mb": "MB",
     "gib": "GiB",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.numbers import whole
 from esxparse.metrics import host, numa
+from esxparse.recording import Recording
 from esxparse.studies.columns import FACTS
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
 
 _TOLERANCE: Final = 0.01
 """By so much two frequencies or sizes may differ: 2394.3 MHz is sold as 2400, and firmware keeps some memory."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.recording import Recording
 from esxparse.studies import loads
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
-    from esxparse.studies.span import Span
+from esxparse.studies.span import Span
 
 _MB: Final = 1e6
 _TABLES: Final = ("series", "series_elapsed")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import workers, workload
+from esxparse.recording import Recording
 from esxparse.studies.span import Span
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
 
 _MB: Final = 1e6
 _NAMED: Final = 5

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
-from esxparse.recording import Note
-from esxparse.studies import baseline, export
+from esxparse.recording import Note, printable
+from esxparse.studies import baseline, export, plot
 from esxparse.studies import baseline as of_baseline
-from esxparse.studies.expand import expand
-from esxparse.studies.opened import open_run, try_others
+from esxparse.studies.asked import Asked
+from esxparse.studies.expand import Run, expand
+from esxparse.studies.opened import Kept, open_run, try_others
 from esxparse.studies.runs import disagreements, label_columns, table_of
 from esxparse.studies.study_file import examine, load
 
 if TYPE_CHECKING:
+    import altair as alt
     from great_tables import GT
 
-    from esxparse.studies.expand import Run
-    from esxparse.studies.opened import Kept
+    from esxparse.quality.results import Quality
+
+_WIDTH: Final = 560
+"""Width of a chart in a notebook, pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,29 @@ class Study:
     description: str = ""
     inputs: tuple[Path, ...] = ()
     """The input files, which no table may overwrite."""
+    quality: Quality | None = None
+    """What `esxparse.check` says of the files of its runs."""
+    allow: bool = False
+    """Whether runs are compared whose files fail that check."""
+
+    def _sound(self) -> None:
+        """Refuses to compare runs whose files fail the check, unless that is allowed.
+
+        Raises EsxparseError: Some do.
+        """
+        failed = () if self.allow or self.quality is None else self.quality.failed
+        if failed:
+            more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+            msg = (
+                f"{self.path}: files of its runs fail the quality check: {failed[0]}{more}. See esxparse.check(study), "
+                "leave the run out, or compare all the same: study(..., allow=True), --allow"
+            )
+            raise EsxparseError(printable(msg))
+
+    experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By name of an experiment (cached, native ...) the labels that make its runs, where the manifest says so."""
+    asked: Asked = field(default_factory=Asked)
+    """The question, and what a report answers it with."""
 
     def compare(
         self, value: str, *, method: interval.Method = "fieller", confidence: float = 0.95, seed: int = 0
@@ -64,13 +91,14 @@ class Study:
         """
         if not self.baseline:
             raise EsxparseError(f'{self.path} has no baseline to compare with: add baseline = {{ label = "value" }}')
-        self._has(value)
+        numeric = self._has(value).is_numeric()
+        self._sound()
         for name in self.baseline:
             if name not in self.labels:
                 msg = f"the baseline's {name!r} is not a label of the runs in {self.path}: name one of theirs"
                 raise EsxparseError(msg)
         return ratio.ratios(
-            _repetitions(self.runs, value, self.labels),
+            self.repetitions(value) if numeric else self.runs,  # which names the numeric columns
             value,
             self.labels,
             self.baseline,
@@ -79,6 +107,44 @@ class Study:
             confidence=confidence,
             seed=seed,
         )
+
+    def repetitions(self, value: str) -> pl.LazyFrame:
+        """A value of each repetition, with its labels: runs that are parts of one recording count by their mean.
+
+        Raises EsxparseError: There is no such column, or it is not numeric.
+        """
+        self._number(value)
+        return self.runs.group_by(*self.labels, "recording", maintain_order=True).agg(pl.col(value).mean())
+
+    def plot(
+        self,
+        y: str,
+        x: str | None = None,
+        by: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Any] | None = None,
+        relative: bool = False,
+        linear: bool = False,
+    ) -> alt.LayerChart | alt.VConcatChart:
+        """Draws a column of `runs` over a label: lines where a number is swept, bars where names were varied.
+
+        Points are means of the repetitions; error bars are their range.
+
+        Args:
+            y: The column, such as `iops`.
+            x: The label on the axis; by default the one that is swept.
+            by: The label, or labels, of the series; by default those of the baseline. Any other label that varies makes
+                a panel for each of its values.
+            where: Labels and the value, or list of values, to keep: `{"size": [4, 8], "disk": "vmfs"}`.
+            relative: Draws the ratio to the baseline with its 95 % interval (`compare`) instead.
+            linear: Adds the straight line through the smallest x of each series, for sweeps that should be linear.
+
+        Raises EsxparseError: No such column or label, no run has a number, or there would be more than 12 panels.
+        """
+        import altair as alt  # noqa: PLC0415  takes more than a second
+
+        made = plot.charts(self, y, x, by, where or {}, relative=relative, linear=linear, width=_WIDTH)
+        return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
 
     def scaling(self, load: str, value: str) -> pl.LazyFrame:
         """How a value grows with a label that is swept, against the straight line through its smallest point.
@@ -135,6 +201,7 @@ class Study:
             msg = f'{self.path}: the baseline must name one label, such as {{ platform = "native" }}, not {named}'
             raise EsxparseError(msg)
         ((label, native),) = self.baseline.items()
+        self._sound()
         first = self.runs.filter(pl.col("recording") == pl.col("run")).select("run")
         return ratio.virtual_to_native(
             _beside(self.results.join(first, on="run", how="semi", maintain_order="left"), self._others(label)),
@@ -150,13 +217,24 @@ class Study:
 
     def _curve(self, load: str, *values: str) -> pl.LazyFrame:
         """Labels and some columns of `runs`."""
-        if load not in self.labels:
-            msg = f"{load!r} is not a label of the runs in {self.path}: it has {', '.join(self.labels) or 'none'}"
-            raise EsxparseError(msg)
-        for name in (load, *values):
-            if not self._has(name).is_numeric():
-                raise EsxparseError(f"{name} is not numeric in the runs of {self.path}: choose another column")
+        self._sound()
+        for name in (self.label(load), *values):
+            self._number(name)
         return self.runs.select(*dict.fromkeys((*self.labels, *values)))
+
+    def label(self, name: str) -> str:
+        """The name, if it is that of a label of the runs.
+
+        Raises EsxparseError: It is not.
+        """
+        if name not in self.labels:
+            told = ", ".join(self.labels) or "none"
+            raise EsxparseError(f"{name!r} is not a label of the runs in {self.path}: it has {told}")
+        return name
+
+    def _number(self, name: str) -> None:
+        if not self._has(name).is_numeric():
+            raise EsxparseError(f"{name} is not numeric in the runs of {self.path}: choose another column")
 
     def _has(self, name: str) -> pl.DataType:
         """The type of a column of `runs`."""
@@ -212,13 +290,6 @@ class Study:
         return made
 
 
-def _repetitions(runs: pl.LazyFrame, value: str, labels: Sequence[str]) -> pl.LazyFrame:
-    """One row for each repetition: runs that are parts of one recording count by their mean."""
-    if not runs.collect_schema()[value].is_numeric():
-        return runs  # which `ratios` refuses
-    return runs.group_by(*labels, "recording", maintain_order=True).agg(pl.col(value).mean())
-
-
 def _beside(results: pl.LazyFrame, labels: Sequence[str]) -> pl.LazyFrame:
     """Figures of benchmarks with these labels in their configuration, so that only like is compared with like."""
     if not labels:
@@ -232,6 +303,7 @@ def study(
     path: str | os.PathLike[str],
     *,
     outside: bool = False,
+    allow: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Study:
     """Reads `study.toml` and computes one row for each run; a run that lacks something has nulls and a note.
@@ -242,13 +314,14 @@ def study(
         path: The manifest, or the directory that has it as `study.toml`.
         outside: Whether it may name URLs and files outside its directory; do not allow this for a manifest you do not
             trust.
+        allow: Whether runs may be compared whose files fail `esxparse.check`.
         progress: Called with the runs done, the total, and the next run.
 
     Raises EsxparseError: The manifest cannot be read, is not valid TOML, or has a mistake above its runs.
     """
     manifest = load(Path(path))
     runs = expand(manifest, outside=outside)
-    frame, figures, notes = table_of(manifest, runs, progress)
+    frame, figures, notes, quality = table_of(manifest, runs, progress)
     labels = tuple(runs[0].labels) if runs else ()
     return Study(
         title=manifest.title,
@@ -262,6 +335,10 @@ def study(
         path=manifest.path,
         description=manifest.description,
         inputs=export.inputs(manifest.path, runs),
+        experiments=manifest.experiments,
+        asked=manifest.asked,
+        quality=quality,
+        allow=allow,
     )
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.formats import directory
 from esxparse.formats.registry import open_recording
+from esxparse.recording import Recording
 from esxparse.studies import capture, facts, fio_logs, loads
 from esxparse.studies.entries import WindowSpec
+from esxparse.studies.expand import Run, RunFiles
 from esxparse.studies.roles import ROLES, WORKLOADS, role_of
 from esxparse.studies.span import Span, measured
 
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
-    from esxparse.studies.expand import Run, RunFiles
+Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
+"""By role the files that were opened last, with what was asked for, and their recordings."""
 
-    Kept = dict[str, tuple[Any, tuple[Recording, ...]]]
-    """By role the files that were opened last, with what was asked for, and their recordings."""
 
 CUT: Final = frozenset({"power", "packets"})
 """Files beside the capture and the load generator that are cut to the measured span."""
@@ -100,7 +100,7 @@ def _recordings(role: str, files: RunFiles) -> tuple[Recording, ...]:
             right = role_of(rec.format)
             hint = f": name it as {right} = ..." if right else ", which studies do not use"
             raise EsxparseError(f"{role}: {rec.source} is a recording of {rec.format}{hint}")
-        found.append(rec)
+        found += directory.each(rec)
     return tuple(found)
 
 
@@ -163,8 +163,7 @@ def _loads(run: Run, kept: Kept) -> dict[str, tuple[Recording, ...]]:
     """The run's load generator, its files cut to the one test asked for."""
     roles = [role for role in run.files if role in WORKLOADS]
     if len(roles) > 1:
-        msg = f"it has results of {' and '.join(roles)}, so its throughput is ambiguous: keep one"
-        raise EsxparseError(msg)
+        raise EsxparseError(f"it has results of {' and '.join(roles)}, so its throughput is ambiguous: keep one")
     return {
         role: tuple(loads.chosen(rec, run.files[role].spec.test) for rec in recordings(role, run.files[role], kept))
         for role in roles

@@ -16,18 +16,17 @@ import filecmp
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse.recording import Note
 from esxparse.studies.columns import COLUMNS, FACTS
+from esxparse.studies.expand import Run
 from esxparse.studies.opened import CUT
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 
-if TYPE_CHECKING:
-    from esxparse.studies.expand import Run
+Row = Mapping[str, Any]
+File = tuple[Any, ...]
 
-    Row = Mapping[str, Any]
-    File = tuple[Any, ...]
 
 _WHOLE: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
 _CUT: Final = CUT | {"esxtop"}

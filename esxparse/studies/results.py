@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -13,13 +13,12 @@ from esxparse.counters.naming import column_name
 from esxparse.errors import EsxparseError
 from esxparse.metrics import alignment, energy, hardware_events, io_profile, power_join
 from esxparse.metrics.energy import LONGEST_GAP
+from esxparse.recording import Recording
+from esxparse.studies.entries import WindowSpec
 from esxparse.studies.span import Span, measured
 
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
-    from esxparse.studies.entries import WindowSpec
+Figures = dict[str, Any]
 
-    Figures = dict[str, Any]
 
 _MEANS = ("watts_average", "interval_s")
 
@@ -305,10 +304,11 @@ def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, c
         msg = f"{recs[0].source} has no reads or writes in the measured span ({span.start:%H:%M:%S} to "
         msg += f"{span.end:%H:%M:%S} UTC): if its clock differs, set clock = ... for that file"
         raise EsxparseError(msg)
-    latency, shares, sizes = pl.collect_all(
+    latency, shares, off, sizes = pl.collect_all(
         [
             alignment.latency(moved_in),
             alignment.shares(moved_in, [BOUNDARY]),
+            alignment.off_size(moved_in),
             moved_in.group_by("operation").agg(pl.col("size_bytes").mean()),
         ]
     )
@@ -319,6 +319,8 @@ def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, c
         found |= {f"wire_{way}_{name}": row[name] for name in ("p50_ms", "p95_ms")}
     for row in shares.iter_rows(named=True):
         found[f"wire_{row['operation']}_misaligned_pct"] = 100 - row["aligned_requests_pct"]
+    for way, _, share in off.iter_rows():
+        found[f"wire_{way}_off_size_pct"] = share
     for way, size in sizes.iter_rows():
         found[f"wire_{way}_size_bytes"] = size
     return found

@@ -16,6 +16,12 @@ _BENCHMARKS = (
     "redis_benchmark",
     "memtier",
     "sysbench",
+    "hpcc",
+    "ioping",
+    "elbencho",
+    "ntttcp",
+    "vdbench",
+    "hcibench",
     "results_csv",
 )
 _TOPOLOGY = ("esxcli", "lscpu", "cpuinfo", "numactl")

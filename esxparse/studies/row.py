@@ -7,23 +7,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import isclose
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import host, steady
-from esxparse.recording import Note
+from esxparse.quality.check import check
+from esxparse.recording import Note, Recording
 from esxparse.studies import capture, facts, fio_logs, loads, results, scope
 from esxparse.studies.entries import WindowSpec
-from esxparse.studies.opened import CUT, collected, recording, recordings, warned
+from esxparse.studies.expand import Run, RunFiles
+from esxparse.studies.opened import CUT, Opened, collected, recording, recordings, warned
 from esxparse.studies.roles import BENCHMARKS, WORKLOADS
 from esxparse.studies.span import measured
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
-    from esxparse.studies.expand import Run, RunFiles
-    from esxparse.studies.opened import Opened
 
 Row = dict[str, Any]
 
@@ -37,7 +34,8 @@ _UNCUT: Final = WORKLOADS | BENCHMARKS | {"perf", "vmkperf", "vscsistats"}
 def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame], list[Note]]:
     """The columns of a run, the figures of its benchmarks, and notes.
 
-    Beside the columns are `_gaps`, what the run lacks and why, and `_against`, facts that disagree.
+    Beside the columns are `_gaps`, what the run lacks and why, `_against`, facts that disagree, and
+    `_quality`, what the check says of its files.
 
     `opened`: the run, its files opened. `idle`: CPU use of idle hosts that were read before, by their files and how
     those were opened.
@@ -73,7 +71,8 @@ def row_of(opened: Opened, idle: dict[str, Row]) -> tuple[Row, list[pl.DataFrame
     if row.get("iops") == 0 and row["throughput_from"] != "esxtop":
         gaps.append("zero throughput: without I/O there is no CPU cost and no power per I/O")
     row["files"] = ", ".join(f"{role}={path}" for role, files in run.files.items() for path in files.names) or None
-    row |= {"_gaps": gaps, "_against": opened.against}
+    checked = [check(rec) for group in opened.recordings.values() for rec in group]
+    row |= {"_gaps": gaps, "_against": opened.against, "_quality": checked}
     told = [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
     told += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps[len(run.problems) :]]
     told += [Note(f"{run}: {note}", run.line, severity="warning") for note in dict.fromkeys(damaged)]

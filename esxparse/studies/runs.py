@@ -9,28 +9,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import cpu_cost, energy, steady, units
+from esxparse.quality.results import Quality, joined
 from esxparse.recording import Note, printable
 from esxparse.studies import baseline, repeated
 from esxparse.studies.columns import COLUMNS, COSTS, FACTS, LAST, METRICS, SPAN
-from esxparse.studies.opened import open_run
+from esxparse.studies.expand import Run
+from esxparse.studies.opened import Kept, open_run
 from esxparse.studies.roles import WORKLOADS
-from esxparse.studies.row import row_of
+from esxparse.studies.row import Row, row_of
+from esxparse.studies.study_file import Manifest
 
-if TYPE_CHECKING:
-    from esxparse.studies.expand import Run
-    from esxparse.studies.opened import Kept
-    from esxparse.studies.row import Row
-    from esxparse.studies.study_file import Manifest
+Computed = tuple[Row, list[pl.DataFrame], list[Note]]
 
-    Computed = tuple[Row, list[pl.DataFrame], list[Note]]
 
 AT_ONCE: Final = 2
+_COST_NEEDS: Final = {"cpus": "the host's number of CPUs", "mhz": "the host's CPU frequency"}
 
 
 def groups(runs: Sequence[Run]) -> list[list[int]]:
@@ -69,7 +68,7 @@ def rows_of(runs: Sequence[Run], progress: Callable[[int, int, str], None] | Non
     return [found[place] for place in range(len(runs))]
 
 
-_NO_COLUMNS: Final = frozenset({"_gaps", "_against", "esxtop_watts"})
+_NO_COLUMNS: Final = frozenset({"_gaps", "_against", "_quality", "esxtop_watts"})
 """What a row has for this module alone."""
 _LARGEST: Final = 2**63 - 1
 _FROM_CAPTURE: Final = ("iops", "mb_per_s", "throughput_from")
@@ -84,8 +83,8 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 
 def table_of(
     manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
-) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note]]:
-    """The rows of all runs, the figures of their benchmarks, and notes."""
+) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note], Quality]:
+    """The rows of all runs, the figures of their benchmarks, notes, and what the check says of their files."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
             what = "the name of a column of the results: give it another" if name else "no name: name it"
@@ -95,7 +94,10 @@ def table_of(
     figures = [frame for _, frames, _ in computed for frame in frames]
     notes = [note for _, _, told in computed for note in told]
     frame, about = _assembled(manifest, runs, rows)
-    return frame, (pl.concat(figures, how="diagonal_relaxed") if figures else None), [*notes, *about]
+    quality = joined(manifest.path, [(str(run), row["_quality"]) for run, row in zip(runs, rows, strict=True)])
+    told = [Note(f"data quality: {one}", severity="warning") for one in quality.failed]
+    joint = pl.concat(figures, how="diagonal_relaxed") if figures else None
+    return frame, joint, [*notes, *about, *told], quality
 
 
 def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> tuple[pl.DataFrame, list[Note]]:
@@ -123,15 +125,10 @@ def _assembled(manifest: Manifest, runs: Sequence[Run], rows: Sequence[Row]) -> 
             *(pl.Series(name, [row.get(name) for row in rows], kind, strict=False) for name, kind in schema.items()),
         ]
     )
-    frame, costs = _with_costs(frame.lazy())
+    frame = _with_costs(frame.lazy())
     gaps = [printable("; ".join(row["_gaps"])) or None for row in rows]
-    unknown = {
-        why
-        for row, why in zip(rows, costs, strict=True)
-        if why and "not known" in why and row.get("host_used_pct") is not None
-    }
     notes += [
-        Note(f"{why.split(':')[0]}: no CPU cost; give it in [host]", severity="warning") for why in sorted(unknown)
+        Note(f"{fact} is not known: no CPU cost; give it in [host]", severity="warning") for fact in _unknown(frame)
     ]
     of, told = repeated.recordings(runs, rows)
     notes += told
@@ -204,22 +201,26 @@ def _own_columns(runs: Sequence[Run], rows: Iterable[Row]) -> list[str]:
     return columns
 
 
-def _with_costs(frame: pl.LazyFrame) -> tuple[pl.DataFrame, list[str | None]]:
-    """Adds computed columns (CPU costs, power per I/O), and why a run has no cost."""
+def _with_costs(frame: pl.LazyFrame) -> pl.DataFrame:
+    """Adds computed columns: CPU costs, power per I/O."""
     there = frame.collect_schema().names()
     if {"watts", "iops"} <= set(there):
         each = frame.with_columns((pl.col("iops") / pl.col("load_hosts")).alias("_iops_of_host"))
         joules = pl.col("watts_per_unit").alias("joules_per_io")
         frame = each.pipe(energy.watts_per_unit, "_iops_of_host").with_columns(joules).select(there)
-    if "host_used_pct" not in there:
-        done = frame.collect()
-        return done, [None] * done.height
-    inputs = ("idle_used_pct", "idle_util_pct")
-    costed = frame.drop(name for name in there if name in COSTS and name not in inputs)
-    costed = costed.pipe(cpu_cost.cost, "used").pipe(cpu_cost.cost, "util")
-    done = costed.collect()
-    why = done["used_cost_gap"].to_list()
-    return done.select(there), why
+    if "host_used_pct" in there:
+        inputs = ("idle_used_pct", "idle_util_pct")
+        costed = frame.drop(name for name in there if name in COSTS and name not in inputs)
+        frame = costed.pipe(cpu_cost.cost, "used").pipe(cpu_cost.cost, "util").select(there)
+    return frame.collect()
+
+
+def _unknown(frame: pl.DataFrame) -> list[str]:
+    """What runs that used CPU lack for a CPU cost: the first thing of each."""
+    if "host_used_pct" not in frame.columns:
+        return []
+    lacks = pl.coalesce(pl.when(pl.col(fact).is_null()).then(pl.lit(said)) for fact, said in _COST_NEEDS.items())
+    return sorted(frame.filter(pl.col("host_used_pct").is_not_null()).select(lacks).to_series().drop_nulls().unique())
 
 
 def _too_short(rows: Sequence[Row]) -> list[Note]:

@@ -8,14 +8,12 @@ that the capture shows the same load, which makes it one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
+from esxparse.recording import Recording
 from esxparse.studies.roles import WORKLOADS
-
-if TYPE_CHECKING:
-    from esxparse.recording import Recording
 
 ALIKE: Final = 1.2
 """Two figures of one load differ by no more than this factor: a host has some I/O of its own beside it."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics.steady import measured_span
-
-if TYPE_CHECKING:
-    from esxparse.studies.entries import WindowSpec
+from esxparse.studies.entries import WindowSpec
 
 _ZONE: Final = timedelta(minutes=30)
 _FURTHEST: Final = timedelta(hours=14)

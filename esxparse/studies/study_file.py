@@ -13,22 +13,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from esxparse import toml
+from esxparse.diagnosis.experiments.tables import roles
 from esxparse.errors import EsxparseError
+from esxparse.recording import Note
+from esxparse.studies.asked import Asked, asked_of
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.entries import FileSpec, WindowSpec, facts_of, figures_of, file_of, window_of
-from esxparse.studies.lines import Complaints, index, line_of
+from esxparse.studies.lines import Complaints, Place, index, line_of
 from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
-if TYPE_CHECKING:
-    from esxparse.recording import Note
-    from esxparse.studies.lines import Place
-
 FILE_NAME: Final = "study.toml"
-_TOP: Final = ("title", "description", "axis", "baseline", "labels", "window", "host", "files", "run")
+_HEAD: Final = ("title", "description", "axis", "baseline")
+_TOP: Final = (*_HEAD, "labels", "window", "host", "files", "experiments", "report", "run")
 _RUN: Final = ("window", "host", "values", "repetition")
 _OUR_LABEL: Final = "repetition"
 _CLOSE: Final = 0.75
@@ -58,6 +58,8 @@ class Manifest:
     axis: tuple[str, ...] = ()
     baseline: Mapping[str, Any] = field(default_factory=dict)
     baseline_line: int | None = None
+    experiments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
     runs: tuple[RunSpec, ...] = ()
 
 
@@ -110,6 +112,8 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
         axis=axis,
         baseline=baseline,
         baseline_line=line_of(wrong.lines, "baseline"),
+        experiments=_experiments(_table(data, "experiments", wrong), wrong),
+        asked=asked_of(_table(data, "report", wrong), wrong),
         runs=runs,
     )
     return manifest, wrong
@@ -167,6 +171,17 @@ def _baseline(found: Any, wrong: Complaints) -> dict[str, Any]:
         wrong.add('baseline must be a table of labels: write baseline = { filter = "default" }', "baseline")
         return {}
     return found
+
+
+def _experiments(found: Mapping[str, Any], wrong: Complaints) -> dict[str, dict[str, Any]]:
+    """The labels that make the runs of an experiment: `cached = { disk = "small" }`."""
+    for role, labels in found.items():
+        if role not in roles():
+            wrong.add(f"unknown experiment {role!r}{nearest(role, roles())}", "experiments", role)
+        elif not isinstance(labels, dict) or not labels or not all(_is_label(value) for value in labels.values()):
+            msg = f'{role} must be a table of labels: write {role} = {{ disk = "small" }}'
+            wrong.add(msg, "experiments", role)
+    return dict(found)
 
 
 def _is_label(value: Any) -> bool:

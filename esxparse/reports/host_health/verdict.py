@@ -6,26 +6,34 @@ The judgement of a whole object rests on its 95th percentile: a limit passed in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
 
-from esxparse.charts.reduce import with_labels
-from esxparse.diagnosis.views import VIEWS
+from esxparse.charts.reduce import LABEL_WIDTH, shorten
+from esxparse.diagnosis.diagnose import unseen
+from esxparse.diagnosis.symptoms import values
+from esxparse.reports import verdicts
 from esxparse.reports.blocks import NOTHING, Block, Column, note, table
 
 if TYPE_CHECKING:
-    from esxparse.diagnosis.thresholds import Threshold
+    from collections.abc import Mapping, Sequence
 
-_AREAS: Final = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "network": "Network", "power": "Power"}
+    from esxparse.diagnosis.findings import Findings
+    from esxparse.diagnosis.rules import Rule
+    from esxparse.diagnosis.series import Matrix, Series
+
+_AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
 _PLURALS: Final = {
-    "vcpu": "VMs",
     "vm": "VMs",
     "device": "devices",
+    "nfs": "volumes",
+    "adapter": "adapters",
+    "path": "paths",
     "port": "ports",
     "pcpu": "physical CPUs",
-    "host": "host",
+    "node": "nodes",
 }
 
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
@@ -48,51 +56,52 @@ _SCHEMA: Final = {
 }
 
 
-def judge(limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame | None]) -> pl.DataFrame:
-    """The verdict on every threshold that the capture has the counters for, worst first.
+def _capital(word: str) -> str:
+    return word[:1].upper() + word[1:] if word.islower() else word
+
+
+def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
+    """The verdict on every rule that the capture has the counters for, worst first.
 
     Args:
-        limits: Thresholds by id, from `thresholds.load`.
-        measures: Frames by the view of a threshold, such as "scheduling.per_vcpu", or by its table, from
-            `views.measures`. Thresholds whose frame is missing or None are left out; `not_judged` lists them.
+        rules: Rules by id, from `rules.load`.
+        series: Those of the capture, from `diagnose.series_of`. Rules without values are left out; `not_judged` lists
+            them.
 
     Returns:
-        One row per threshold:
+        One row per rule:
 
         verdict   critical or warning: the 95th percentile of some object passes; peaks: single samples do; ok
-        id, screen, unit, warn, critical, source   of the threshold
+        id, screen, unit, warn, critical, source   of the rule
         object    the worst object, short name
-        kind      what an object is: vcpu, vm, device, port, pcpu, host
+        kind      what an object is: vm, device, port, pcpu, host ...
         objects   how many objects pass `warn` by their 95th percentile, or in single samples where none does
         of        how many objects were judged
         p95       95th percentile of the worst object (5th where small values are bad)
         extreme   its worst sample
         over_pct  % of its samples that pass `warn`
     """
-    rows = []
-    for limit in limits.values():
-        frame = measures.get(limit.view)
-        if frame is None or limit.value not in frame.collect_schema().names():
-            continue
-        row = _judge_one(limit, frame)
-        if row is not None:
-            rows.append(row)
+    rows = [
+        row
+        for key, matrix in values(rules.values(), series).items()
+        if (row := _judge_one(rules[key], matrix, series.panels[rules[key].kind].names)) is not None
+    ]
     found = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    return found.sort(pl.col("verdict").replace_strict(_ORDER, return_dtype=pl.Int64), maintain_order=True)
+    order = pl.col("verdict").replace_strict(_ORDER, return_dtype=pl.Int64)
+    place = pl.col("id").replace_strict({key: number for number, key in enumerate(rules)}, return_dtype=pl.Int64)
+    return found.sort(order, place)
 
 
-def not_judged(
-    limits: Mapping[str, Threshold], measures: Mapping[str, pl.LazyFrame | None], found: pl.DataFrame
-) -> Block:
-    """The thresholds of the profile that were not judged, each with its reason; nothing where all were.
+def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -> Block:
+    """The rules of the profile that were not judged, each with its reason; nothing where all were.
 
-    `limits`: as for `judge`. `measures`: as for `judge`. `found`: from `judge`.
+    `rules`, `series`: as for `judge`. `found`: from `judge`.
     """
     judged = set(found["id"])
     rows = [
-        {"id": limit.id, "screen": limit.screen, "of": limit.metric or limit.column, "why": _why(limit, measures)}
-        for limit in limits.values()
-        if limit.id not in judged
+        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series)}
+        for rule in rules.values()
+        if rule.id not in judged
     ]
     if not rows:
         return NOTHING
@@ -102,18 +111,39 @@ def not_judged(
         Column("of", "Judges", mono=True),
         Column("why", "Reason"),
     ]
-    return table(pl.DataFrame(rows), columns, f"Thresholds not judged: {len(rows)} of {len(limits)}")
+    return table(pl.DataFrame(rows), columns, f"Thresholds not judged: {len(rows)} of {len(rules)}")
 
 
-def _why(limit: Threshold, measures: Mapping[str, pl.LazyFrame | None]) -> str:
-    frame = measures.get(limit.view)
-    if frame is None:
-        return f"the capture lacks table {limit.table} or columns of it"
-    if limit.value not in frame.collect_schema().names():
-        return f"{limit.view} has no column {limit.value}"
-    if frame.select(pl.col(limit.value).is_not_null().any()).collect().item():
-        return f"always below {limit.floor:g} {limit.floor_unit}" if limit.floor is not None else "no named objects"
-    return "the capture has no values for it"
+def evidence(found: Findings) -> Block:
+    """What speaks for the verdicts and against them, as a table; nothing where there is none.
+
+    `found`: from `ex.diagnose`.
+    """
+    worst = {number: found[place] for number, place in verdicts.worst(found).items()}
+    if not worst:
+        return NOTHING
+    rows = [
+        {
+            "number": number,
+            "severity": one.severity,
+            "what": f"{one.trouble}, {one.entity['kind']} {one.entity['name']}".replace("host host", "host"),
+            "when": f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}",
+            "for": "; ".join(one.evidence),
+            "against": "; ".join(one.against),
+            "next": one.next,
+        }
+        for number, one in worst.items()
+    ]
+    columns = [
+        Column("number", "Finding", digits=None),
+        Column("severity", "Severity", level=True),
+        Column("what", "Trouble", fit="name"),
+        Column("when", "When (UTC)", fit="short"),
+        Column("for", "Evidence"),
+        Column("against", "Against"),
+        Column("next", "Next"),
+    ]
+    return table(pl.DataFrame(rows), columns, "Findings, most important first")
 
 
 def overview(found: pl.DataFrame, profile: str) -> Block:
@@ -123,7 +153,7 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
     """
     kinds = pl.col("kind").replace(_PLURALS)
     passed = found.filter(pl.col("verdict") != "ok").with_columns(
-        area=pl.col("id").str.split(".").list.first().replace(_AREAS),
+        area=pl.col("id").str.split(".").list.first().replace(_AREAS).map_elements(_capital, return_dtype=pl.String),
         over=pl.col("objects").cast(pl.String) + " of " + pl.col("of").cast(pl.String) + " " + kinds,
     )
     fine = found.height - passed.height
@@ -169,69 +199,26 @@ def sources(found: pl.DataFrame, profile: str) -> Block:
     )
 
 
-def _judge_one(limit: Threshold, frame: pl.LazyFrame) -> tuple[object, ...] | None:
-    there = frame.collect_schema().names()
-    view = VIEWS.get(limit.view)
-    name, key = (view.object, view.key) if view else ("instance" if "instance" in there else "", None)
-    if not name:
-        frame, name = frame.with_columns(host=pl.lit("the host")), "host"
-    value = limit.value
-    counted = frame.filter(pl.col(value).is_not_null(), pl.col(name).is_not_null())
-    if limit.floor is not None:
-        activity = _activity(limit, there)
-        if activity is not None:
-            counted = counted.filter(activity >= limit.floor)
-    below = limit.direction == "below"
-    column = pl.col(value)
-    passes = column < limit.warn if below else (column >= limit.warn) & (column != 0)
-    each = (
-        with_labels(counted, name, key)
-        .group_by("label")
-        .agg(
-            p95=column.quantile(0.05 if below else 0.95, "linear"),
-            extreme=column.min() if below else column.max(),
-            over_pct=passes.mean() * 100,
-        )
-        .sort(["p95", "extreme", "label"], descending=[not below, not below, False])
-        .collect()
-    )
-    if each.is_empty():
+def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str]) -> tuple[object, ...] | None:
+    below = rule.direction == "below"
+    sign = -1 if below else 1
+    each = []
+    for name, column in zip(names, matrix.T, strict=True):
+        told = column[~np.isnan(column)]
+        if told.size:
+            p95 = float(np.percentile(told, 5 if below else 95))
+            over = 100 * float(rule.passes(told, rule.warn).mean())
+            each.append((p95, float(told.min() if below else told.max()), over, name))
+    if not each:
         return None
-    worst = each.row(0, named=True)
-    verdict: str = limit.judge(worst["p95"])
-    over = sum(limit.judge(p95) != "ok" for p95 in each["p95"])
-    if verdict == "ok":
-        peaking = each.filter(pl.col("over_pct") > 0)
-        if not peaking.is_empty():
-            worst = peaking.sort(["extreme", "label"], descending=[not below, False]).row(0, named=True)
-            verdict, over = "peaks", peaking.height
-    return (
-        verdict,
-        limit.id,
-        limit.screen,
-        worst["label"],
-        limit.per,
-        over,
-        each.height,
-        worst["p95"],
-        worst["extreme"],
-        worst["over_pct"],
-        limit.warn,
-        limit.critical,
-        limit.unit,
-        " ".join(limit.source.split()),
-    )
-
-
-def _activity(limit: Threshold, there: list[str]) -> pl.Expr | None:
-    """What went on in a sample, in the threshold's `floor_unit`; None where the frame does not say."""
-    unit = limit.floor_unit or ""
-    if unit.startswith("commands") and "good_iops" in there:
-        return pl.col("good_iops")
-    if unit.startswith("packets"):
-        way = "rx" if "rx" in limit.id else "tx"
-        if {f"{way}_packets", f"{way}_dropped_per_s"} <= set(there):
-            return pl.col(f"{way}_packets") + pl.col(f"{way}_dropped_per_s").fill_null(0)
-    if unit.startswith("MiB") and {"numa_local_mib", "numa_remote_mib"} <= set(there):
-        return pl.col("numa_local_mib") + pl.col("numa_remote_mib")
-    return None
+    worst = max(each, key=lambda one: (one[0] * sign, one[1] * sign, [-ord(letter) for letter in one[3]]))
+    verdict: str = rule.judge(worst[0])
+    objects = sum(rule.judge(p95) != "ok" for p95, *_ in each)
+    peaking = [one for one in each if one[2] > 0]
+    if verdict == "ok" and peaking:
+        worst = max(peaking, key=lambda one: (one[1] * sign, [-ord(letter) for letter in one[3]]))
+        verdict, objects = "peaks", len(peaking)
+    p95, extreme, over, name = worst
+    label = "the host" if rule.kind == "host" else f"PCPU {name}" if rule.kind == "pcpu" else shorten(name, LABEL_WIDTH)
+    told_of = (rule.warn, rule.critical, rule.unit, rule.source)
+    return (verdict, rule.id, rule.screen, label, rule.kind, objects, len(each), p95, extreme, over, *told_of)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import polars as pl
 
@@ -32,6 +33,9 @@ _NUMBERS: Final = (
 )
 _WORDS: Final = ("recording", "source", "sensor", "kind")
 ESXTOP: Final = "esxtop"
+CSV: Final = "power_csv"
+_TOTAL: Final = re.compile(r"total|sum\b|\ball\b|inlet", re.IGNORECASE)
+"""What a meter calls a sum that it makes itself."""
 
 UNITS: Final = (
     ("util_pct", "% of host util", "%"),
@@ -229,6 +233,11 @@ def _beside(
     return table, name, "Host util"
 
 
+def order() -> pl.Expr:
+    """The place of a sensor among the others, by its kind."""
+    return pl.col("kind").replace_strict({"system": 0, "enclosure": 1, "supply": 2}, default=3, return_dtype=pl.Int64)
+
+
 def energies(found: Gathered) -> pl.DataFrame:
     """Energy of each sensor with its gaps, the host's first, then supplies and parts; see `energy.energy`.
 
@@ -251,8 +260,30 @@ def energies(found: Gathered) -> pl.DataFrame:
             by_counter_kwh=(counter.drop_nulls().last() - counter.drop_nulls().first()) / 3_600_000,
         )
     )
-    order = pl.col("kind").replace_strict({"system": 0, "supply": 1}, default=2, return_dtype=pl.Int64)
-    return used.join(facts, on="name").sort(order, -pl.col("readings"), "name")
+    return used.join(facts, on="name").sort(order(), -pl.col("readings"), "name")
+
+
+def summed(found: Gathered, used: pl.DataFrame, row: dict[str, Any]) -> dict[str, Any]:
+    """The row of `energies` for all that one column of a meter was of: hosts, GPUs, outlets add up, as sensors do not.
+
+    `used`: what `energies` gives. `row`: that of one sensor, given back where it is alone. `lowest` and `highest` are
+    of times at which all were read, null where there are none.
+    """
+    whose = ("recording", "source", "kind")
+    own = found.readings.filter(pl.col("name") == row["name"]).select(*whose)[0]
+    of = {name for rec, name in zip(found.recordings, files.names(found.recordings), strict=True) if rec.format == CSV}
+    same = found.readings.join(own, on=whose, how="semi")
+    names = same["name"].unique(maintain_order=True).to_list()
+    if own["recording"].item() not in of or len(names) < 2 or any(map(_TOTAL.search, names)):  # noqa: PLR2004
+        return row
+    added = used.filter(pl.col("name").is_in(names)).select(
+        pl.col("watts_mean", "energy_kwh", "readings", "gaps").sum(), pl.col("covered_s").max()
+    )
+    at = (
+        same.group_by("time").agg(pl.col("watts").sum(), pl.col("name").n_unique()).filter(pl.col("name") == len(names))
+    )
+    ends = {"lowest": at["watts"].min(), "highest": at["watts"].max()}
+    return row | added.row(0, named=True) | ends | {"name": f"sum of {len(names)}: {', '.join(names)}"}
 
 
 def per_unit(found: Gathered) -> pl.DataFrame:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _HOURS_A_YEAR: Final = 8760
 _MEND: Final = "In this report, set the parameter offset; until then power and load are from different times."
-_KINDS: Final = {"system": "whole host", "supply": "power supply", "part": "part"}
+_KINDS: Final = {"system": "whole host", "enclosure": "chassis", "supply": "power supply", "part": "part"}
 
 
 def header(found: Gathered, title: str) -> Header:
@@ -105,24 +105,24 @@ def summary(found: Gathered) -> Block:
         one = watts.row(0, named=True)
         items = [("Power", f"{number(one['watts'], 0)} W", f"{one['name']}, once, at an unknown time")]
         return tiles(items)
+    row = gather.summed(found, used, row)
     mean = row["watts_mean"]
     if mean is None:
         return tiles([("Power", f"{number(row['highest'], 0)} W", f"{row['name']}, {row['readings']} reading")])
     span = spoken_span(row["covered_s"])
     gaps = f"; {row['gaps']} gaps left out" if row["gaps"] else ""
     kwh, year = row["energy_kwh"], mean * _HOURS_A_YEAR / 1000
+    ends = (
+        "not read together" if row["lowest"] is None else f"{number(row['lowest'], 0)} to {number(row['highest'], 0)} W"
+    )
     items = [
         ("Mean power", f"{number(mean, 0)} W", f"{row['name']}, over {span}"),
-        (
-            "Lowest to highest",
-            f"{number(row['lowest'], 0)} to {number(row['highest'], 0)} W",
-            f"{row['readings']:,} readings",
-        ),
+        ("Lowest to highest", ends, f"{row['readings']:,} readings"),
         ("Energy", f"{number(kwh, _kwh_digits(kwh))} kWh", _cost(found, kwh) or f"in {span}{gaps}"),
         ("A year like this", f"{number(year, 0)} kWh", _cost(found, year) or "mean power x 8,760 h"),
     ]
     cap = gather.cap(found)
-    if cap:
+    if cap and row["highest"]:
         items.append(
             ("Power cap", f"{number(cap, 0)} W", f"highest reading: {number(100 * row['highest'] / cap, 0)} % of it")
         )
@@ -137,7 +137,7 @@ def summary(found: Gathered) -> Block:
 
 def sensors(found: Gathered) -> Block:
     """Every sensor: its readings, and what its BMC says of minimum, average and maximum."""
-    rows = found.readings.with_columns(order=pl.col("kind").replace_strict({"system": 0, "supply": 1}, default=2))
+    rows = found.readings.with_columns(order=gather.order())
     frame = (
         rows.group_by("order", "name", "kind", maintain_order=True)
         .agg(
@@ -168,7 +168,7 @@ def sensors(found: Gathered) -> Block:
         Column("period", "BMC's period", "s", digits=0),
         Column("cap", "Cap", "W", digits=0),
     ]
-    caption = "Sensors. Whole host, power supplies and components measure the same watts: do not add them up"
+    caption = "Sensors. Whole host, chassis, power supplies and components measure the same watts: do not add them up"
     return table(frame, columns, caption, "No recording has power readings.")
 
 

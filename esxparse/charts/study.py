@@ -1,0 +1,146 @@
+"""A value of many runs over what was varied: lines over a sweep, bars where names were varied.
+
+The builders take the points that `esxparse.studies.plot` prepares, one row per configuration:
+
+    place             what stands on the axis of the sweep, a number or a text
+    label             the series
+    value, low, high  mean of the repetitions, and the ends of its error bar (null without one)
+    runs              repetitions
+    linear            where a straight line through the smallest point would be, if the sweep is drawn against one
+
+Error bars and a dashed line at the baseline are as the published studies draw them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.reduce import MAX_SERIES, drawable, rounded
+from esxparse.charts.theme import colour
+
+_LONG: Final = 1e5
+_EVEN: Final = 16
+"""Sweeps over more than this factor, as block sizes are, have their places at equal distances."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the chart says beside its marks."""
+
+    title: str
+    value: str
+    """Title of the axis of values, with its unit."""
+    place: str
+    """Title of the axis of the sweep."""
+    subtitle: tuple[str, ...] = ()
+
+
+def chart(
+    points: pl.DataFrame,
+    words: Words,
+    series: Sequence[str],
+    ends: tuple[float, float],
+    width: int | None,
+    level: float | None,
+) -> alt.LayerChart:
+    """Lines over a sweep of numbers, bars over names.
+
+    `points`: as above. `series`: all labels, in the order of the legend. `ends`: those of the axis of values, which
+    panels share. `width`: pixels, or None for as wide as the place it stands in.
+    `level`: where the baseline is, 1 for ratios.
+    """
+    shown = list(dict.fromkeys(one for one in series if one in set(points["label"])))[:MAX_SERIES]
+    left_out = points["label"].n_unique() - len(shown)
+    more = f"the first {len(shown)} of {len(shown) + left_out} series" if left_out > 0 else ""
+    data = rounded(points.filter(pl.col("label").is_in(shown)), digits=6)
+    made = _lines if points["place"].dtype.is_numeric() else _bars
+    axis: dict[str, Any] = {
+        "title": words.value,
+        "scale": alt.Scale(domain=list(ends), nice=True, zero=False),
+        # Long numbers reach over the edge of a chart.
+        "axis": alt.Axis(labelFlush=True, format=".3~s" if ends[1] >= _LONG else alt.Undefined),
+    }
+    layers, height = made(data, words, list(series)[:MAX_SERIES], len(shown) > 1, axis, level)
+    heading = marks.heading(words.title, *words.subtitle, more)
+    said = f"{words.title}: {words.value} by {words.place}."
+    if width is None:
+        return marks.layered(layers, heading, said, height)
+    return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=said)
+
+
+def _tips(words: Words) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("label:N", title="Series"),
+        alt.Tooltip("place", type="nominal", title=words.place),
+        alt.Tooltip("value:Q", title=words.value, format=",.4~g"),
+        alt.Tooltip("low:Q", title="from", format=",.4~g"),
+        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+        alt.Tooltip("runs:Q", title="repetitions"),
+    ]
+
+
+def _lines(
+    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+) -> tuple[list[Any], int]:
+    places = sorted(data["place"].unique().to_list())
+    even = len(places) > 3 and places[0] > 0 and places[-1] / places[0] > _EVEN  # noqa: PLR2004  of a power series
+    straight = "linear" in data.columns
+    x: alt.X
+    if even:
+        data = data.with_columns(place=pl.col("place").cast(pl.String))
+        order = [str(one) for one in pl.Series(places).cast(pl.String)]
+        x = alt.X("place:O", title=words.place, sort=order, axis=alt.Axis(labelAngle=0))
+    else:
+        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, padding=12))
+    y = alt.Y("value:Q", **axis)
+    base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
+    layers: list[Any] = []
+    if straight and data["linear"].null_count() < data.height:
+        layers.append(base.mark_line(strokeDash=[2, 4], strokeWidth=1.3).encode(alt.Y("linear:Q", title=words.value)))
+    if level is not None:
+        layers.append(_level(alt.Y("at:Q"), level))
+    if spread := _spread(data):
+        layers.append(spread.encode(x, alt.Y("low:Q", title=words.value), alt.Y2("high:Q"), base.encoding.color))
+    layers.append(base.mark_line().encode(y))
+    layers.append(base.mark_point(filled=True, size=55, opacity=1).encode(y, tooltip=_tips(words)))
+    return layers, marks.HEIGHT
+
+
+def _bars(
+    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+) -> tuple[list[Any], int]:
+    places = drawable(data["place"].unique(maintain_order=True).to_list())
+    there = [one for one in series if one in set(data["label"])]
+    x = alt.X("value:Q", **axis)
+    lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if several else alt.Undefined
+    base = alt.Chart(data).encode(marks.label_y(places, field="place"), yOffset=lanes)
+    tips = _tips(words)
+    ends: list[Any] = []
+    if spread := _spread(data, color=colour("ink")):
+        ends.append(spread.encode(alt.X("low:Q", title=words.value), alt.X2("high:Q"), base.encoding.y, yOffset=lanes))
+    height = marks.bars_height(len(places)) if not several else 18 * len(places) * len(there) + 60
+    if level is None:
+        bars = base.mark_bar().encode(x, color=marks.series_colour(series, legend=several), tooltip=tips)
+        return [bars, *ends], height
+    # A bar from 0 would hide how far a ratio is from 1: a point on its interval shows it.
+    dots = base.mark_point(filled=True, size=80, opacity=1).encode(
+        x, color=marks.series_colour(series, legend=several), tooltip=tips
+    )
+    return [_level(alt.X("at:Q"), level), *ends, dots], height
+
+
+def _spread(data: pl.DataFrame, **settings: Any) -> Any:
+    """Error bars of the points that have them; a layer without any would give its scales no extent."""
+    there = data.filter(pl.col("low").is_not_null())
+    return None if there.is_empty() else alt.Chart(there).mark_rule(**settings)
+
+
+def _level(place: alt.X | alt.Y, level: float) -> Any:
+    line = alt.Chart(pl.DataFrame({"at": [level]})).mark_rule(strokeDash=[4, 3], color=colour("muted"))
+    return line.encode(place)

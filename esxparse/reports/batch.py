@@ -1,0 +1,258 @@
+"""`ex.batch`: a report on each of many inputs, an index of them, and all their findings in one table."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.formats import memory as sizes
+from esxparse.formats.opening import Opening, period
+from esxparse.recording import printable
+from esxparse.reports import batch_state
+from esxparse.reports.batch_items import Item, plan
+from esxparse.reports.index import page
+from esxparse.reports.library import find, values_of
+from esxparse.reports.pick import AUTO
+from esxparse.reports.run import is_page, need_extra
+from esxparse.target import target
+from esxparse.version import __version__
+from esxparse.whole import claimed, sha256
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+
+_REASON: Final = 400
+_TEXT: Final = ("item", "template", "page", "inputs", "host", "failed", "item_verdict")
+_FINDING: Final = ("id", "trouble", "severity", "confidence", "kind", "name", "start", "end", "verdict", "next")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch made."""
+
+    index: Path
+    """Path of the page that links to all others."""
+    summary: pl.DataFrame
+    """One row per finding, and one for each item without: `item`, `template`, `page`, `inputs`, `host`, `failed` (the
+    reason, else null), `item_verdict`; of the finding `id`, `trouble`, `severity`, `confidence` (0 to 1), `kind`,
+    `name`, `start`, `end` (UTC), `verdict`, `next`."""
+    items: int
+    reused: int
+    """Items whose page was finished before."""
+    failed: dict[str, str]
+    """Reasons by item."""
+    left_out: tuple[tuple[str, str], ...]
+    """Files of directories that were no item, with the reason."""
+
+
+def batch(
+    inputs: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    jobs: int | None = None,
+    template: str | Path = AUTO,
+    parameters: Mapping[str, Any] | None = None,
+    timeout: str | float = "10m",
+    memory: str | int = "4GiB",
+    progress: Callable[[int, int, str, str], None] | None = None,
+    opening: Options | None = None,
+) -> Batch:
+    """Make a report on each input, and `index.html` and `summary.parquet` of all; what fails stops nothing else.
+
+    A page that is finished and still holds (same inputs, template, parameters and version) is not made again, so a
+    batch that was killed goes on where it was.
+
+    Args:
+        inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`).
+        output: Directory; it is made if it is not there.
+        jobs: Reports at a time; as many as there are processors unless told.
+        template: Name or path, or "auto": by what the inputs are.
+        parameters: Values of the templates' other parameters.
+        timeout: How long a report may take: seconds, or text such as `10m`.
+        memory: Bytes that a report may take (`4GiB`, or a number), its kernel included.
+        progress: Called with (items done, items in all, names of those in work, what failed just now or "").
+        opening: Options of `esxparse.open`.
+
+    Raises EsxparseError: A manifest, template or bound is wrong, the directory cannot be written, another batch is
+    writing there, or the process that makes the reports was killed.
+    """
+    need_extra()
+    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    folder = Path(output).expanduser().absolute()
+    span = period(f"{timeout}s" if str(timeout).replace(".", "", 1).isdecimal() else str(timeout), "timeout")
+    if span is None:
+        raise EsxparseError("timeout is empty: write it as 10m")
+    bounds: dict[str, Any] = {"seconds": span.total_seconds(), "memory": sizes.limit(memory, "memory")}
+    workers = jobs if jobs is not None else os.cpu_count() or 1
+    if workers < 1:
+        raise EsxparseError(f"jobs is {workers}: give a number above 0")
+    options: Any = Opening.of(opening or {}).texts()
+    states = folder / batch_state.FOLDER
+    try:
+        states.mkdir(parents=True, exist_ok=True)
+        with claimed(states) as mine:
+            if not mine:
+                raise EsxparseError(f"another batch is writing to {folder}: wait for it, or choose another directory")
+            return _batch(
+                given, folder, str(template), parameters or {}, options, bounds | {"workers": workers}, progress
+            )
+    except OSError as error:
+        raise EsxparseError(f"{folder} cannot be written: {error.strerror or error}") from None
+
+
+def _batch(
+    given: Sequence[str | Path],
+    folder: Path,
+    template: str,
+    parameters: Mapping[str, Any],
+    options: Any,
+    bounds: dict[str, Any],
+    progress: Callable[[int, int, str, str], None] | None,
+) -> Batch:
+    states = folder / batch_state.FOLDER
+    kept = {path.stem: batch_state.read(path) for path in sorted(states.glob("*.json"))}
+    paths = [str(one) for one in given if not Path(one).is_dir()]
+    index = target(folder / "index.html", paths, replace=False, ours=is_page)
+    # Only a directory that has an index of ours has a table of ours.
+    table = target(folder / "summary.parquet", paths, replace=index.path.exists())
+    known = {_key(state): name for name, state in kept.items() if "inputs" in state}
+    planned = plan(given, template, parameters, options, known, folder)
+    told: dict[str, dict[str, Any]] = {}
+    todo: list[tuple[Item, dict[str, Any]]] = []
+    for item in planned.items:
+        where = folder / f"{item.name}.html"
+        try:
+            job = _job(item, options, where, states)
+            target(where, item.inputs, replace=False, ours=is_page)
+        except EsxparseError as error:
+            told[item.name] = {"why": _reason(str(error))}
+            continue
+        if batch_state.holds(kept.get(item.name, {}), job["asked"], item.inputs, where):
+            told[item.name] = kept[item.name]
+        else:
+            todo.append((item, job))
+    reused = sum("why" not in one for one in told.values())
+    seen = progress or (lambda _done, _total, _now, _failed: None)
+    total = len(planned.items)
+    for name, state in told.items():
+        if "why" in state:
+            seen(len(told), total, "", f"{name}: {state['why']}")
+    working: dict[int, str] = {}
+    for event in _events([job for _, job in todo], bounds):
+        item = todo[event["job"]][0]
+        if "began" in event:
+            working[event["job"]] = item.name
+        else:
+            working.pop(event["job"])
+            told[item.name] = event.get("result") or {"why": _reason(event["why"])}
+        why = f"{item.name}: {told[item.name]['why']}" if "why" in told.get(item.name, {}) else ""
+        seen(len(told), total, ", ".join(working.values()), why)
+    failed = {item.name: told[item.name]["why"] for item in planned.items if "why" in told[item.name]}
+    for name in failed.keys() & kept.keys():
+        # The page of an earlier batch says nothing about what was asked now.
+        (states / f"{name}.json").unlink(missing_ok=True)
+        (folder / f"{name}.html").unlink(missing_ok=True)
+    summary = _summary(planned.items, told)
+    with table.open() as file:
+        summary.write_parquet(file)
+    index.write(page(planned.items, told, planned.left_out).encode())
+    return Batch(index.path, summary, total, reused, failed, planned.left_out)
+
+
+def _reason(text: str) -> str:
+    """An error without the list of all formats, which helps nobody a hundred times."""
+    return text.partition("; it reads: ")[0][:_REASON]
+
+
+def _key(state: Mapping[str, Any]) -> tuple[Any, ...]:
+    return Item(tuple(state["inputs"]), state["template"], state["parameters"]).key
+
+
+def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
+    """What a worker is told; refuses what cannot work."""
+    if item.why:
+        raise EsxparseError(item.why)
+    chosen = find(item.template)
+    values_of(chosen, item.parameters, options)
+    asked = {
+        "inputs": list(item.inputs),
+        "template": item.template,
+        "parameters": dict(item.parameters),
+        "opening": options,
+        "template_sha256": sha256(chosen.path),
+        "version": __version__,
+    }
+    state = str(states / f"{item.name}.json")
+    return {
+        **asked,
+        "asked": asked,
+        "output": str(where),
+        "state": state,
+        "notebook": str(chosen.path),
+    }
+
+
+def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the process that makes the reports says; it ends with this one."""
+    if not jobs:
+        return
+    orders = {"jobs": jobs, "notebooks": sorted({job["notebook"] for job in jobs}), **bounds}
+    left = len(jobs)
+    # In a session of its own it is ended from here, by the end of its input, and by no key on the terminal.
+    with subprocess.Popen(
+        [sys.executable, "-m", "esxparse.reports.batch_queue"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101  they are pipes
+        process.stdin.write(json.dumps(orders).encode() + b"\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            event = json.loads(line)
+            left -= "began" not in event
+            yield event
+        process.stdin.close()
+    if left:
+        msg = f"the process that makes the reports ended ({process.returncode}) before {left} of them: run it again"
+        raise EsxparseError(f"{msg}; what is finished is kept")
+
+
+def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]]) -> pl.DataFrame:
+    rows = []
+    for item in items:
+        state = told[item.name]
+        facts = state.get("facts", {})
+        made = "why" not in state
+        of_item = {
+            "item": item.name,
+            "template": item.template,
+            "page": f"{item.name}.html" if made else None,
+            "inputs": "; ".join(item.inputs),
+            "host": facts.get("host") or None,
+            "failed": state.get("why"),
+            "item_verdict": facts.get("verdict"),
+        }
+        for one in facts.get("findings", []) or [{}]:
+            entity = one.get("entity", {})
+            rows.append(of_item | {key: one.get(key, entity.get(key)) for key in _FINDING})
+    schema = dict.fromkeys((*_TEXT, *_FINDING), pl.String) | {"confidence": pl.Float64}
+    times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
+    return pl.DataFrame(rows, schema=schema).with_columns(times)
+
+
+def ending(done: Batch) -> str:
+    """The last line on the terminal."""
+    count = len(done.failed)
+    if not count:
+        return f"{done.items} {'report' if done.items == 1 else 'reports'}: {done.index}"
+    return printable(f"{count} of {done.items} failed: {', '.join(done.failed)}; {done.index}")

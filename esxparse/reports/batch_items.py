@@ -1,0 +1,257 @@
+"""What a batch makes: items from files, directories and manifests, each with its template and a name of its own.
+
+A manifest is TOML:
+
+    template = "auto"                 for every item that names none
+    [[item]]
+    inputs = ["esx01.csv"]            relative to the manifest; or input = "esx01.csv"
+    name = "esx01"                    name of the page
+    template = "troubleshooting"
+    parameters = {start = "2026-11-20T08:00"}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse import toml
+from esxparse.errors import EsxparseError, UnknownFormatError
+from esxparse.formats.directory import natural
+from esxparse.formats.names import recording_name
+from esxparse.formats.remote import is_url
+from esxparse.reports.library import find
+from esxparse.reports.pick import AUTO, STUDY, format_of, reading
+from esxparse.whole import short_name
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+
+_RESERVED: Final = ("index", "summary")
+_KEYS: Final = frozenset({"input", "inputs", "name", "template", "parameters"})
+_LIKELY: Final = ".csv"
+"""Ending of files that a directory of captures has: one that nobody can read is a failure, not a stranger."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One page to make, or the reason why it cannot be."""
+
+    inputs: tuple[str, ...]
+    template: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    why: str = ""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What an item keeps its name by."""
+        return (self.inputs, self.template, tuple(sorted((name, repr(one)) for name, one in self.parameters.items())))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Items with their names, and files of directories that are none."""
+
+    items: tuple[Item, ...]
+    left_out: tuple[tuple[str, str], ...]
+    """Path and reason."""
+
+
+def plan(
+    inputs: Sequence[str | Path],
+    template: str,
+    parameters: Mapping[str, Any],
+    options: Options,
+    known: Mapping[tuple[Any, ...], str],
+    output: Path,
+) -> Plan:
+    """The items of a batch.
+
+    Args:
+        inputs: Files, directories (looked through) and manifests.
+        template: For items that name none; "auto" goes by the inputs.
+        parameters: Of every item.
+        options: Those of `esxparse.open`.
+        known: Names that items got before, by their key.
+        output: Directory of the pages, which is never looked through.
+
+    Raises EsxparseError: A manifest or template is wrong, or there is nothing to make.
+    """
+    items: list[Item] = []
+    files: list[str] = []
+    left_out: list[tuple[str, str]] = []
+    for one in map(str, inputs):
+        where = one if is_url(one) else os.path.abspath(one)  # noqa: PTH100  links keep their names
+        if (entries := _manifest(where)) is not None:
+            items += [_entry(entry, Path(where), template, parameters, options) for entry in entries]
+        elif not Path(where).is_dir():
+            files.append(where)
+        else:
+            found = list(_recordings(Path(where), output))
+            items += _grouped(found, template, parameters, options, left_out if found != [where] else None)
+    items += _grouped(files, template, parameters, options, None)
+    if not items:
+        raise EsxparseError(f"{', '.join(map(str, inputs))}: there is nothing to report on")
+    unique = {one.key: one for one in items}
+    return Plan(tuple(_named(list(unique.values()), known)), tuple(left_out))
+
+
+def _manifest(where: str) -> list[Any] | None:
+    """The items of a manifest; None of what is none."""
+    if not where.endswith(".toml") or is_url(where):
+        return None
+    try:
+        told = toml.parse(Path(where).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return None
+    entries = told.get("item")
+    if not isinstance(entries, list):
+        return None
+    if unknown := sorted(set(told) - {"item", "template"}):
+        raise EsxparseError(f"{where}: unknown key {unknown[0]!r}: a batch has template and [[item]]")
+    shared = told.get("template")
+    return [{**({"template": shared} if shared else {}), **one} if isinstance(one, dict) else one for one in entries]
+
+
+def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, Any], options: Options) -> Item:
+    if not isinstance(entry, dict):
+        raise EsxparseError(f"{manifest}: item must be tables: write [[item]] above each")
+    inputs = [entry["input"]] if "input" in entry else entry.get("inputs", [])
+    if unknown := sorted(set(entry) - _KEYS):
+        raise EsxparseError(f"{manifest}: unknown key {unknown[0]!r}: an item has {', '.join(sorted(_KEYS))}")
+    if not isinstance(inputs, list) or not inputs or not all(isinstance(one, str) for one in inputs):
+        raise EsxparseError(f'{manifest}: an item needs inputs = ["FILE", ...]')
+    if not isinstance(entry.get("parameters", {}), dict):
+        raise EsxparseError(f"{manifest}: parameters of an item must be a table")
+    paths = [one if is_url(one) else os.path.normpath(manifest.parent / one) for one in inputs]
+    item = _chosen(paths, str(entry.get("template", template)), {**parameters, **entry.get("parameters", {})}, options)
+    return replace(item, name=str(entry.get("name", "")))
+
+
+def _chosen(paths: Sequence[str], template: str, parameters: Mapping[str, Any], options: Options) -> Item:
+    """The item of one page."""
+    item = Item(tuple(paths), template, parameters)
+    if template != AUTO:
+        find(template)
+        return item
+    try:
+        formats = {format_of(path, options) for path in paths}
+    except EsxparseError as error:
+        return replace(item, why=str(error))
+    found = reading(formats)
+    why = "" if found else f"no template reads {', '.join(sorted(formats))}: name one with --template"
+    return replace(item, template=found or AUTO, why=why)
+
+
+def _recordings(folder: Path, output: Path) -> Iterator[str]:
+    """What is a recording in a directory and those below: files, directories that are one, studies."""
+    from esxparse.formats.registry import reader_of_directory  # noqa: PLC0415  polars is not for --help
+
+    if folder.resolve() == output.resolve():
+        return
+    if (folder / "study.toml").is_file() or reader_of_directory(folder) is not None:
+        yield str(folder)
+        return
+    try:
+        there = sorted(
+            (one for one in folder.iterdir() if not one.name.startswith(".")), key=lambda one: natural(one.name)
+        )
+    except OSError as error:
+        raise EsxparseError(f"{folder} cannot be read: {error.strerror}") from None
+    there.sort(key=lambda one: natural(one.name))
+    yield from (str(one) for one in there if one.is_file())
+    for one in there:
+        if one.is_dir() and not one.is_symlink():
+            yield from _recordings(one, output)
+
+
+def _grouped(
+    paths: Sequence[str],
+    template: str,
+    parameters: Mapping[str, Any],
+    options: Options,
+    left_out: list[tuple[str, str]] | None,
+) -> list[Item]:
+    """Items of files; files in one directory that a template takes together are one.
+
+    `left_out`: receives the files that are not recordings; None if each path was named, so that such a file is an item
+    that fails.
+    """
+    items: dict[tuple[str, ...], Item] = {}
+    for path in dict.fromkeys(paths):
+        try:
+            kind = format_of(path, options)
+        except EsxparseError as error:
+            stranger = isinstance(error, UnknownFormatError) and _LIKELY not in Path(path).suffixes
+            if left_out is not None and stranger:
+                left_out.append((path, "in no format that esxparse reads"))
+            else:
+                items[(path,)] = Item((path,), template, parameters, why=str(error))
+            continue
+        found = reading({kind}) if template == AUTO else template
+        if found is None:
+            why = f"no template reads {kind}"
+            if left_out is not None:
+                left_out.append((path, why))
+            else:
+                items[(path,)] = Item((path,), AUTO, parameters, why=f"{why}: name one with --template")
+            continue
+        together = find(found).has("captures") and kind != STUDY and not Path(path).is_dir()
+        key = (found, kind, str(Path(path).parent)) if together else (path,)
+        before = items.get(key)
+        several = f"{Path(path).parent.name}-{kind}" if before else ""
+        items[key] = Item((*(before.inputs if before else ()), path), found, parameters, several)
+    return list(items.values())
+
+
+def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Iterator[Item]:
+    """The items with names that differ in more than case: as before, or the file's, with its folders where needed."""
+    names = {place: name for place, one in enumerate(items) if (name := _before(one, known))}
+    taken = {*_RESERVED, *(name.casefold() for name in known.values())}
+    open_ = [place for place in range(len(items)) if place not in names]
+    depth = 0
+    while open_:
+        wanted = {place: _name(items[place], depth) for place in open_}
+        counts = Counter(name.casefold() for name in wanted.values())
+        names |= {
+            place: name
+            for place, name in wanted.items()
+            if counts[name.casefold()] == 1 and name.casefold() not in taken
+        }
+        taken |= {names[place].casefold() for place in open_ if place in names}
+        open_ = [place for place in open_ if place not in names]
+        depth += 1
+    return (replace(one, name=names[place]) for place, one in enumerate(items))
+
+
+def _before(item: Item, known: Mapping[tuple[Any, ...], str]) -> str:
+    """The name that an item had, also where some of its files are new; none where it is called otherwise now."""
+    same = [known[item.key]] if item.key in known else []
+    if len(item.inputs) > 1:
+        same += [
+            name
+            for (inputs, *rest), name in known.items()
+            if rest == list(item.key[1:]) and not set(item.inputs).isdisjoint(inputs)
+        ]
+    return next((name for name in same if _name(item, 0) in name), "")
+
+
+_DEEPEST: Final = 3
+
+
+def _name(item: Item, depth: int) -> str:
+    """A name from the last parts of an item's path; from some depth on, one that nothing else has."""
+    path = Path(item.inputs[0])
+    # Several files are named after their directory.
+    path = path.parent if len(item.inputs) > 1 or path.name == "study.toml" else path
+    first = recording_name(f"{item.name}.x" if item.name else str(path))
+    folders = [recording_name(f"{part}.x") for part in path.parts[1:-1]][-depth:] if depth else []
+    mark = hashlib.sha256(repr((item.key, depth)).encode()).hexdigest()[:6]
+    return "-".join([*folders, short_name(first), *([mark] if depth > _DEEPEST else [])])

@@ -1,0 +1,200 @@
+"""A queue of jobs, each in a process of its own: bounded in time and memory, and none stops the others.
+
+`python -m esxparse.reports.batch_queue` is the process in which a batch's reports are made. It imports what they need,
+computes nothing, and forks, both for a report and for its kernel: each starts in the state that the imports left,
+whatever ran before, and costs its own work only. It reads its orders as one line of JSON from standard input, writes
+events as lines of JSON to standard output, and ends with everything it started when standard input ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil  # type: ignore[import-untyped]
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.memory import shown
+from esxparse.reports.forks import FORKS, die_with
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+_LOOK_S: Final = 0.1
+_WEIGH_S: Final = 0.5
+_NEEDS: Final = ("nbformat", "papermill", "IPython.display", "ipykernel.ipkernel", "ipykernel.zmqshell")
+_OURS: Final = ("kernel", "export", "recordings", "batch_work", "facts", "standby")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a job may take: seconds, and bytes of memory of all its processes."""
+
+    seconds: float
+    memory: int
+
+
+@dataclass(slots=True)
+class _Running:
+    job: int
+    process: Any
+    answers: Connection
+    until: float
+    look: float = 0.0
+    """When to weigh it next."""
+
+
+def run(
+    jobs: Sequence[Any],
+    work: Callable[[Any], Any],
+    workers: int,
+    bounds: Bounds,
+    tell: Callable[[dict[str, Any]], None],
+    ended: Callable[[], bool] = lambda: False,
+) -> None:
+    """Does `work` on every job, `workers` at a time.
+
+    Args:
+        jobs: What `work` takes.
+        work: Runs in a process of its own; gives something that can be pickled, or raises.
+        workers: How many at a time.
+        bounds: Of each job. One that passes them is killed with every process below it.
+        tell: Gets {"job", "began"}, then {"job", "result"} or {"job", "why"}: the reason in one line.
+        ended: Whether to kill what runs and return.
+    """
+    context: Any = get_context("fork" if FORKS else "spawn")
+    waiting = list(enumerate(jobs))[::-1]
+    running: list[_Running] = []
+    try:
+        while (waiting or running) and not ended():
+            while waiting and len(running) < workers:
+                place, job = waiting.pop()
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=_answer, args=(work, job, theirs, os.getpid()))
+                process.start()
+                theirs.close()
+                running.append(_Running(place, process, ours, monotonic() + bounds.seconds))
+                tell({"job": place, "began": process.pid})
+            connection.wait([one.answers for one in running], timeout=_LOOK_S)
+            for one in list(running):
+                if (answer := _answered(one) or _passed(one, bounds)) is not None:
+                    _end(one)
+                    running.remove(one)
+                    tell({"job": one.job, **answer})
+    finally:
+        for one in running:
+            _end(one)
+
+
+def _answered(one: _Running) -> dict[str, Any] | None:
+    try:
+        if one.answers.poll():
+            answer: dict[str, Any] = one.answers.recv()
+            return answer
+    except (EOFError, OSError):
+        one.process.join(_LOOK_S)
+        return {"why": f"its process ended ({_cause(one.process.exitcode)})"}
+    return None
+
+
+def _cause(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _passed(one: _Running, bounds: Bounds) -> dict[str, Any] | None:
+    if monotonic() > one.until:
+        return {"why": f"it took more than {bounds.seconds:g} s: raise --timeout"}
+    if monotonic() < one.look:
+        return None
+    one.look = monotonic() + _WEIGH_S
+    # What forked processes share counts for each in the quick sum, and once in the exact one.
+    heavy = _resident(one.process.pid) > bounds.memory
+    if heavy and (not FORKS or _resident(one.process.pid, "pss") > bounds.memory):
+        return {"why": f"it took more than {shown(bounds.memory)} of memory: raise --memory"}
+    return None
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        top = psutil.Process(pid)
+        return [*top.children(recursive=True), top]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _resident(pid: int, what: str = "rss") -> int:
+    """Bytes of memory of a process and those below it, as psutil's field `what` counts them."""
+    total = 0
+    for one in _tree(pid):
+        try:
+            total += one.memory_info().rss if what == "rss" else one.memory_full_info().pss
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return total
+
+
+def _end(one: _Running) -> None:
+    for process in _tree(one.process.pid):
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    one.process.join()
+    one.answers.close()
+
+
+def _answer(work: Callable[[Any], Any], job: Any, answers: Connection, parent: int) -> None:
+    """Does the job, and says what came of it."""
+    die_with(parent)
+    try:
+        answers.send({"result": work(job)})
+    except EsxparseError as error:
+        answers.send({"why": str(error)})
+    except MemoryError:
+        answers.send({"why": "it needs more memory than there is"})
+    except Exception as error:  # noqa: BLE001  one job never stops the others
+        answers.send({"why": f"{type(error).__name__}: {error}".splitlines()[0]})
+
+
+def _prepare(notebooks: Iterable[str]) -> None:
+    """Imports what reports on these templates take."""
+    for name in (*_NEEDS, *(f"esxparse.reports.{one}" for one in _OURS)):
+        importlib.import_module(name)
+    standby = sys.modules["esxparse.reports.standby"]
+    for notebook in notebooks:
+        standby.prepare(notebook)
+    gc.collect()
+    # What is there already is never looked at again, and stays shared.
+    gc.freeze()
+
+
+def main() -> None:
+    """Reads the orders, makes the reports."""
+    orders = json.loads(sys.stdin.buffer.readline())
+    events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    # What a library prints is no event.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    if FORKS:
+        _prepare(orders["notebooks"])
+    from esxparse.reports.batch_work import work  # noqa: PLC0415
+
+    def tell(event: dict[str, Any]) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    def ended() -> bool:
+        return bool(connection.wait([sys.stdin.fileno()], timeout=0))
+
+    run(orders["jobs"], work, orders["workers"], Bounds(orders["seconds"], orders["memory"]), tell, ended)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Which pages of a batch are finished: a state file for each, trusted only where everything in it still holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from esxparse.whole import sha256
+
+FOLDER = ".esxparse-batch"
+"""Directory of the state files, in that of the pages."""
+
+
+def fingerprints(inputs: Iterable[str]) -> dict[str, list[Any]]:
+    """The files of inputs: path to size in bytes, time of change in ns, and hash. Inputs that are no files have none.
+
+    A study is all that lies beside its manifest.
+    """
+    return {str(path): [*_stamp(path), sha256(path)] for path in _files(inputs)}
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    there = path.stat()
+    return there.st_size, there.st_mtime_ns
+
+
+def _files(inputs: Iterable[str]) -> Iterator[Path]:
+    for one in inputs:
+        path = Path(one)
+        if path.is_file() and path.suffix != ".toml":
+            yield path
+            continue
+        for where, below, names in os.walk(path.parent if path.is_file() else path):
+            # Pages of a batch beside the study are none of its inputs.
+            below[:] = sorted(name for name in below if not name.startswith(".") and not _is_output(Path(where, name)))
+            yield from (Path(where, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _is_output(folder: Path) -> bool:
+    return (folder / FOLDER).is_dir()
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a state file says; nothing where there is none, or a damaged one."""
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_bytes())
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def holds(state: dict[str, Any], asked: dict[str, Any], inputs: Iterable[str], page: Path) -> bool:
+    """Whether a page is what `asked` would make again: same request, same inputs, and the page as it was written."""
+    try:
+        if any(state.get(key) != value for key, value in asked.items()) or not state["files"]:
+            return False
+        there = list(_files(inputs))
+        if sorted(map(str, there)) != sorted(state["files"]):
+            return False
+        return all(_same(path, state["files"][str(path)]) for path in there) and sha256(page) == state["page"]
+    except (OSError, KeyError, TypeError, ValueError):
+        return False
+
+
+def _same(path: Path, was: list[Any]) -> bool:
+    size, changed = _stamp(path)
+    return bool(size == was[0] and (changed == was[1] or sha256(path) == was[2]))

@@ -1,0 +1,118 @@
+"""What a batch keeps of a report, taken from the notebook that ran: findings by area, and a line of the host's CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis.findings import SEVERITIES, Findings
+from esxparse.metrics import host_cpu
+from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+MIME: Final = "application/vnd.esxparse.facts+json"
+
+CELL: Final = "from esxparse.reports import facts\nfacts.display_of(globals())"
+"""Source of a cell that shows the facts, after all others."""
+
+AREAS: Final = ("CPU", "Memory", "Storage", "Network", "Power", "Capture")
+
+_AREA_OF: Final = {
+    "cpu": "CPU",
+    "interrupts": "CPU",
+    "guest": "CPU",
+    "guest.io_burst": "Storage",
+    "memory": "Memory",
+    "numa": "Memory",
+    "storage": "Storage",
+    "adapter": "Storage",
+    "path": "Storage",
+    "world": "Storage",
+    "disk": "Storage",
+    "nfs": "Storage",
+    "vsan": "Storage",
+    "vdisk": "Storage",
+    "network": "Network",
+    "power": "Power",
+    "capture": "Capture",
+    "clock": "Capture",
+}
+"""Areas by the name of a trouble or a rule, or its first word."""
+
+_POINTS: Final = 48
+
+
+def area_of(trouble: str) -> str | None:
+    """The area of a trouble; None of what is in none (`harmless.*`).
+
+    >>> area_of("storage.queue_device"), area_of("harmless.turbo")
+    ('Storage', None)
+    """
+    return _AREA_OF.get(trouble) or _AREA_OF.get(trouble.partition(".")[0])
+
+
+def display_of(names: Mapping[str, Any]) -> None:
+    """Display the facts of a notebook's names as data that no reader sees."""
+    from IPython.display import display  # noqa: PLC0415
+
+    display({MIME: facts(names.values()), "text/plain": ""}, raw=True)  # type: ignore[no-untyped-call]
+
+
+def kept(notebook: NotebookNode) -> dict[str, Any]:
+    """The facts that the last cell of a notebook displayed; none where it displayed none."""
+    shown = [one["data"][MIME] for one in notebook.cells[-1].get("outputs", []) if MIME in one.get("data", {})]
+    return dict(shown[0]) if shown else {}
+
+
+def facts(values: Any) -> dict[str, Any]:
+    """What the findings and the recording among some values tell.
+
+    Returns:
+        host       its name, if a recording tells it
+        start, end ISO times of the recording (UTC)
+        notes      notes of the readers that warn
+        cpu_pct    up to 48 means of the host's CPU utilization, %, in equal spans of time
+        verdict    the sentence; findings: as in the JSON of a diagnosis, worst first
+        areas      area to critical, warning, info, ok, or none where nothing of it was judged
+    """
+    every = list(values)
+    found = next((one for one in every if isinstance(one, Findings)), None)
+    recs = [one for one in every if isinstance(one, Recording)]
+    told: dict[str, Any] = {}
+    if recs:
+        meta = recs[0].meta
+        told = {key: meta[key].isoformat() for key in ("start", "end") if meta.get(key) is not None}
+        told["host"] = str(meta.get("host") or "")
+        told["notes"] = sum(note.severity == "warning" for note in recs[0].notes)
+        told["cpu_pct"] = _line(recs[0])
+    if found is not None:
+        told |= {"verdict": found.verdict, "findings": [one.as_dict() for one in found], "areas": _areas(found)}
+    return told
+
+
+def _areas(found: Findings) -> dict[str, str]:
+    judged = {one.trouble for one in cases.load()} | set(rules.load(found.profile))
+    blind = {one["id"] for one in found.not_judged}
+    seen = {area_of(one) for one in judged - blind}
+    told = {area: "ok" if area in seen else "none" for area in AREAS}
+    for severity in reversed(SEVERITIES):
+        told |= {area: severity for one in found if one.severity == severity and (area := area_of(one.trouble))}
+    return told
+
+
+def _line(rec: Recording) -> list[float | None]:
+    """Means of the host's CPU utilization."""
+    if "physical_cpu" not in rec:
+        return []
+    host = host_cpu.imbalance(host_cpu.pcpu(rec["physical_cpu"])).select("time", "mean_pct").collect()
+    if host["time"].n_unique() < 2:  # noqa: PLR2004  a line has two ends
+        return []
+    since = (pl.col("time") - pl.col("time").min()).dt.total_microseconds()
+    spans = host.group_by(place=since * _POINTS // (since.max() + 1)).agg(pl.col("mean_pct").mean().round(1))
+    every = pl.DataFrame({"place": range(_POINTS)}, schema={"place": pl.Int64})
+    return every.join(spans, on="place", how="left", maintain_order="left")["mean_pct"].to_list()

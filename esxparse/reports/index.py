@@ -1,0 +1,100 @@
+"""The index of a batch: one page with every item, worst first, as a heat map of areas, to search and to sort."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader
+
+from esxparse.recording import printable
+from esxparse.reports.export import palette, policy
+from esxparse.reports.facts import AREAS
+
+if TYPE_CHECKING:
+    from esxparse.reports.batch_items import Item
+
+_FILES: Final = Path(__file__).parent / "html"
+_RANK: Final = {"critical": 4, "warning": 3, "info": 2, "ok": 1, "none": 0}
+_WORDS: Final = {"ok": "ok", "none": "not judged"}
+_WIDTH: Final = 120
+_HEIGHT: Final = 26
+
+
+def page(items: Sequence[Item], told: Mapping[str, dict[str, Any]], left_out: Sequence[tuple[str, str]] = ()) -> str:
+    """The page, as HTML that needs nothing but itself.
+
+    Args:
+        items: All of the batch, with their names.
+        told: State of each by name: `facts` as `facts.facts` gives them, or `why` it failed.
+        left_out: Files that were no item, with the reason.
+    """
+    made = [_row(item, told[item.name].get("facts", {})) for item in items if "why" not in told[item.name]]
+    failed = [
+        {"name": item.name, "inputs": _inputs(item), "why": printable(told[item.name]["why"])}
+        for item in items
+        if "why" in told[item.name]
+    ]
+    made.sort(key=lambda row: (-row["rank"], row["name"].casefold()))
+    counts = {level: sum(row["worst"] == level for row in made) for level in ("critical", "warning")}
+    script = (_FILES / "index.js.j2").read_text(encoding="utf-8")
+    style = "".join((_FILES / name).read_text(encoding="utf-8") for name in ("report.css", "index.css"))
+    # The template escapes everything but the style and the script, which are ours.
+    environment = Environment(loader=FileSystemLoader(_FILES), autoescape=True)
+    return environment.get_template("index.html.j2").render(
+        rows=made,
+        failed=failed,
+        left_out=[(printable(name), printable(why)) for name, why in left_out],
+        counts=counts,
+        total=len(items),
+        areas=AREAS,
+        words=_WORDS,
+        style=style + palette(),
+        script=script,
+        policy=policy([script]),
+    )
+
+
+def _row(item: Item, facts: Mapping[str, Any]) -> dict[str, Any]:
+    areas = {area: str(facts.get("areas", {}).get(area, "none")) for area in AREAS}
+    findings = facts.get("findings", [])
+    levels = [str(one["severity"]) for one in findings]
+    worst = max([*areas.values(), *levels], key=lambda level: _RANK.get(level, 0))
+    counted = {level: levels.count(level) for level in ("critical", "warning")}
+    per_area = sum(_RANK.get(level, 0) ** 3 for level in areas.values())
+    values = [value for value in facts.get("cpu_pct", []) if value is not None]
+    return {
+        "name": printable(item.name),
+        "href": quote(f"{item.name}.html"),
+        "host": printable(str(facts.get("host", ""))),
+        "inputs": _inputs(item),
+        "template": item.template,
+        "verdict": printable(str(facts.get("verdict") or "No diagnosis in this kind of report.")),
+        "areas": areas,
+        "ranks": {area: _RANK.get(level, 0) for area, level in areas.items()},
+        "worst": worst,
+        "rank": _RANK.get(worst, 0) * 10**6 + counted["critical"] * 10**4 + counted["warning"] * 10**2 + per_area / 1e3,
+        "notes": facts.get("notes", 0),
+        "cpu": round(sum(values) / len(values), 1) if values else None,
+        "line": _line(facts.get("cpu_pct", [])),
+    }
+
+
+def _inputs(item: Item) -> str:
+    more = f" and {len(item.inputs) - 1} more" if len(item.inputs) > 1 else ""
+    return printable(f"{os.path.basename(item.inputs[0])}{more}")  # noqa: PTH119  a URL too
+
+
+def _line(values: Sequence[float | None]) -> list[str]:
+    """Points of a sparkline from 0 to 100 %, a polyline for each stretch without a gap."""
+    step = _WIDTH / max(len(values) - 1, 1)
+    stretches: list[list[str]] = [[]]
+    for place, value in enumerate(values):
+        if value is None:
+            stretches.append([])
+        else:
+            stretches[-1].append(f"{place * step:.1f},{_HEIGHT * (1 - min(max(value, 0), 100) / 100):.1f}")
+    return [" ".join(points) for points in stretches if len(points) > 1]

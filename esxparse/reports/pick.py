@@ -1,0 +1,85 @@
+"""Which template fits which inputs: by their formats, as the templates' own metadata list them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.names import STANDARD_INPUT
+from esxparse.reports.library import find, templates
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+
+AUTO: Final = "auto"
+"""The template's name that means: the one that fits."""
+
+STUDY: Final = "study"
+"""Format of a study's manifest, and name of its template."""
+
+_MANIFEST: Final = "study.toml"
+
+
+def format_of(path: str | Path, options: Options | None = None) -> str:
+    """The format of a recording, by its beginning; "study" for the manifest of a study, or its directory.
+
+    `path`: what `esxparse.open` takes. `options`: those of `esxparse.open`.
+
+    Raises EsxparseError: It cannot be read, or no reader recognises it.
+    """
+    from esxparse.formats.opening import Opening  # noqa: PLC0415  polars is not for --help
+    from esxparse.formats.registry import open_recording, recognising  # noqa: PLC0415
+    from esxparse.formats.source import SeveralError, resolve  # noqa: PLC0415
+
+    if str(path) == STANDARD_INPUT:
+        raise EsxparseError("standard input tells no template: name one with --template")
+    where, asked = Path(path), Opening.of(options or {})
+    if where.suffix == ".toml" or (where / _MANIFEST).is_file():
+        return STUDY
+    if asked.format:
+        return asked.format
+    if not where.is_dir():
+        try:
+            source = resolve(path, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit)
+        except SeveralError:
+            return open_recording(path, asked).format
+        if source.once is None and source.head.content and (reader := recognising(source.head)) is not None:
+            return reader.name
+    # A directory, or an error to be told in the reader's words.
+    return open_recording(path, asked, left_out=set()).format
+
+
+def reading(formats: set[str]) -> str | None:
+    """The shipped template that reads all these formats, and few others; None where none does."""
+    if formats == {STUDY}:
+        return STUDY
+    fitting = [one for one in templates() if formats <= set(one.formats)]
+    return min(fitting, key=lambda one: (len(one.formats), one.name)).name if fitting else None
+
+
+def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
+    """The name of the template for one report on these recordings.
+
+    `paths`, `options`: as for `format_of`.
+
+    Raises EsxparseError: No template reads all of them.
+    """
+    formats = {format_of(path, options) for path in paths}
+    found = reading(formats)
+    if found is None:
+        msg = f"no template reads {', '.join(sorted(formats))}{' together' if len(formats) > 1 else ''}: name one"
+        raise EsxparseError(f"{paths[0] if len(paths) == 1 else f'{len(paths)} inputs'}: {msg} (esxparse templates)")
+    return found
+
+
+def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[str, list[str]]]:
+    """Templates and what each is given: all at once where one template takes them together, else one report each.
+
+    `paths`, `options`: as for `format_of`.
+    """
+    found = reading({format_of(path, options) for path in paths})
+    if found is not None and find(found).has("captures"):
+        return [(found, list(paths))]
+    return [(picked([path], options), [path]) for path in paths]

@@ -1,0 +1,1 @@
+"""The report from symptom to verdict on one capture: tables beside the findings (`tables`)."""

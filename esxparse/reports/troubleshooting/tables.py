@@ -1,0 +1,153 @@
+"""Tables of the report on troubles: how much was judged, limits passed, counters that changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.diagnosis import cases, rules
+from esxparse.diagnosis import changes as changed
+from esxparse.errors import EsxparseError
+from esxparse.reports.blocks import Block, Column, note, spoken_span, stack, table, tiles
+
+if TYPE_CHECKING:
+    from esxparse.diagnosis.findings import Findings
+    from esxparse.recording import Recording
+
+_MOST_SYMPTOMS: Final = 30
+_MOST_CHANGES: Final = 12
+_FEWEST: Final = 10
+"""Samples below which every verdict is a guess."""
+
+
+def summary(rec: Recording, found: Findings) -> Block:
+    """Tiles: how much was found, how much was judged, and in how many samples."""
+    grades = Counter(one.severity for one in found)
+    samples = rec.meta["samples"]
+    span = spoken_span((rec.meta["end"] - rec.meta["start"]).total_seconds())
+    made = tiles(
+        [
+            ("Findings", str(grades["critical"] + grades["warning"]), f"{grades['critical']} critical"),
+            ("Harmless", str(grades["info"]), "named so that nobody looks for them again"),
+            ("Judged", f"{found.judged} of {found.of}", "cases and limits; the others lack counters"),
+            ("Covered", span, f"{samples:,} samples"),
+        ]
+    )
+    if samples >= _FEWEST:
+        return made
+    few = note(f"{samples} samples: they do not tell how long a trouble lasts. Take at least {_FEWEST}.", "warning")
+    return stack(few, made)
+
+
+def symptoms(found: Findings, profile: str) -> Block:
+    """Limits passed, by rule and object: how often, how long, how far. The worst are those passed for longest.
+
+    `profile`: whose limits they are.
+    """
+    limits = rules.load(profile)
+    if not found.symptoms:
+        return note("No limit was passed for as long as a rule asks.", "ok")
+    every = pl.DataFrame(list(found.symptoms))
+    below = pl.col("rule").is_in([key for key, one in limits.items() if one.direction == "below"])
+    critical = (pl.col("severity") == "critical").any()
+    frame = (
+        every.group_by("rule", "kind", "name", maintain_order=True)
+        .agg(
+            severity=pl.when(critical).then(pl.lit("critical")).otherwise(pl.lit("warning")),
+            since=pl.col("start").first().str.slice(11, 8),
+            spells=pl.len().cast(pl.Int64),
+            share_pct=pl.col("share_pct").sum(),
+            worst=pl.when(below.any()).then(pl.col("peak").min()).otherwise(pl.col("peak").max()),
+        )
+        .with_columns(
+            screen=pl.col("rule").replace_strict({key: one.screen for key, one in limits.items()}),
+            limit=pl.col("rule").replace_strict({key: one.warn for key, one in limits.items()}),
+            unit=pl.col("rule").replace_strict({key: one.unit for key, one in limits.items()}),
+            of=pl.when(pl.col("kind") == "host").then(pl.lit("the host")).otherwise("name"),
+        )
+        .sort(["severity", "share_pct", "rule", "name"], descending=[False, True, False, False])
+    )
+    columns = [
+        Column("severity", "Severity", level=True),
+        Column("screen", "Measure", fit="short"),
+        Column("of", "Object", fit="name"),
+        Column("since", "Since (UTC)", fit="short"),
+        Column("spells", "Spells", digits=None),
+        Column("share_pct", "Of the capture", "%", digits=0),
+        Column("worst", "Worst sample"),
+        Column("limit", "Limit", digits=None),
+        Column("unit", "Unit", fit="short"),
+    ]
+    return table(frame, columns, f"Limits passed (profile {profile}), longest first", most=_MOST_SYMPTOMS)
+
+
+def changes(rec: Recording) -> Block:
+    """What changed together and when, and the counters that changed most."""
+    try:
+        found = changed.changes(rec)
+    except EsxparseError as error:
+        return note(str(error).replace(rec.source, "The capture"))
+    events = found.events.select(
+        pl.col("time").dt.strftime("%H:%M:%S"),
+        "series",
+        first=pl.concat_str("first_table", pl.lit(": "), "first_counter"),
+        of="first_instance",
+    )
+    series = (
+        found.series.filter(pl.col("beyond") >= 1)
+        .head(_MOST_CHANGES)
+        .select("table", "counter", "instance", "beyond", "before", "after", pl.col("onset").dt.strftime("%H:%M:%S"))
+    )
+    return stack(
+        table(
+            events,
+            [
+                Column("time", "Time (UTC)", fit="short"),
+                Column("series", "Counters", digits=None),
+                Column("first", "First of them", mono=True),
+                Column("of", "Of", fit="name"),
+            ],
+            "When counters changed together, most counters first",
+            "No counters changed together.",
+        ),
+        table(
+            series,
+            [
+                Column("table", "Table", mono=True),
+                Column("counter", "Counter", mono=True),
+                Column("instance", "Of", fit="name"),
+                Column("before", "Before", digits=2),
+                Column("after", "After", digits=2),
+                Column("beyond", "Beyond the usual", "times"),
+                Column("onset", "Since (UTC)", fit="short"),
+            ],
+            f"Counters that changed most, before and after {found.at:%H:%M:%S} UTC",
+            "No counter went further than it ever does.",
+        ),
+    )
+
+
+def judged(found: Findings) -> Block:
+    """How many troubles of each area were judged."""
+    blind = {one["id"] for one in found.not_judged if one["what"] == "case"}
+    areas: dict[str, list[str]] = {}
+    for trouble in dict.fromkeys(one.trouble for one in cases.load()):
+        areas.setdefault(trouble.partition(".")[0], []).append(trouble)
+    rows = [
+        {
+            "area": area,
+            "judged": len(troubles) - len(blind & set(troubles)),
+            "of": len(troubles),
+            "which": ", ".join(one.partition(".")[2].replace("_", " ") for one in troubles if one not in blind),
+        }
+        for area, troubles in areas.items()
+    ]
+    columns = [
+        Column("area", "Area", fit="short"),
+        Column("judged", "Judged", digits=None),
+        Column("of", "Of", digits=None),
+        Column("which", "Troubles looked for"),
+    ]
+    return table(pl.DataFrame(rows), columns, "Troubles that were looked for")

@@ -1,0 +1,119 @@
+"""Findings as a report shows them: sentences, cards with their charts, and what was not judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from esxparse.reports import page
+from esxparse.reports.blocks import NOTHING, Block, Column, anchor, card, note, stack, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import altair as alt
+
+    from esxparse.diagnosis.finding import Finding
+    from esxparse.diagnosis.findings import Findings
+
+MOST: Final = 6
+"""Findings that a report tells of in sentences and charts."""
+_BLIND: Final = {
+    "case": "Troubles not judged",
+    "case+rule": "Troubles and limits not judged",
+    "experiment": "Questions without an answer",
+}
+
+
+def worst(found: Findings) -> dict[int, int]:
+    """The findings that a report opens with, those that are troubles: number in the report to place in `found`."""
+    places = [place for place, one in enumerate(found) if one.severity != "info"]
+    return dict(enumerate(places[:MOST], 1))
+
+
+def name(number: int) -> str:
+    """What a finding is called in a report; its `anchor` is where links lead."""
+    return f"Finding {number}"
+
+
+def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
+    """The verdicts, most important first, each with a link to what shows it.
+
+    `found`: from `ex.diagnose`. `linked`: numbers of findings that the report shows; all unless told.
+    """
+    told = worst(found)
+    shown = set(told if linked is None else linked)
+    if not told and not found.of:
+        return note(found.verdict)
+    if not told:
+        level = "ok" if 2 * found.judged >= found.of else "warning"
+        return note(f"{found.verdict} What could not be judged is not said to be well.", level)
+    return stack(
+        *(
+            note(_said(found[place]), found[place].severity, name(number) if number in shown else "")
+            for number, place in told.items()
+        )
+    )
+
+
+def charts(found: Findings) -> dict[int, alt.LayerChart]:
+    """By number of a finding its chart, with the anchor that links lead to; those that can be drawn."""
+    made = {number: anchored(number, found.charts(place)) for number, place in worst(found).items()}
+    return {number: drawn[0] for number, drawn in made.items() if drawn}
+
+
+def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
+    """The charts of a finding, the first where links to the finding lead."""
+    for one in drawn[:1]:
+        one.usermeta = {"anchor": anchor(name(number))}
+    return drawn
+
+
+def cards(found: Findings, most: int = 2) -> None:
+    """Display every finding: its verdict, what speaks for it and against it, what is missing, and its charts.
+
+    `most`: charts of each.
+    """
+    from IPython.display import display  # noqa: PLC0415
+
+    told = worst(found)
+    if not told:
+        display(note(found.verdict))  # type: ignore[no-untyped-call]
+    for number, place in told.items():
+        one = found[place]
+        of = "the host" if one.entity["kind"] == "host" else f"{one.entity['kind']} {one.entity['name']}"
+        said = [
+            *(("for", text) for text in one.evidence),
+            *(("against", text) for text in one.against),
+            *(("not known", text) for text in one.missing),
+            ("next", one.next),
+        ]
+        title = f"{name(number)}: {one.trouble}, {of}"
+        display(card(title, anchor(name(number)), _said(one), one.severity, said))  # type: ignore[no-untyped-call]
+        page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
+
+
+def not_judged(found: Findings, *what: str) -> Block:
+    """What was not looked at, by reason; nothing where all was.
+
+    `what`: kinds of entries of `found.not_judged`: case, rule, experiment.
+    """
+    by_reason: dict[str, dict[str, None]] = {}
+    for one in found.not_judged:
+        if one["what"] in what:
+            by_reason.setdefault(one["reason"].removeprefix("not judged: "), {})[one["id"]] = None
+    if not by_reason:
+        return NOTHING
+    rows = [{"ids": ", ".join(ids), "why": why} for why, ids in by_reason.items()]
+    count = sum(map(len, by_reason.values()))
+    columns = [Column("ids", "Not judged", mono=True), Column("why", "Reason")]
+    return table(pl.DataFrame(rows), columns, f"{_BLIND['+'.join(what)]}: {count}")
+
+
+def _said(one: Finding) -> str:
+    """The verdict with its time, where it is a time of the recording, and how sure it is."""
+    timed = one.start is not None and one.end is not None and one.entity["kind"] != "runs"
+    when = f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}: " if timed else ""
+    sure = f" Confidence {one.confidence:.0%}." if one.confidence else ""
+    return f"{when}{one.verdict}{sure}"

@@ -1,0 +1,60 @@
+"""What a study asks: the table `[report]` of a manifest, which its report answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.studies.roles import nearest
+
+if TYPE_CHECKING:
+    from esxparse.studies.lines import Complaints
+
+_KEYS: Final = ("question", "values", "sweep", "tolerances", "rules")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question, and where its answer lies; all may be left out."""
+
+    question: str = ""
+    values: tuple[str, ...] = ()
+    """Columns of `runs`, the most important first."""
+    sweep: str = ""
+    """The label that is swept."""
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    """Columns of `runs` and what each may reach: the largest load at each is interpolated (`Study.consolidation`)."""
+    rules: Mapping[str, float | str] = field(default_factory=dict)
+    """Columns of `runs` and what each may reach, a number or the column that has it: the largest load that was run and
+    meets all of them (`Study.peak_load`)."""
+
+
+def asked_of(found: Mapping[str, Any], wrong: Complaints) -> Asked:
+    """The table `[report]`, checked."""
+    for key in found:
+        if key not in _KEYS:
+            wrong.add(f"unknown key {key!r} of [report]{nearest(key, _KEYS)}", "report", key)
+    for key in ("question", "sweep"):
+        if not isinstance(found.get(key, ""), str):
+            wrong.add(f'{key} must be text: write {key} = "..."', "report", key)
+    values = found.get("values", [])
+    if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
+        wrong.add('values must be a list of columns: write values = ["iops"]', "report", "values")
+        values = []
+    tolerances = _limits("tolerances", found, wrong, int | float)
+    rules = _limits("rules", found, wrong, int | float | str)
+    return Asked(str(found.get("question", "")), tuple(values), str(found.get("sweep", "")), tolerances, rules)
+
+
+def _limits(key: str, found: Mapping[str, Any], wrong: Complaints, kinds: Any) -> dict[str, Any]:
+    limits = found.get(key, {})
+    if isinstance(limits, dict) and all(isinstance(one, kinds) and _is_sound(one) for one in limits.values()):
+        return limits
+    wrong.add(f"{key} must be a table of columns and limits: write {key} = {{ read_p95_ms = 100 }}", "report", key)
+    return {}
+
+
+def _is_sound(limit: Any) -> bool:
+    return isinstance(limit, str) or (not isinstance(limit, bool) and math.isfinite(limit))

@@ -1,0 +1,212 @@
+"""A column of a study as a chart: which label is swept, which tells series apart, and which makes panels.
+
+What is not said is chosen: the swept label is the numeric one with the most values, the series are those of the
+baseline's label, and every other label that varies makes a panel of each of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import polars as pl
+
+from esxparse.diagnosis.experiments.study import Study
+from esxparse.errors import EsxparseError
+from esxparse.studies import baseline
+from esxparse.studies.columns import COLUMNS
+from esxparse.studies.export import heading
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST_PANELS: Final = 12
+_MOST_SERIES: Final = 8
+_ROOM: Final = 0.1
+_SWEEP: Final = 3
+"""Values from which on a numeric label is a sweep."""
+
+
+class Plotted(Study, Protocol):
+    """What is needed of a study: `Study` of `esxparse.studies` has it."""
+
+    @property
+    def axis(self) -> tuple[str, ...]:
+        """The swept labels."""
+
+    def label(self, name: str) -> str:
+        """The name, if it is that of a label; otherwise raises an error."""
+
+    def repetitions(self, value: str) -> pl.LazyFrame:
+        """A value of each repetition."""
+
+
+def charts(
+    study: Plotted,
+    y: str,
+    x: str | None,
+    by: str | Sequence[str] | None,
+    where: Mapping[str, Any],
+    *,
+    relative: bool = False,
+    linear: bool = False,
+    width: int | None = None,
+) -> list[alt.LayerChart]:
+    """A chart for each panel, all with one scale and the same colours; see `Study.plot`.
+
+    Without a `width` each is as wide as the place it stands in.
+    """
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
+    points = _points(study, y, where, relative=relative)
+    every = points.height
+    points, place, series, panels = roles(points, study, x, by)
+    points = _named(points, place, series, panels)
+    if linear and points["place"].dtype.is_numeric():
+        points = points.with_columns(_straight())
+    names = points["label"].unique(maintain_order=True).to_list()
+    ends = _ends(points, relative=relative)
+    others = _left_out(every - points.height)
+    made = []
+    for (panel,), part in points.group_by("panel", maintain_order=True):
+        told = (*_subtitle(study, y, part, relative=relative, linear=linear), *others)
+        words = builder.Words(*_titles(study, y, place, str(panel or ""), relative=relative), place, told)
+        made.append(builder.chart(part, words, names, ends, width, level=1.0 if relative else None))
+    return made
+
+
+def _points(study: Plotted, y: str, where: Mapping[str, Any], *, relative: bool) -> pl.DataFrame:
+    """Mean and error bar of each configuration: the range of its repetitions, or the interval of its ratio."""
+    if relative:
+        found = study.compare(y).filter(~pl.col("is_baseline")).rename({"ratio": "value"})
+        found = found.rename({"ratio_low": "low", "ratio_high": "high"})
+    else:
+        value = pl.col(y)
+        found = (
+            study.repetitions(y)
+            .filter(value.is_not_null())
+            .group_by(study.labels, maintain_order=True)
+            .agg(value.mean().alias("value"), value.min().alias("low"), value.max().alias("high"), runs=pl.len())
+            .with_columns(pl.when(pl.col("runs") > 1).then(name).alias(name) for name in ("low", "high"))
+        )
+    for name, wanted in where.items():
+        found = found.filter(pl.col(study.label(name)).is_in(wanted if isinstance(wanted, list | tuple) else [wanted]))
+    points = found.filter(pl.col("value").is_not_null()).collect()
+    if points.is_empty():
+        told = f" where {baseline.text(where)}" if where else ""
+        raise EsxparseError(f"no run in {study.path} has a number for {y}{told}: nothing to plot")
+    return points
+
+
+def roles(
+    points: pl.DataFrame, study: Plotted, x: str | None = None, by: str | Sequence[str] | None = None
+) -> tuple[pl.DataFrame, str, list[str], list[str]]:
+    """The points to draw, the label on the axis, those of the series, and those of the panels."""
+    named = None if by is None else [by] if isinstance(by, str) else list(by)
+    for name in (*([x] if x else []), *(named or ())):
+        study.label(name)
+    if not study.labels:
+        raise EsxparseError(f"the runs of {study.path} have no label to plot over")
+    x = x or _swept_label(points, study, named or ())
+    others = [name for name in study.labels if name != x]
+    if is_sweep(points, x):
+        # In a study of several sweeps, the points that vary something else belong to another chart.
+        sweeps = points.filter(pl.col(x).n_unique().over(others) > 1) if others else points
+        points = points if sweeps.is_empty() else sweeps
+    rest = [name for name in others if points[name].n_unique() > 1 and name not in (named or ())]
+    if named is None:
+        named = [name for name in rest if name in study.baseline]
+        if not named and rest and points.select(rest).n_unique() <= _MOST_SERIES:
+            named = rest
+        elif not named and rest:
+            few = [name for name in rest if points[name].n_unique() <= _MOST_SERIES] or rest
+            named = [max(few, key=lambda name: points[name].n_unique())]
+        rest = [name for name in rest if name not in named]
+    panels = points.select(rest).n_unique() if rest else 1
+    if panels > MOST_PANELS:
+        told = " and ".join(rest)
+        msg = f"{panels} panels, one for each {told}: choose some with where={{{rest[0]!r}: ...}}, or name {told} in by"
+        raise EsxparseError(msg)
+    return points, x, named, rest
+
+
+def _swept_label(points: pl.DataFrame, study: Plotted, taken: Sequence[str]) -> str:
+    """The numeric label of the axis with the most values; where no number is swept, the label with the most."""
+    count = {name: points[name].n_unique() for name in study.labels if name not in taken}
+    vary = [name for name in count if count[name] > 1] or list(study.labels)
+    axis = [name for name in vary if name in study.axis] or [n for n in vary if n not in study.baseline] or vary
+    sweeps = [name for name in axis if is_sweep(points, name)]
+    return max(sweeps or axis, key=lambda name: count.get(name, 0))
+
+
+def is_sweep(points: pl.DataFrame, name: str) -> bool:
+    """Whether a label is a number of which there are enough for a curve."""
+    return points[name].dtype.is_numeric() and points[name].n_unique() >= _SWEEP
+
+
+def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence[str]) -> pl.DataFrame:
+    place = pl.col(x)
+    if not is_sweep(points, x):
+        place = place.cast(pl.String)
+    label = pl.concat_str([_said(name, points) for name in series], separator=", ") if series else pl.lit("all")
+    panel = pl.concat_str([_said(name, points) for name in panels], separator=", ") if panels else pl.lit("")
+    # Texts stay in the order of the manifest.
+    order = [name for name in (*panels, *series, x) if points[name].dtype.is_numeric()]
+    return (points.sort(order, maintain_order=True) if order else points).select(
+        place.alias("place"), label.alias("label"), panel.alias("panel"), "value", "low", "high", "runs"
+    )
+
+
+def _said(name: str, points: pl.DataFrame) -> pl.Expr:
+    """A value of a label in words: numbers and truths with their name."""
+    text = pl.col(name).cast(pl.String).fill_null("none")
+    plain = points[name].dtype == pl.String
+    return text if plain else pl.concat_str([pl.lit(f"{name} "), text])
+
+
+def _straight() -> pl.Expr:
+    """The line through the smallest place of each series."""
+    first = pl.col("place").min()
+    at_first = pl.col("value").filter(pl.col("place") == first).mean()
+    return (at_first / first * pl.col("place")).over("panel", "label").alias("linear")
+
+
+def _left_out(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    points = "1 point that varies something else is" if count == 1 else f"{count} points that vary something else are"
+    return (f"{points} left out",)
+
+
+def _ends(points: pl.DataFrame, *, relative: bool) -> tuple[float, float]:
+    """The ends of the axis of values: from 0, but ratios, which lie near 1, from below the lowest."""
+    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
+    if not relative:
+        return min(0.0, *seen), max(0.0, *seen)
+    low, high = min(1.0, *seen), max(1.0, *seen)
+    room = _ROOM * (high - low) or _ROOM
+    return max(0.0, low - room), high + room
+
+
+def _titles(study: Plotted, y: str, x: str, panel: str, *, relative: bool) -> tuple[str, str]:
+    """The title of a panel, and that of its axis of values."""
+    name, unit = heading(y)
+    ratio = f"ratio to {' '.join(map(str, study.baseline.values()))}"
+    title = f"{name}, {ratio}" if relative else name
+    return f"{title} by {x}" + (f": {panel}" if panel else ""), ratio if relative else unit or name
+
+
+def _subtitle(study: Plotted, y: str, points: pl.DataFrame, *, relative: bool, linear: bool) -> list[str]:
+    if relative:
+        told = [f"dashed: {baseline.text(study.baseline)}"]
+        told += ["line: 95 % interval"] if points["low"].drop_nulls().len() else []
+    else:
+        repeated = int(points["runs"].max() or 1)  # type: ignore[arg-type]
+        told = [f"mean of {repeated} runs, line: lowest to highest" if repeated > 1 else "one run each"]
+        told += ["dotted: straight through the smallest"] if linear else []
+    better = BETTER.get(y)
+    return [*told, *([f"{better} is better"] if better else [])]
+
+
+BETTER: Final = {name: column.better for name, column in COLUMNS.items() if column.better}
+"""Whether more or less of a column is better, where that is so for everybody."""
