@@ -23,9 +23,16 @@ if TYPE_CHECKING:
 
     import esxparse_simulator as simulate
     from esxparse import bundled as datasets
-    from esxparse import collect, metrics
+    from esxparse import collect, metrics, quality
     from esxparse.counters.catalogue import counter
     from esxparse.counters.model import Counter
+    from esxparse.diagnosis.changes import Changes, changes
+    from esxparse.diagnosis.diagnose import diagnose
+    from esxparse.diagnosis.finding import Finding
+    from esxparse.diagnosis.findings import Findings
+    from esxparse.diagnosis.likeness import compare, similar
+    from esxparse.diagnosis.rules import Rule
+    from esxparse.diagnosis.rules import load as rules
     from esxparse.errors import (
         DamagedError,
         EsxparseError,
@@ -34,35 +41,55 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UnreadableError,
     )
+    from esxparse.formats.catalogue import Format, catalogue
     from esxparse.formats.esxtop.slice import Sliced
     from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
     from esxparse.lake import Converted, convert
     from esxparse.metrics.power_join import PowerJoin, join_power
+    from esxparse.quality.check import check
+    from esxparse.quality.results import Expectation, Quality
     from esxparse.recording import Note, Recording
     from esxparse.reports import Template, report, templates
+    from esxparse.reports.batch import Batch, batch
     from esxparse.shipped import datasets_dir, templates_dir
     from esxparse.studies import Study, study
 
 _WHERE = {
+    "Batch": "esxparse.reports.batch",
+    "Changes": "esxparse.diagnosis.changes",
     "Converted": "esxparse.lake",
     "Counter": "esxparse.counters.model",
     "DamagedError": "esxparse.errors",
     "EsxparseError": "esxparse.errors",
+    "Expectation": "esxparse.quality.results",
+    "Finding": "esxparse.diagnosis.finding",
+    "Findings": "esxparse.diagnosis.findings",
+    "Format": "esxparse.formats.catalogue",
     "MissingTableError": "esxparse.errors",
     "Note": "esxparse.recording",
     "PowerJoin": "esxparse.metrics.power_join",
+    "Quality": "esxparse.quality.results",
     "Recording": "esxparse.recording",
+    "Rule": "esxparse.diagnosis.rules",
     "Sliced": "esxparse.formats.esxtop.slice",
     "Study": "esxparse.studies",
     "Template": "esxparse.reports",
     "TooLargeError": "esxparse.errors",
     "UnknownFormatError": "esxparse.errors",
     "UnreadableError": "esxparse.errors",
+    "batch": "esxparse.reports.batch",
+    "catalogue": "esxparse.formats.catalogue",
+    "check": "esxparse.quality.check",
+    "changes": "esxparse.diagnosis.changes",
+    "compare": "esxparse.diagnosis.likeness",
     "convert": "esxparse.lake",
     "counter": "esxparse.counters.catalogue",
+    "diagnose": "esxparse.diagnosis.diagnose",
     "datasets_dir": "esxparse.shipped",
     "join_power": "esxparse.metrics.power_join",
     "report": "esxparse.reports",
+    "rules": "esxparse.diagnosis.rules:load",
+    "similar": "esxparse.diagnosis.likeness",
     "slice": "esxparse.formats.esxtop.slice:slice_capture",
     "study": "esxparse.studies",
     "templates": "esxparse.reports",
@@ -72,32 +99,50 @@ _MODULES = {
     "collect": "esxparse.collect",
     "datasets": "esxparse.bundled",
     "metrics": "esxparse.metrics",
+    "quality": "esxparse.quality",
 }
 
 __all__ = [
+    "Batch",
+    "Changes",
     "Converted",
     "Counter",
     "DamagedError",
     "EsxparseError",
+    "Expectation",
+    "Finding",
+    "Findings",
+    "Format",
     "MissingTableError",
     "Note",
     "PowerJoin",
+    "Quality",
     "Recording",
+    "Rule",
     "Sliced",
     "Study",
     "Template",
     "TooLargeError",
     "UnknownFormatError",
     "UnreadableError",
+    "batch",
+    "catalogue",
+    "changes",
+    "check",
     "collect",
+    "compare",
     "convert",
     "counter",
     "datasets",
     "datasets_dir",
+    "diagnose",
     "join_power",
     "metrics",
     "open",
+    "quality",
     "report",
+    "rules",
+    "similar",
     "slice",
     "study",
     "templates",
@@ -119,6 +164,7 @@ def open(  # noqa: A001  what people type is ex.open
     segment: int = 1,
     date_order: Literal["mdy", "dmy", "ymd"] | None = None,
     date: str | date | None = None,
+    zone: str | None = None,
     format: str | None = None,  # noqa: A002  the word that `Recording.format` has
     time_column: str | None = None,
     value_column: str | None = None,
@@ -131,8 +177,8 @@ def open(  # noqa: A001  what people type is ex.open
 
     Args:
         path: A file, plain or compressed (gzip, zstd, xz, bzip2); a .zip, .tar or vm-support bundle that holds
-            captures; the directory of a converted capture, or of one fio run; a URL (with the extra `remote`);
-            `-` for standard input.
+            captures; a directory or bundle of files of one format; the directory of a converted capture, or of one fio
+            run; a URL (with the extra `remote`); `-` for standard input.
         member: Which capture of a bundle that holds several; `bundle.tgz:name` says the same.
         start: Leave out samples before this time: a datetime, or text such as `2026-03-11T09:02` (UTC).
         end: Leave out samples after this time.
@@ -145,6 +191,8 @@ def open(  # noqa: A001  what people type is ex.open
             What is said here counts, also where time stamps look as esxtop writes them (month first): a note says so.
         date: The day of the first sample, where time stamps were saved without one: a date, or text such as
             `2026-03-11`. Past midnight the next day begins.
+        zone: The zone of the clock that wrote times without one: `+02:00`, or a name such as `Europe/Berlin`, which
+            knows daylight saving. Without it such times are taken as UTC, which a note says.
         format: Read it with the reader of this name, whatever it looks like. Files that nothing but their columns tell
             (a power meter's export, a list of results) need it.
         time_column: Which column holds the time, in such a file.
@@ -177,6 +225,7 @@ def open(  # noqa: A001  what people type is ex.open
         "segment": segment,
         "date_order": date_order,
         "date": date,
+        "zone": zone,
         "format": format,
         "time_column": time_column,
         "value_column": value_column,

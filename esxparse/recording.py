@@ -32,6 +32,8 @@ class Note:
     """Cell of that line, from 1."""
     severity: Severity = "info"
     """`warning`: something could not be used. `info`: it was repaired, or is only worth knowing."""
+    unused: int = field(default=0, compare=False, repr=False)
+    """Lines of the file that it says are left out."""
 
     def __str__(self) -> str:
         """The note with its place, as the command line prints it."""

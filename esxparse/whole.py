@@ -6,6 +6,7 @@ from what another is still writing, even on a shared disk, and removes the forme
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Scratch", "claimed", "short_name", "whole_file"]
+__all__ = ["Scratch", "claimed", "sha256", "short_name", "whole_file"]
 
 _PART = ".esxparse-part"
 _LOCK = ".esxparse-lock"
@@ -208,3 +209,9 @@ def claimed(target: Path) -> Iterator[bool]:
         if mine and os.name == "posix":
             claim.unlink(missing_ok=True)
         os.close(file)
+
+
+def sha256(path: Path) -> str:
+    """The fingerprint of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

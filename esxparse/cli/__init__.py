@@ -16,7 +16,21 @@ from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError
 from esxparse.version import __version__
 
-_COMMANDS = ("info", "report", "slice", "convert", "collect", "study", "simulate", "templates")
+_COMMANDS = (
+    "info",
+    "check",
+    "diagnose",
+    "rules",
+    "report",
+    "batch",
+    "slice",
+    "convert",
+    "collect",
+    "study",
+    "simulate",
+    "formats",
+    "templates",
+)
 """Each a module of this package with `add(subparsers)`, which names the function that runs it."""
 
 _EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted"

@@ -45,7 +45,7 @@ def _told(made: Converted) -> str:
 
 
 def _checked_names(options: argparse.Namespace) -> None:
-    from esxparse.lake.conversion import recording_name  # noqa: PLC0415  polars is not for --help
+    from esxparse.formats.names import recording_name  # noqa: PLC0415  asyncio is not for --help
 
     names = [options.name or recording_name(capture) for capture in options.captures]
     same = sorted({name for name in names if names.count(name) > 1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, Self, TypeVar, cast
 
 from esxparse.errors import EsxparseError
@@ -76,6 +76,7 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
     "segment": ("N", "which capture of a file that holds several with different columns"),
     "date_order": ("ORDER", f"date order in a file saved by another program: {', '.join(DATE_ORDERS)}"),
     "date": ("DAY", "date of the first sample if time stamps have none (2026-03-11)"),
+    "zone": ("ZONE", "zone of the clock that wrote times without one (+02:00, Europe/Berlin; default: UTC)"),
     "format": (
         "NAME",
         "read the file as this format: power_csv (a meter's export), results_csv (any results) or another",
@@ -88,10 +89,12 @@ _HELP: Final[dict[str, tuple[str, str]]] = {
 _ALSO: Final = {"value_column": ("--watts-column",)}
 
 
-def add_opening(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `esxparse.open` to a command, as one group of its help."""
+def add_opening(parser: argparse.ArgumentParser, *, but: Collection[str] = ()) -> None:
+    """Adds the options of `esxparse.open` to a command, `but` some, as one group of its help."""
     group = parser.add_argument_group("options for opening recordings")
     for name in NAMES:
+        if name in but:
+            continue
         metavar, text = _HELP[name]
         flags = [f"--{name.replace('_', '-')}", *_ALSO.get(name, ())]
         if name == "lazy":
@@ -102,5 +105,5 @@ def add_opening(parser: argparse.ArgumentParser) -> None:
 
 def given_opening(options: argparse.Namespace) -> Options:
     """What was given, as `esxparse.open` takes it; every option is checked where it is used."""
-    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name)) is not None}
+    said: dict[str, Any] = {name: value for name in NAMES if (value := getattr(options, name, None)) is not None}
     return cast("Options", said)

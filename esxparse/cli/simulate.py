@@ -12,8 +12,10 @@ from esxparse.shipped import simulator
 
 _DESCRIPTION = """Simulates the host of a scenario sample by sample and writes the files that esxtop, load generators,
 power meters and other tools would have written. The same scenario and seed give the same bytes. Give the name of a
-built-in scenario (see --list): busy and healthy hosts, and known faults, each with a severity. Without a scenario,
---columns N simulates a healthy host with as many VMs as that takes, for test captures of any size."""
+built-in scenario (see --list): busy and healthy hosts, and known faults, each with a severity. `random` draws a host
+from --seed, as untidy as a real one; truth.toml says what is wrong with it, and since when that can be seen. Without a
+scenario, --columns N simulates a healthy host with as many VMs as that takes, for test captures of any size."""
+_RANDOM = "random"
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,9 +36,18 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--severity",
         type=float,
-        default=1.0,
         metavar="X",
-        help="severity of a fault, from 0 (mild) to 1 (severe, default)",
+        help="severity of a fault, from 0 (mild) to 1 (severe; default, but drawn for a random host)",
+    )
+    drawn = parser.add_argument_group("of a random host")
+    drawn.add_argument(
+        "--trouble",
+        action="append",
+        metavar="ID",
+        help="trouble it has, as storage.array_slow (may be repeated; `none`: none; default: drawn, from none to two)",
+    )
+    drawn.add_argument(
+        "--background", type=int, metavar="K", help="number of things it has that look like trouble only"
     )
     only = parser.add_argument_group("of the captures by esxtop, before what the scenario says of them")
     only.add_argument(
@@ -71,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         for name, title in simulate.scenario_titles().items():
             print(f"{name:28} {title}")
+        print(f"{_RANDOM:28} A host drawn by --seed, with --trouble: {', '.join(simulate.trouble_names())}")
         return 0
     with Progress(str(options.scenario or "large-host"), quiet=options.quiet) as progress:
         _check(options)
@@ -80,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             capture=_capture(options),
             replace=options.force,
-            inputs=[options.scenario] if options.scenario else [],
+            inputs=[options.scenario] if options.scenario and options.scenario != _RANDOM else [],
             progress=progress,
         )
     if not options.quiet:
@@ -94,7 +106,13 @@ def _experiment(simulate: Any, options: argparse.Namespace) -> Any:
     said = {name: value for name, value in said.items() if value is not None}
     if options.columns is not None:
         return simulate.large_experiment(options.columns, **said)
-    return simulate.load_experiment(options.scenario, severity=options.severity, **said)
+    if options.scenario == _RANDOM:
+        troubles = options.trouble and [name for name in options.trouble if name != "none"]
+        seed = said.pop("seed", 1)
+        of = {"troubles": troubles, "severity": options.severity, "background": options.background}
+        return simulate.random_experiment(seed, **of, **said)
+    severity = 1.0 if options.severity is None else options.severity
+    return simulate.load_experiment(options.scenario, severity=severity, **said)
 
 
 def _capture(options: argparse.Namespace) -> dict[str, Any]:
@@ -111,6 +129,9 @@ def _check(options: argparse.Namespace) -> None:
         raise EsxparseError(msg)
     if options.scenario and options.columns is not None:
         raise EsxparseError(f"--columns simulates its own host: leave out {options.scenario}, or --columns")
+    for name in ("trouble", "background"):
+        if getattr(options, name) is not None and options.scenario != _RANDOM:
+            raise EsxparseError(f"--{name} is of a random host: esxparse simulate random --{name} ... -o DIR")
     if options.samples is not None and options.samples < 1:
         raise EsxparseError(f"--samples {options.samples}: a capture needs 1 or more")
     if options.interval is not None and options.interval <= 0:

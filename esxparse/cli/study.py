@@ -90,6 +90,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     compute.add_argument(
         "--load", metavar="LABEL", help="label that --scaling and --largest-load sweep (default: the axis)"
     )
+    compute.add_argument("--allow", action="store_true", help="compare runs even if their files fail the quality check")
     add_force(compute)
     _add_outside(compute)
     compute.add_argument("-q", "--quiet", action="store_true", help="print no progress and no table, only warnings")
@@ -162,7 +163,7 @@ def run_study(options: argparse.Namespace) -> int:
     limits = list(map(_limit, options.largest_load))
     _check_outputs(options)
     with Progress("study", quiet=options.quiet) as progress:
-        found = study(options.file, outside=options.allow_outside, progress=progress)
+        found = study(options.file, outside=options.allow_outside, allow=options.allow, progress=progress)
     _say(found.notes, found.path, quiet=options.quiet)
     table = _asked(found, options, limits).collect().lazy()
     # Of a table that was asked for, all columns are shown.

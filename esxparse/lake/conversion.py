@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 import nanoarrow
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from esxparse.counters.catalogue import lookup
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
-from esxparse.formats.esxtop import by_instance
+from esxparse.formats.names import recording_name
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_source, refuse_foreign
-from esxparse.formats.remote import shown
-from esxparse.formats.source import STANDARD_INPUT, resolve
+from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.version import __version__
-from esxparse.whole import Scratch, claimed, short_name
+from esxparse.whole import Scratch, claimed, sha256, short_name
 
 if TYPE_CHECKING:
-    from esxparse.formats.esxtop.lazy import Table
     from esxparse.formats.opening import Options
     from esxparse.formats.source import Source
     from esxparse.recording import Recording
-
-BUDGET = 144 << 20
-"""Bytes of rows that are made at once."""
 
 _DIGEST = 12
 """Digits that tell shortened names apart."""
@@ -87,45 +82,16 @@ def _sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> No
 def write_tables(
     tables: Mapping[str, pl.LazyFrame], folder: Path, format_name: str, step: Callable[[int, int, str], None]
 ) -> None:
-    """Writes each table; rows of one instance together where the table has instances."""
+    """Writes each table."""
     for done, (name, frame) in enumerate(tables.items()):
         step(done, len(tables), name)
-        keys = [key for key in ("instance", "time") if key in frame.collect_schema()]
-        ordered = frame.sort(keys, maintain_order=True) if "instance" in keys else frame
-        _sink(ordered, name, folder, format_name)
+        _sink(frame, name, folder, format_name)
 
 
-def write_in_place(tables: Mapping[str, Table], folder: Path, step: Callable[[int, int, str], None]) -> None:
-    """Writes the tables of an esxtop capture that stays in its file, in bounded memory."""
-    written: set[str] = set()
-    for group in by_instance.together(tables, BUDGET):
-        for name, frame in group.items():
-            step(len(written), len(tables), name)
-            _sink(frame.lazy(), name, folder, "esxtop")
-            written.add(name)
-    for name, table in tables.items():
-        if name not in written:
-            step(len(written), len(tables), name)
-            _sink(_source(table), name, folder, "esxtop")
-            written.add(name)
-
-
-def _source(table: Table) -> pl.LazyFrame:
-    """The table as a frame that is made piece by piece, instance by instance, when it is written."""
-
-    def read(
-        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
-    ) -> Iterator[pl.DataFrame]:
-        # All of it is written: nothing is asked for less.
-        if with_columns is not None or predicate is not None or n_rows is not None:
-            raise EsxparseError("part of a table was requested where the whole table is written")
-        yield from by_instance.frames(table, BUDGET)
-
-    return register_io_source(read, schema=table.schema(), validate_schema=True, is_pure=True)
-
-
-_PACKED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|zip|tgz|tar)$", re.IGNORECASE)
-_UNFIT: Final = re.compile(r"[^\w .@+=-]+")
+def _by_instance(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The table with the rows of one instance together, where it has instances."""
+    keys = [key for key in ("instance", "time") if key in frame.collect_schema()]
+    return frame.sort(keys, maintain_order=True) if "instance" in keys else frame
 
 
 @dataclass(frozen=True)
@@ -200,47 +166,34 @@ def _convert(
 ) -> Converted:
     # How long a server is waited for, and where numbers are kept meanwhile, makes no other recording.
     options = {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
-    with Scratch(_unfinished(target.name), target.parent) as scratch:
-        origin = {"name": source.name, "options": options, **_fingerprint(source)}
-        if origin["sha256"] and (there := _there(target, origin, replace=replace)):
+    with Scratch(_unfinished(target.name), target.parent) as scratch, ThreadPoolExecutor(1) as beside:
+        local = source if source.path or _file_of(source) else unpacked(source)
+        running = beside.submit(_fingerprint, local)
+        origin = {"name": source.name, "options": options}
+        # Only what is there already has to be compared with it before anything is written.
+        if target.exists() and (there := _there(target, origin | running.result(), replace=replace)):
             return there
-        local = source if source.path else unpacked(source)
-        if not origin["sha256"]:
-            origin |= _fingerprint(local)
-            if there := _there(target, origin, replace=replace):
-                return there
         part = scratch / "tables"
         part.mkdir()
-        rec = _write(local, part, asked, step)
-        _seal(part, rec, origin)
+        with tempfile.TemporaryFile(dir=scratch) as aside:
+            rec = _write(local, part, asked, step, aside)
+        _seal(part, rec, origin | running.result())
         _put(part, target)
     return _described(target, skipped=False)
 
 
-def recording_name(source: str) -> str:
-    """The name that a recording of `source` gets: that of its file, without folders and endings.
-
-    >>> recording_name("vm-support.tgz:var/log/night shift.csv.gz")
-    'night shift'
-    """
-    if source == STANDARD_INPUT:
-        return "standard-input"
-    last = re.split(r"[/\\:]", shown(source).rstrip("/"))[-1]
-    while _PACKED.search(last):
-        last = _PACKED.sub("", last)
-    stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last
-    return _UNFIT.sub("_", stem).strip(" .") or "capture"
+def _file_of(source: Source) -> Path | None:
+    """The file as it lies on the disk; none where it is no local file."""
+    file = source.path or Path(source.where)
+    return file if file.is_file() else None
 
 
 def _fingerprint(source: Source) -> dict[str, Any]:
     """Bytes and SHA-256 of the file as it lies on the disk; both null where it is no local file."""
-    file = Path(source.where)
-    if source.path is not None:
-        file = source.path
-    if not file.is_file():
+    file = _file_of(source)
+    if file is None:
         return {"bytes": None, "sha256": None}
-    with file.open("rb") as stream:
-        return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+    return {"bytes": file.stat().st_size, "sha256": sha256(file)}
 
 
 def _there(target: Path, origin: dict[str, Any], *, replace: bool) -> Converted | None:
@@ -272,19 +225,18 @@ def _member(name: str) -> list[str]:
     return name.split(":")[1:]
 
 
-def _write(source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None]) -> Recording:
+def _write(
+    source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None], aside: BinaryIO
+) -> Recording:
+    rec = None
     if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
         refuse_foreign(esxtop, asked, source.name)
-        found = esxtop.read_in_place(
-            source, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
+        rec = esxtop.read_by_instance(
+            source, aside, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
         )
-    else:
-        found = None
-    if found:
-        rec, tables = found
-        write_in_place(tables, part, step)
-        return rec
-    rec = open_source(source, asked)
+    if rec is None:
+        rec = open_source(source, asked)
+        rec = replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})
     write_tables(rec.tables, part, rec.format, step)
     return rec
 

@@ -1,0 +1,74 @@
+"""`esxparse check`: whether a recording can be believed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from esxparse.cli.output import add_opening, each, given_opening
+from esxparse.formats.opening import Opening
+
+_FOUND = 3
+_PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Data quality</title>'
+_STYLE = (
+    "<style>body{font:15px sans-serif;margin:2rem}table{border-collapse:collapse}td,th{padding:.3rem .6rem}</style>"
+)
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "check",
+        help="check whether a recording can be believed: ranges, clocks, sums, counters that stand still",
+        description="Checks recordings against suites of expectations: pass, warn or fail, with the counter, entity, "
+        "time and value at fault. docs/quality.md explains them.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a recording of any format")
+    parser.add_argument("--suite", metavar="SUITE", help="a Great Expectations suite of your own (.json)")
+    parser.add_argument(
+        "--format", dest="shape", choices=("table", "json", "html"), default="table", help="how to print it"
+    )
+    parser.add_argument("--all", action="store_true", help="list expectations that are met, too")
+    parser.add_argument("--together", action="store_true", help="the files are of one run: compare hosts and clocks")
+    parser.add_argument(
+        "--engine", choices=("esxparse", "gx"), default="esxparse", help="gx runs Great Expectations itself (slow)"
+    )
+    parser.add_argument("--data-docs", metavar="DIR", help="write the HTML pages of Great Expectations there")
+    parser.add_argument(
+        "--fail-on", choices=("fail", "warn"), help="exit with 3 if any expectation is as bad as that or worse"
+    )
+    parser.add_argument("--as", dest="format", metavar="NAME", help="read the files as this format (power_csv ...)")
+    add_opening(parser, but=("format",))
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Checks each file; goes on after one that cannot be read."""
+    from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
+    from esxparse.quality.check import check, data_docs  # noqa: PLC0415
+
+    statuses: set[str] = set()
+    opening = Opening.of(given_opening(options))
+    bad = {"fail": {"fail"}, "warn": {"fail", "warn"}}.get(options.fail_on, set())
+    groups = [options.files] if options.together else [[file] for file in options.files]
+    if options.shape == "html":
+        print(_PAGE + _STYLE)
+
+    def one(numbered: tuple[int, list[str]]) -> None:
+        number, files = numbered
+        recordings = [open_recording(file, opening) for file in files]
+        found = check(recordings, options.suite, engine=options.engine)
+        statuses.add(found.status)
+        if options.data_docs:
+            folder = Path(options.data_docs) / (str(number + 1) if len(groups) > 1 else "")
+            data_docs(recordings, folder, options.suite)
+        if options.shape == "json":
+            print(found.json())
+        elif options.shape == "html":
+            print(f"<h2>{found.name()}</h2>{found.html()}")
+        else:
+            name = f"{found.source}: " if len(groups) > 1 else ""
+            print(f"{name}{found.text(every=options.all)}")
+
+    code = each(enumerate(groups), one)
+    return code or (_FOUND if statuses & bad else 0)

@@ -1,0 +1,64 @@
+"""`esxparse rules`: lists, shows and checks the limits by which captures are judged."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+
+from esxparse.cli.output import each
+
+_WIDTH = 100
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command and its own commands to the parser."""
+    parser = subparsers.add_parser(
+        "rules",
+        help="list, show or check the rules that captures are judged by",
+        description="Lists the rules of a profile, shows one with its source, or checks files of your own.",
+    )
+    commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True, help="list, show or check")
+    listed = commands.add_parser("list", help="every rule, with its limits")
+    shown = commands.add_parser("show", help="one rule: limits, meaning, causes, what to do, source")
+    shown.add_argument("rule", metavar="ID", help="id of the rule, such as cpu.ready")
+    for one in (listed, shown):
+        one.add_argument("--profile", metavar="NAME", default="standard", help="standard, strict or a .toml file")
+    checked = commands.add_parser("check", help="read files of your own, and say what is wrong with them")
+    checked.add_argument("files", nargs="+", metavar="FILE", help="a .toml file with [[rule]] entries")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Does what was asked for."""
+    from esxparse.diagnosis import rules  # noqa: PLC0415  polars is not for --help
+    from esxparse.errors import EsxparseError  # noqa: PLC0415
+
+    if options.what == "check":
+        return each(options.files, lambda file: print(f"{file}: {len(rules.load(file))} rules"))
+    loaded = rules.load(options.profile)
+    if options.what == "list":
+        for rule in loaded.values():
+            limits = f"{rule.warn:g}" if rule.critical is None else f"{rule.warn:g} / {rule.critical:g}"
+            print(f"{rule.id:<24} {rule.kind:<8} {rule.direction:<6} {limits:>12} {rule.unit:<24} {rule.screen}")
+        return 0
+    if options.rule not in loaded:
+        raise EsxparseError(f"no rule {options.rule!r}: esxparse rules list names them")
+    rule = loaded[options.rule]
+    floor = f"from {rule.floor:g} {rule.floor_unit} on ({rule.floor_of})" if rule.floor_of else ""
+    rows = {
+        "rule": rule.id,
+        "screen": rule.screen,
+        "judges": f"{rule.value} of each {rule.kind}",
+        "warning": f"{rule.direction} {rule.warn:g} {rule.unit}",
+        "critical": "" if rule.critical is None else f"{rule.direction} {rule.critical:g} {rule.unit}",
+        "floor": floor,
+        "lasts": f"{rule.persist} samples",
+        "meaning": rule.meaning,
+        "causes": rule.causes,
+        "next": rule.next,
+        "source": rule.source,
+    }
+    for name, text in rows.items():
+        if text:
+            print(textwrap.fill(text, _WIDTH, initial_indent=f"{name:<9} ", subsequent_indent=" " * 10))
+    return 0
