@@ -1,7 +1,8 @@
 """Writes simulated esxtop captures of several widths, and says what model and writing take; adds to RESULTS.md.
 
 `python benchmarks/simulate.py [MB] [COLUMNS ...]`: 300 MB of 5,000, 40,000 and 100,000 columns each unless said
-otherwise. All on one processor, every capture in a process of its own; the file is written to benchmarks/data.
+otherwise, of a tidy host and of one as untidy as real ones. All on one processor, every capture in a process of its
+own; the file is written to benchmarks/data.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,9 +47,9 @@ def seconds(work: Callable[[], Any]) -> float:
     return min(taken)
 
 
-def measure(columns: int, megabytes: int) -> dict[str, float]:
+def measure(columns: int, megabytes: int, untidy: float) -> dict[str, float]:
     """What a capture of that many columns takes."""
-    scenario = simulate.large_host(columns)
+    scenario = replace(simulate.large_host(columns), untidy=untidy)
     parts = by_row(simulate.capture(scenario, samples=KEPT))
     target = DATA / f"simulated_{columns}.csv"
     rows = max(2, int(megabytes * 1e6 / parts["width"]))
@@ -57,6 +59,7 @@ def measure(columns: int, megabytes: int) -> dict[str, float]:
     target.unlink()
     return {
         **parts,
+        "untidy": untidy,
         "columns": simulate.column_count(scenario),
         "vms": len(scenario.vms),
         "rows": rows,
@@ -93,9 +96,9 @@ def by_row(capture: simulate.Capture) -> dict[str, float]:
     return {**taken, "width": width}
 
 
-def told(columns: int, megabytes: int) -> dict[str, float]:
+def told(columns: int, megabytes: int, untidy: float) -> dict[str, float]:
     """`measure` in a process of its own, on one processor."""
-    command = [sys.executable, __file__, "--one", str(columns), str(megabytes)]
+    command = [sys.executable, __file__, "--one", str(columns), str(megabytes), str(untidy)]
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     answer = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **threads})
     result: dict[str, float] = json.loads(answer.stdout)
@@ -112,13 +115,14 @@ def table(results: list[dict[str, float]]) -> list[str]:
         "One process on one processor, processor time; model, rows (numbers in the order of the columns) and text are",
         "milliseconds for a row, the best of three.",
         "",
-        "| columns | VMs | rows | MB | MB/s | 1 GB takes | model | rows | text | text alone, MB/s | peak |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| columns | host | VMs | rows | MB | MB/s | 1 GB takes | model | rows | text | text alone, MB/s | peak |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for row in results:
         speed = row["size"] / row["cpu"] / 1e6
         cells = (
             f"{row['columns']:,.0f}",
+            "untidy" if row["untidy"] else "tidy",
             f"{row['vms']:,.0f}",
             f"{row['rows']:,.0f}",
             f"{row['size'] / 1e6:,.0f}",
@@ -139,12 +143,13 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--one"]:
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        print(json.dumps(measure(int(arguments[1]), int(arguments[2]))))
+        print(json.dumps(measure(int(arguments[1]), int(arguments[2]), float(arguments[3]))))
         return
     DATA.mkdir(exist_ok=True)
     megabytes = int(arguments[0]) if arguments else MB
     widths = [int(columns) for columns in arguments[1:]] or COLUMNS
-    sections.put("Simulating", table([told(columns, megabytes) for columns in widths]))
+    pairs = [(columns, untidy) for columns in widths for untidy in (0.0, 1.0)]
+    sections.put("Simulating", table([told(columns, megabytes, untidy) for columns, untidy in pairs]))
 
 
 if __name__ == "__main__":
