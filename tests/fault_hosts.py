@@ -6,8 +6,8 @@ import tempfile
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,24 @@ import polars as pl
 import esxparse as ex
 import esxparse_simulator as simulate
 from esxparse.counters.naming import column_name, table_name
-from esxparse.diagnosis.thresholds import load
+from esxparse.diagnosis.diagnose import sample_times, series_of
+from esxparse.diagnosis.rules import load
+from esxparse.diagnosis.symptoms import values
 from esxparse.metrics import inventory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from esxparse.diagnosis.thresholds import Threshold
     from esxparse_simulator.experiment import Experiment
 
 SAMPLES, INTERVAL = 25, 25.0
-STANDARD = load("standard")
+QUOTED = """
+    cpu.ready cpu.costop cpu.max_limited cpu.swap_wait memory.balloon memory.swapped memory.swap_in memory.swap_out
+    memory.compressed memory.zip memory.unzip memory.numa_local disk.gavg disk.davg disk.kavg disk.queued disk.aborts
+    disk.resets network.drop_tx network.drop_rx
+"""
+STANDARD = {key: load("standard")[key] for key in QUOTED.split()}
+"""The limits that everybody quotes."""
 HEALTHY = tuple(name for name in simulate.scenario_names() if name.startswith("healthy-"))
 FAULTS = tuple(name for name in simulate.scenario_names() if name not in {"busy-host", *HEALTHY})
 
@@ -99,35 +106,17 @@ def judged(name: str, severity: float = 1.0, release: str | None = None, *, whol
     Values of samples with less activity than a threshold's floor are left out, as are limits without a counter.
     """
     recording = seen(name, severity, release, whole=whole).recording
-    frames = [_judged(name, recording, limit) for limit in STANDARD.values()]
-    return pl.concat([frame for frame in frames if frame is not None])
-
-
-def _judged(name: str, recording: ex.Recording, limit: Threshold) -> pl.DataFrame | None:
-    if limit.metric:
-        path, _, column = limit.metric.partition(":")
-        module, _, function = path.partition(".")
-        of = getattr(import_module(f"esxparse.metrics.{module}"), function)
-        args = (inventory.vms(recording["vcpu"]),) if limit.per in {"vm", "vcpu"} else ()
-        frame = of(recording[limit.table], *args)
-    else:
-        frame, column = recording[limit.table].rename({"instance": "device"}), limit.column
-    if column not in frame.collect_schema().names():
-        return None
-    if limit.per == "port":
-        way = "rx" if "rx" in column else "tx"
-        frame = frame.filter(pl.col(f"{way}_packets") >= limit.floor, pl.col("kind") == "vm")
-    elif limit.per == "device" and limit.floor:
-        frame = frame.filter(pl.col("iops") >= limit.floor)
-    what, key = {"device": ("device", "device"), "port": ("vm", "client")}.get(limit.per, ("vm", "vm"))
-    found: pl.DataFrame = frame.select(
-        pl.lit(limit.id).alias("id"),
-        pl.concat_str(pl.lit(what), key, separator=" ").alias("entity"),
-        _second(name),
-        pl.col(column).cast(pl.Float64).alias("value"),
-    ).collect()
-    bad = [_RANK[limit.judge(value)] for value in found["value"].to_list()]
-    return found.with_columns(pl.Series("bad", bad, dtype=pl.Int64))
+    series, times = series_of(recording), sample_times(recording)
+    seconds = [(time.replace(tzinfo=None) - begin(name)).total_seconds() for time in times]
+    rows = [
+        (key, f"{STANDARD[key].kind} {entity}", second, value, _RANK[STANDARD[key].judge(value)])
+        for key, matrix in values(STANDARD.values(), series).items()
+        for entity, column in zip(series.panels[STANDARD[key].kind].names, matrix.T.tolist(), strict=True)
+        for second, value in zip(seconds, column, strict=True)
+        if not isnan(value)
+    ]
+    schema = {"id": pl.String, "entity": pl.String, "second": pl.Float64, "value": pl.Float64, "bad": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _second(name: str) -> pl.Expr:

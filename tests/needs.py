@@ -24,21 +24,30 @@ PROGRAMS = {
         name: (name,)
         for name in (
             "fio",
+            "hpcc",
+            "ioping",
+            "iostat",
             "iperf3",
             "lscpu",
+            "mpstat",
             "numactl",
             "openssl",
             "perf",
+            "pidstat",
             "redis-benchmark",
             "redis-server",
+            "sadf",
+            "sar",
             "sysbench",
             "tshark",
+            "vmstat",
         )
     },
 }
 PACKAGES = {
     "aiohttp": "aiohttp",
     "fsspec": "fsspec",
+    "great-expectations": "great_expectations",
     "isal": "isal",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
+import polars as pl
+import pumps
 import pytest
 from compose import write
 from hypothesis import HealthCheck, given, settings
@@ -9,10 +14,25 @@ from hypothesis import strategies as st
 from search import examples
 
 import esxparse as ex
-from esxparse.formats.benchmarks import iperf3, linpack, memtier, netperf, redis_benchmark, results, stream, sysbench
+from esxparse.formats import benchmarks, hcibench, turbostat, vcenter, vdbench
+from esxparse.formats.benchmarks import (
+    elbencho,
+    hpcc,
+    ioping,
+    iperf3,
+    linpack,
+    memtier,
+    netperf,
+    ntttcp,
+    redis_benchmark,
+    results,
+    stream,
+    sysbench,
+)
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.numbers import whole
 from esxparse.formats.registry import reader_of
+from esxparse.studies.roles import BENCHMARKS
 
 READERS = {
     "netperf": netperf,
@@ -24,8 +44,25 @@ READERS = {
     "memtier": memtier,
     "sysbench": sysbench,
     "results": results,
+    "ioping": ioping,
+    "hpcc": hpcc,
+    "elbencho": elbencho,
+    "ntttcp": ntttcp,
+    "turbostat": turbostat,
+    "vcenter": vcenter,
+    "vdbench": vdbench,
+    "hcibench": hcibench,
 }
 SAMPLES = sorted(path for path in (ex.datasets_dir() / "formats").iterdir() if path.name.partition("-")[0] in READERS)
+
+
+def test_every_benchmark_is_damaged_and_has_a_role_in_studies():
+    modules = {one.name for one in pkgutil.iter_modules(benchmarks.__path__)}
+    modules -= {"table", "iperf3_json", "netperf_omni", "netperf_text"}
+    forgotten = modules - {module.__name__.rpartition(".")[2] for module in READERS.values()}
+    assert not forgotten, f"add {forgotten} to READERS"
+    readers = (importlib.import_module(f"{benchmarks.__name__}.{name}") for name in modules)
+    assert {one.FORMAT for one in readers} <= BENCHMARKS, "add it to studies/roles.py"
 
 
 def damaged(content, draw):
@@ -89,6 +126,47 @@ def test_line_ends_and_marks_of_other_systems_change_nothing(sample, tmp_path):
         assert other.format == plain.format
         for name in plain:
             assert other[name].collect().equals(plain[name].collect()), name
+
+
+ONCE_HUNG = {
+    "blank lines after a call of NTttcp": (b"ntttcp\n", b"\n", b"", 60_000),
+    "blank lines after a histogram of vdbench": (b"min(ms)\n", b"\n", b"", 16_000),
+    "a title of vdbench": (b"<title>Vdbench ", b"output", b"\n10:00:00.000 Starting RD=a\n", 8_000),
+    "titles of a histogram of vdbench": (b"   min(ms) <  max(ms)  count\n", b"histogram.", b"\n", 16_000),
+    "calls of NTttcp": (b"#####  Totals:  #####\n\n   Bytes(MEG)    realtime(s)\n", b"ntttcp ", b"\n", 8_000),
+    "usage of HCIBench": (b"R_LATENCY  = 1 ms\nIOPS = 1 IO/s\nCPU USAGE  = ", b" 22.5", b"\n", 16_000),
+    "a target of ioping": (b"4 KiB <<< a: request=1 time=1 us\n", b"4 KiB <<< ", b"\n", 8_000),
+    "digits of ioping": (b"4 KiB <<< a: request=1 time=1 us\n", b"4", b"\n", 64_000),
+    "a label of elbencho": (
+        b"OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n=========== ====\nWRITE       Elapsed",
+        b" ",
+        b"x\n",
+        32_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE_HUNG)
+def test_what_once_hung_is_read_in_linear_time(tmp_path, name):
+    begin, part, end, many = ONCE_HUNG[name]
+    power = pumps.exponent(tmp_path / "x", lambda times: begin + part * times + end, many)
+    assert power <= pumps.STEEPEST
+
+
+@pytest.mark.parametrize("odd", ["[]", "{}", "[1]", "-1", "1.5", "true", '"x"'])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("elbencho-results.json", '"night"'),
+        ("ioping-objects.json", '"read"'),
+        ("ioping-objects.json", '"."'),
+    ],
+)
+def test_a_value_of_another_kind_breaks_nothing(tmp_path, name, value, odd):
+    text = (ex.datasets_dir() / "formats" / name).read_text()
+    assert value in text
+    rec = ex.open(write(tmp_path, text.replace(value, odd), name))
+    assert rec["benchmark_results"].collect().height
 
 
 @given(st.binary(max_size=400))
@@ -239,3 +317,47 @@ def test_a_file_without_a_line_end_that_ends_in_no_number_is_read_to_its_end(tmp
 @pytest.mark.parametrize(("text", "number"), [("0" * 5000 + "12", 12), ("-" + "0" * 5000 + "1", -1), ("9" * 25, None)])
 def test_whole_numbers_of_any_length_are_read_or_are_none(text, number):
     assert whole(text) == number
+
+
+HEAD = "N      :   20000    40000\nNB     :     192\nP      :       2\nQ      :       4\nPFACT  :   Right\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "solves", "end", "said"),
+    [
+        (HEAD, 1, "", [("warning", "1 of 2 solves: the output was cut")]),
+        (HEAD, 2, "", [("info", "the output ends before the end of the tests")]),
+        ("", 1, "", [("info", "the output ends before the end of the tests")]),
+        (HEAD, 2, "End of Tests.\n", []),
+    ],
+)
+def test_hpl_that_ends_before_all_its_solves_says_so(tmp_path, head, solves, end, said):
+    banner = "HPLinpack 2.3  --  High-Performance Linpack benchmark  --   December 2, 2018\n"
+    row = "WR11C2R4       20000   192     2     4              47.15             1.1313e+02\n"
+    check = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.10442150e-03 ...... PASSED\n"
+    rec = opened(tmp_path, banner + head + (row + check) * solves + end)
+    assert [(note.severity, note.message[: len(text)]) for note in rec.notes for _, text in said] == said
+
+
+def test_a_report_of_sysbench_without_its_end_says_so(tmp_path):
+    whole = (ex.datasets_dir() / "formats" / "sysbench-oltp.txt").read_text()
+    cut = whole[: whole.rindex("Threads fairness")]
+    assert not [note for note in opened(tmp_path, whole).notes if "has no end" in note.message]
+    assert [note.line for note in opened(tmp_path, cut).notes if "the last report has no end" in note.message]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_last_number_with_the_decimals_of_those_above_is_whole(tmp_path, kept):
+    whole = (ex.datasets_dir() / "formats" / "memtier-report.txt").read_text().rstrip("\n")
+    text = whole[: whole.index("\n", whole.index("Totals"))].rstrip()
+    text = text if kept else text[:-1]
+    rec = opened(tmp_path, text)
+    totals = rec["benchmark_results"].filter(pl.col("test") == "totals", pl.col("metric") == "bandwidth").collect()
+    assert totals.height == kept
+    assert bool(warnings(rec)) != kept
+
+
+def test_a_last_line_of_words_without_an_end_is_noted(tmp_path):
+    rec = opened(tmp_path, "Architecture:  x86_64\nCPU(s):        4\nThread(s) per core: 2\nModel name:   Intel(R) Xe")
+    assert [note.line for note in rec.notes if "no line end" in note.message] == [4]
+    assert not warnings(rec)

@@ -80,6 +80,57 @@ def test_netperf_banners_of_parallel_runs_wait_for_their_results(tmp_path):
     assert table(rec)["value"].to_list() == [4000.5, 4100.25]
 
 
+def _banner(test, to):
+    return f"MIGRATED {test} TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to {to} () port 0 AF_INET : demo\n"
+
+
+_STREAM = (
+    "Recv   Send    Send\nSocket Socket  Message  Elapsed\nSize   Size    Size     Time     Throughput\n"
+    "bytes  bytes   bytes    secs.    10^6bits/sec\n\n 87380  16384  16384    10.00    9390.42\n"
+)
+_KEYS = "THROUGHPUT=94.1\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=10.00\n"
+
+
+@pytest.mark.parametrize("result", [_STREAM, _KEYS])
+def test_netperf_a_run_without_a_result_gives_its_banner_to_no_other(result, tmp_path):
+    text = (
+        _banner("UDP REQUEST/RESPONSE", "a") + _banner("TCP MAERTS", "b") + result + _banner("TCP STREAM", "c") + result
+    )
+    rec = ex.open(write(tmp_path, text + _banner("TCP STREAM", "d")))
+    rows = rec["benchmark_results"].filter(pl.col("metric") == "throughput").collect()
+    assert rows["test"].to_list() == ["TCP_MAERTS", "TCP_STREAM"]
+    assert rows["configuration"].str.head(4).to_list() == ["to b", "to c"]
+    lost = [note for note in rec.notes if "has a banner and no result" in note.message]
+    assert [(note.message.split()[0], note.severity) for note in lost] == [
+        ("UDP_RR", "warning"),
+        ("TCP_STREAM", "warning"),
+    ]
+
+
+@pytest.mark.parametrize(("name", "test"), [("SCTP 1-TO-MANY STREAM", "SCTP_STREAM_MANY"), ("TCP IPV6 STREAM", None)])
+def test_netperf_tests_with_a_digit_in_their_name(name, test, tmp_path):
+    rec = ex.open(write(tmp_path, _banner(name, "192.0.2.1") + _STREAM))
+    (row,) = rec["settings"].collect().to_dicts()
+    assert (row["test"], row["destination"]) == (test or name.replace(" ", "_"), "192.0.2.1")
+    assert not rec.notes
+
+
+def test_netperf_results_of_parallel_runs_end_in_any_order(tmp_path):
+    rr = "16384  87380  1        1       10.00    18455.31\n16384  87380\n"
+    text = _banner("TCP STREAM", "a") + _banner("TCP REQUEST/RESPONSE", "b") + rr + _STREAM
+    rec = ex.open(write(tmp_path, text))
+    assert rec["settings"].select("test", "destination").collect().rows() == [("TCP_RR", "b"), ("TCP_STREAM", "a")]
+
+
+def test_netperf_a_histogram_that_ends_before_its_sum_is_noted(tmp_path):
+    rows = "Histogram of request/response times\nUNIT_USEC     :    0:    0:    0:    7:    1:    0:    0:    0:    0\n"
+    whole = ex.open(write(tmp_path, _banner("TCP STREAM", "a") + _STREAM + rows + "HIST_TOTAL:      8\n"))
+    cut = ex.open(write(tmp_path, _banner("TCP STREAM", "a") + _STREAM + rows))
+    assert not [note for note in whole.notes if note.severity == "warning"]
+    (note,) = [note for note in cut.notes if note.severity == "warning"]
+    assert (note.line, "before the sum" in note.message) == (9, True)
+
+
 def test_netperf_without_banner_and_titles(tmp_path):
     text = " 87380  16384  16384    10.00    9000.10\n 87380  16384  16384    10.00    9100.20\n"
     rec = ex.open(write(tmp_path, text))
@@ -318,3 +369,28 @@ def test_every_reader_gives_the_same_table():
 
 
 READERS = {"netperf", "iperf3", "stream", "linpack", "hpl", "redis", "memtier", "sysbench", "results"}
+
+
+def test_stream_between_bars(tmp_path):
+    text = (
+        "| Function | Avg MB/s | Best MB/s | Min time (ms) | Avg time (ms) |\n|---|---|---|---|---|\n"
+        "| Copy | 18000.5 | 18514.5 | 231.979 | 242.368 |\n| Scale: | 18000.0 | 18333.8 | 234.265 | 244.441 |\n"
+    )
+    rec = ex.open(write(tmp_path, text))
+    rows = rec["kernels"].select("kernel", "bandwidth_mb_per_s", "time_min_s", "time_mean_s").collect().rows()
+    assert rows == [("copy", 18514.5, pytest.approx(0.231979), pytest.approx(0.242368)),
+                    ("scale", 18333.8, pytest.approx(0.234265), pytest.approx(0.244441))]  # fmt: skip
+    mean = ex.open(write(tmp_path, "| Function | Avg GB/s |\n| Triad | 18.5 |\n"))
+    assert mean["kernels"].collect().select("kernel", "bandwidth_mb_per_s").rows() == [("triad", 18500.0)]
+
+
+def test_iperf3_begins_at_its_millisecond(tmp_path):
+    document = json.loads((ex.datasets_dir() / "formats" / "iperf3-bidir.json").read_text())
+    document["start"]["timestamp"] = {"timesecs": 1772438400, "timemillisecs": 1772438400250}
+    rec = ex.open(write(tmp_path, json.dumps(document)))
+    assert rec.meta["start"] == datetime(2026, 3, 2, 8, 0, 0, 250_000, tzinfo=UTC)
+
+
+def test_memtier_s_version_of_its_document_is_no_setting():
+    rec = ex.open(ex.datasets_dir() / "formats" / "memtier-document.json")
+    assert not rec["benchmark_results"].filter(pl.col("configuration").str.contains("version")).collect().height

@@ -1,31 +1,39 @@
-"""The command line, run as users run it."""
+"""The command line: what it prints, how it ends, and what it says of mistakes."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
 import compose
 import pytest
 
 import esxparse as ex
-from esxparse.cli import build_parser
+from esxparse.cli import build_parser, main
 
 MEMORY = [("Memory", "Free MBytes")]
 
 
-def run(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "esxparse", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=cwd,
-        env={**os.environ, "PYTHONUTF8": "1"},
-        check=False,
-    )
+def run(*arguments):
+    """What a command prints and how it ends, without the start of a process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(one) for one in arguments])
+        except SystemExit as end:
+            code = end.code
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def test_a_command_is_a_program(busy_host_file):
+    command = [sys.executable, "-m", "esxparse", "info", busy_host_file]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, run("info", busy_host_file).stdout, "")
 
 
 def test_info_says_what_a_capture_is(busy_host_file):
@@ -69,7 +77,7 @@ BAD = {
 
 @pytest.mark.parametrize("command", ["info", "report"])
 @pytest.mark.parametrize("name", [*BAD, "directory", "none.csv"])
-def test_bad_input_gets_one_clear_line_and_leaves_nothing_behind(tmp_path, command, name):
+def test_bad_input_gets_one_clear_line_and_leaves_nothing_behind(tmp_path, monkeypatch, command, name):
     inputs, outputs = tmp_path / "in", tmp_path / "out"
     inputs.mkdir()
     outputs.mkdir()
@@ -78,7 +86,8 @@ def test_bad_input_gets_one_clear_line_and_leaves_nothing_behind(tmp_path, comma
     if name in BAD:
         (inputs / name).write_bytes(BAD[name][0])
     target = ["-o", outputs / "report.html"] if command == "report" else []
-    done = run(command, inputs / name, *target, cwd=outputs)
+    monkeypatch.chdir(outputs)
+    done = run(command, inputs / name, *target)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
@@ -179,7 +188,7 @@ def test_help_and_import_load_nothing_heavy():
         "from esxparse.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "    main(['report', '--help'])\n"
-        "print(sorted({'polars', 'numpy', 'altair', 'papermill', 'nbconvert', 'IPython'} & set(sys.modules)))\n"
+        "print(sorted({'polars', 'numpy', 'altair', 'papermill', 'jinja2', 'IPython'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -187,7 +196,8 @@ def test_help_and_import_load_nothing_heavy():
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    assert set(commands.choices) == {"collect", "convert", "info", "report", "simulate", "slice", "study", "templates"}
+    named = "batch check collect convert diagnose formats info report rules simulate slice study templates"
+    assert set(commands.choices) == set(named.split())
     for choice in commands._choices_actions:
         assert choice.help
     for parser in commands.choices.values():

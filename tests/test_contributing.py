@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 CODE = """
 import doctest, sys
 import esxparse as ex
-from esxparse.diagnosis import thresholds, views
+from esxparse.diagnosis import rules
+from esxparse.diagnosis.diagnose import series_of
 from esxparse.reports import find
 from esxparse.reports.host_health import verdict
 
@@ -23,20 +24,23 @@ assert ex.__file__.startswith(sys.argv[1]), ex.__file__
 assert not doctest.run_docstring_examples(ex.metrics.memory.free_share, vars(ex.metrics.memory))
 capture = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 rec = ex.open(capture)
-limits = {"memory.free": thresholds.load("standard")["memory.free"]}
-found = verdict.judge(limits, views.measures(["memory.free_share"], rec.tables))
+limits = {"memory.free": rules.load("standard")["memory.free"]}
+found = verdict.judge(limits, series_of(rec))
 assert found.select("id", "verdict").row(0) == ("memory.free", "ok"), found
 row = ex.study(sys.argv[1], outside=True).runs.collect()
 share = 100 * row["memory_free_mib"].item() / row["memory_mib"].item()
 assert abs(row["memory_free_pct"].item() - share) < 1e-9, row
-requests = ex.open(sys.argv[1] + "/ioping.txt")
-assert requests.format == "ioping"
-assert requests["requests"].collect().rows() == [(1, 0.0121), (2, 1.25)]
+copies = ex.open(sys.argv[1] + "/dd.txt")
+assert copies.format == "dd"
+assert copies["copies"].collect().rows() == [(4194304, 0.5, 8.388608)]
 ex.report(capture, find("free_memory").name, sys.argv[1] + "/report.html")
 """
-IOPING = """4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=1 time=12.1 us (warmup)
-4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=2 time=1.25 ms
-4 KiB <<< . (ext4 /dev/sda1 29.4 GiB): request=3 time=1"""
+DD = """1+0 records in
+1+0 records out
+4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s
+1+0 records in
+1+0 records out
+4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.2"""
 
 
 def added(text: str) -> dict[str, list[tuple[str, str]]]:
@@ -58,10 +62,10 @@ def copy(tmp_path):
     return tmp_path
 
 
-def test_a_reader_a_metric_a_threshold_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
+def test_a_reader_a_metric_a_rule_a_column_of_studies_and_a_template_are_a_few_lines_each(copy):
     capture = ROOT / "datasets" / "busy-host" / "busy-host.csv"
     (copy / "study.toml").write_text(f"[[run]]\nesxtop = '{capture}'\n")
-    (copy / "ioping.txt").write_text(IOPING)
+    (copy / "dd.txt").write_text(DD)
     changes = added((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert len(changes) == 7
     for name, hunks in changes.items():
@@ -70,6 +74,11 @@ def test_a_reader_a_metric_a_threshold_a_column_of_studies_and_a_template_are_a_
             text = path.read_text(encoding="utf-8") if path.exists() else ""
             assert after in text
             path.write_text(text.replace(after, after + lines) if after else text + lines, encoding="utf-8")
+    ruff = Path(sys.executable).parent / "ruff"
+    written = [copy / name for name in changes if name.endswith(".py")]
+    config = ["--config", str(ROOT / "pyproject.toml")]
+    checked = subprocess.run([ruff, "check", *config, *written], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
     # A doctest that fails prints what it got.
     env = os.environ | {"PYTHONPATH": str(copy)}
     done = subprocess.run(

@@ -20,8 +20,8 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 from esxparse.cli import main
-from esxparse.formats.esxtop import by_instance
-from esxparse.lake import conversion
+from esxparse.formats.esxtop import body, by_instance, read_by_instance
+from esxparse.formats.source import resolve
 
 
 def same(converted, capture):
@@ -48,9 +48,10 @@ def test_a_capture_comes_back_as_it_was(busy_host, busy_host_file, tmp_path):
     assert [one.name for one in (tmp_path / "lake").iterdir()] == ["busy-host"]
 
 
-@pytest.mark.parametrize("budget", [1, 200_000, 10_000_000])
-def test_it_makes_no_difference_how_often_the_file_is_read(busy_host, busy_host_file, tmp_path, monkeypatch, budget):
-    monkeypatch.setattr(conversion, "BUDGET", budget)
+@pytest.mark.parametrize("aside", [1, 200_000, 10_000_000])
+def test_it_makes_no_difference_how_much_is_put_aside_at_once(busy_host, busy_host_file, tmp_path, monkeypatch, aside):
+    monkeypatch.setattr(body, "_ASIDE", aside)
+    monkeypatch.setattr(body, "PIECE", 100_000)
     assert same(ex.open(ex.convert(busy_host_file, tmp_path).folder), busy_host)
 
 
@@ -283,11 +284,12 @@ def test_the_memory_limit_holds_for_conversions(tmp_path):
         ex.convert(file, tmp_path / "other", memory_limit=8000)
 
 
-def test_frames_are_of_about_the_size_asked_for(busy_host_file):
-    from esxparse.formats.esxtop import read_in_place  # noqa: PLC0415
-    from esxparse.formats.source import resolve  # noqa: PLC0415
-
-    _, tables = read_in_place(resolve(busy_host_file))
-    sizes = [frame.estimated_size() for frame in by_instance.frames(tables["vcpu"], 300_000)]
+def test_frames_are_of_about_the_size_asked_for(busy_host_file, tmp_path, monkeypatch):
+    made = []
+    original = by_instance.frames
+    monkeypatch.setattr(by_instance, "frames", lambda *of: (made.append(one) or one for one in original(*of)))
+    with (tmp_path / "aside").open("w+b") as aside:
+        read_by_instance(resolve(busy_host_file), aside, budget=300_000)["vcpu"].collect()
+    sizes = [frame.estimated_size() for frame in made]
     assert len(sizes) > 3
     assert max(sizes) < 400_000

@@ -63,6 +63,13 @@ def computed() -> dict[str, float]:
     }
 
 
+def test_the_diagnosis_is_the_published_one():
+    (found,) = ex.diagnose(study())
+    assert found.trouble == "storage.read_ahead"
+    assert found.severity == "critical"
+    assert found.against == ()
+
+
 def test_all_runs_are_computed_and_nothing_is_to_be_said_of_them():
     assert runs().height == 90
     assert runs()["gap"].null_count() == 90

@@ -409,3 +409,21 @@ def test_damage_gives_a_recording_or_one_clear_error(tmp_path_factory, data):
     whole = data.draw(st.sampled_from([xml(xml_span(60, [600, 5])), text(), text(release="2.2")])).encode()
     file = write(tmp_path_factory.mktemp("damage"), data.draw(spliced(whole)))
     assert reads_or_refuses(file, "diskspd")
+
+
+def test_a_truth_is_no_bad_number(tmp_path):
+    span = xml_span(60.0, (6000, 3000))
+    span = span.replace("<TimeSpan>", "<TimeSpan><CalculateIopsStdDev>false</CalculateIopsStdDev>", 1)
+    rec = opened(tmp_path, xml(span))
+    assert not [note for note in rec.notes if "CalculateIopsStdDev" in note.message]
+
+
+@pytest.mark.parametrize(("cut", "cells"), [(0, 3), (1, 2), (2, 2)])
+def test_of_a_last_row_without_an_end_only_a_cut_number_is_lost(tmp_path, cut, cells):
+    whole = text().rstrip("\n")
+    last = whole.rindex("max |")
+    row = whole[last:].split("\n")[0]
+    begin = whole[:last] + row
+    rec = opened(tmp_path, begin[: len(begin) - cut])
+    assert rec["percentiles"].filter(percentile=100.0).collect().height == cells
+    assert bool([note for note in rec.notes if "ends in this line" in note.message]) == bool(cut)

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 
 import compose
+import polars as pl
 import pytest
 
 import esxparse as ex
@@ -100,3 +101,16 @@ def test_a_real_capture_whose_clock_is_set_back_keeps_every_row(tmp_path):
     rec = ex.open(compose.write(tmp_path, "\n".join([lines[0], *at]) + "\n"))
     assert jumps(rec) == [(4, "the clock was set back by an hour at line 4")]
     assert rec["memory"].collect()["time"].dt.hour().to_list() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_queries_that_sort_by_time_get_it_sorted_where_the_file_is_not(tmp_path, lazy):
+    columns = [("Group Cpu(1:a)", "% Used"), ("Group Cpu(2:b)", "% Used")]
+    lines = [compose.row(second, [f"{second}.25", "0.50"]) for second in (50, 55, 5, 10)]
+    header = compose.text(columns, [])
+    back = ex.open(compose.write(tmp_path, header + "\n".join(lines) + "\n"), lazy=lazy)["group_cpu"]
+    wanted = [5.25, 10.25, 50.25, 55.25]
+    assert back.filter(pl.col("group") == "a").sort("time").collect()["pct_used"].to_list() == wanted
+    assert back.filter(pl.col("time") < pl.col("time").max()).collect().height == 6
+    forth = ex.open(compose.write(tmp_path, header + "\n".join(lines[:2]) + "\n", "forth.csv"), lazy=False)["group_cpu"]
+    assert forth.collect()["time"].flags["SORTED_ASC"]

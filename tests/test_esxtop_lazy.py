@@ -120,9 +120,9 @@ def test_a_query_reads_what_it_needs(damaged, monkeypatch):
     asked = []
     original = lazy._numbers
 
-    def watched(table, wanted, samples):
+    def watched(table, wanted, samples, needed):
         asked.append((samples.tolist(), wanted.lanes.tolist(), wanted.counters.tolist()))
-        return original(table, wanted, samples)
+        return original(table, wanted, samples, needed)
 
     left = ex.open(damaged, lazy=True)
     monkeypatch.setattr(lazy, "_numbers", watched)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 from datetime import UTC, datetime
 
@@ -81,6 +83,33 @@ def test_a_job_without_any_io_is_kept_and_noted(tmp_path):
     rec = read(tmp_path, fio.document(fio.job("idle", new=False), release="fio-2.2.10"))
     assert rec["jobs"].collect().select("job", "direction", "ios").rows() == [("idle", "all", None)]
     assert any("no I/O was done by idle" in note.message for note in rec.notes)
+
+
+def test_a_job_that_only_read_has_done_io(tmp_path):
+    rec = read(tmp_path, fio.document(fio.job("vol0", options={"rw": "rw"}, read=fio.direction(1_000_000))))
+    assert [note.message for note in rec.notes] == ["no write was done by vol0"]
+
+
+def test_logs_below_the_directory_of_a_run_are_of_it(tmp_path):
+    (tmp_path / "out.json").write_text(fio.document(fio.job("a", read=fio.direction(5)), release="fio-2.2.10"))
+    for name in ("host1", "host2", "deep/er"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        kind = "bw" if name == "deep/er" else "clat"
+        (tmp_path / "logs" / name / f"a_{kind}.1.log").write_text("1000, 9, 0, 0\n2000, 8, 0, 0\n")
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "out.json").write_text(fio.document(fio.job("b", read=fio.direction(5))))
+    rec = ex.open(tmp_path)
+    told = rec["series"].select("job", "metric").unique(maintain_order=True).collect().rows()
+    assert sorted(told) == [("a", "bandwidth"), ("logs/host1/a", "clat"), ("logs/host2/a", "clat")]
+    assert rec["series"].filter(pl.col("metric") == "clat").collect()["value"].to_list() == [0.009, 0.008] * 2
+    assert rec["jobs"].collect()["job"].to_list() == ["a"]
+    assert [note.message for note in rec.notes if "own" in note.message] == ["runs of their own, not read: before"]
+
+
+def test_the_documents_of_a_directory_are_counted(tmp_path):
+    for n in range(3):
+        (tmp_path / f"{n}.json").write_text(fio.document(fio.job(f"a{n}", read=fio.direction(5 + n))))
+    assert ex.open(tmp_path).meta["documents"] == 3
 
 
 def test_unified_reporting_is_direction_all_and_fsync_is_sync(tmp_path):
@@ -448,3 +477,64 @@ def test_other_formats_are_not_claimed():
         b"the fio: tool\n",
     ):
         assert not reader_of("fio").recognise(Head(head))
+
+
+@pytest.mark.parametrize(
+    ("sound", "odd"),
+    [
+        ('"900": 3', '"900": 3'),
+        ('"900": 3', '"900": 3.5'),
+        ('"900": 3', '"9e2": 3'),
+        ('"900": 3', '"900": -3, "1000": 4'),
+        ('"900": 3', f'"900": {1 << 70}'),
+        ('"900": 3', '"900": {"a": 1}'),
+        ('"900": 3', '"900": nan'),
+        ('{"900": 3}', "{}"),
+        ('{"900": 3}', "0"),
+        ('{"900": 3}', "[1, 2]"),
+        ('"timestamp": 1772870400', f'"timestamp": {"1" * 4200}'),
+        ('"jobname": "b"', '"jobname": "\\"bins\\": {", "x": "\\"jobname\\""'),
+        ('"job options": {', '"x": ["{", 1e3], "job options": {"bins": "{1}",'),
+    ],
+)
+def test_bins_set_aside_are_read_as_any_other_value_is(tmp_path, monkeypatch, sound, odd):
+    one, other = (fio.job(name, options={"rw": "read"}, read=fio.direction(3, bins={900: 3})) for name in "ab")
+    text = " ".join(fio.document(one, other).replace(" : ", ": ").split()).replace('{ "900": 3 }', '{"900": 3}')
+    assert sound in text
+    text = text.replace(sound, odd)
+    read_at_once = read(tmp_path, text)
+    monkeypatch.setattr("esxparse.formats.fio.output.Counts.of", lambda content: (bytes(content), []))
+    with_care = read(tmp_path, text)
+    assert read_at_once.notes == with_care.notes
+    for name in with_care:
+        assert read_at_once[name].collect().equals(with_care[name].collect()), name
+
+
+def test_normal_output_without_its_write_half_is_cut(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "fio-normal.txt").read_text()
+    whole, begin = read(tmp_path, text), text.index("  write: IOPS")
+    assert not [note for note in whole.notes if note.severity == "warning"]
+    cut = read(tmp_path, text[:begin])
+    assert cut["jobs"].collect()["direction"].to_list() == ["read"]
+    (note,) = [note for note in cut.notes if "ends before its line on the CPU" in note.message]
+    assert (note.severity, note.line) == ("warning", text[:begin].count("\n") + 1)
+
+
+@pytest.mark.parametrize("text", [fio.document(fio.job("a", read=fio.direction(3))), "{}"])
+def test_the_collector_of_garbage_is_at_work_again_after_reading(tmp_path, text):
+    with contextlib.suppress(ex.EsxparseError):
+        read(tmp_path, text)
+    assert gc.isenabled()
+
+
+def test_lines_and_columns_of_damage_are_those_of_the_file_after_bins_were_taken_out(tmp_path, monkeypatch):
+    bins = {20_000 + 256 * place: place + 1 for place in range(100)}
+    whole, cut = (fio.job(name, read=fio.direction(5_050, bins=bins)) for name in "ab")
+    text = fio.document(whole, cut)
+    end = text.rindex('"jobname"') + 300
+    rec = read(tmp_path, text[:end])
+    (note,) = [note for note in rec.notes if "the JSON is cut" in note.message]
+    assert note.line == text[:end].count("\n") + 1
+    assert rec["latency_bins"].collect()["ios"].sum() == 5_050
+    monkeypatch.setattr("esxparse.formats.fio.output.Counts.of", lambda content: (bytes(content), []))
+    assert read(tmp_path, text[:end]).notes == rec.notes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from esxparse.formats.fio import log_facts
-from esxparse.formats.fio.log_facts import Told, Unit, release_in, unit_of
+import esxparse as ex
+from esxparse.formats.fio import log_units
+from esxparse.formats.fio.log_units import Told, Unit, release_in, unit_of
 
 
 def rows(times, values, size=4096, directions=(0,)):
@@ -84,13 +85,51 @@ def test_a_release_is_found_in_the_beginning():
 
 def test_outputs_beside_a_log_have_to_agree(tmp_path):
     log = tmp_path / "run_lat.1.log"
-    assert log_facts.release_beside(None) is None
+    assert log_units.release_beside(None) is None
     for name, text in (("run_lat.1.log", "fio-2.1"), ("other.log", "fio-2.2"), ("a.json", "fio-3.35"), ("b", "none")):
         (tmp_path / name).write_text(text)
     (tmp_path / "fio-2.9").mkdir()
-    assert log_facts.release_beside(log) == Told((3, 35), "a.json")
+    assert log_units.release_beside(log) == Told((3, 35), "a.json")
     (tmp_path / "c.json").write_text("fio-3.35")
-    assert log_facts.release_beside(log) == Told((3, 35), "a.json")
+    assert log_units.release_beside(log) == Told((3, 35), "a.json")
     (tmp_path / "d.json").write_text("fio-3.36")
-    assert log_facts.release_beside(log) is None
-    assert log_facts.release_beside(tmp_path / "nowhere" / "x.log") is None
+    assert log_units.release_beside(log) is None
+    assert log_units.release_beside(tmp_path / "nowhere" / "x.log") is None
+
+
+def log(entries):
+    return "".join(f"{time}, {value}, 0, {size}\n" for time, value, size in entries)
+
+
+def averages(value):
+    return log((1000 * second, value + second, 0) for second in range(1, 9))
+
+
+HIST = ", ".join(map(str, (1000, 0, 4096, *range(1856)))) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "unit", "evidence", "warned"),
+    [
+        # Of a slow disk under fio 2: 30 ms are 30,000 us, which as ns would be likely too.
+        ({"slat": averages(39), "clat": averages(30_000), "lat": averages(30_039)}, "us", "in run_slat.1.log", True),
+        ({"slat": averages(9_000), "clat": averages(3_000)}, "ns", "in run_slat.1.log", True),
+        ({"slat": averages(239), "clat": averages(30_000), "lat": averages(30_239), "iops": averages(33)}, "us",
+         "in the logs of run", True),
+        ({"clat": averages(30_000), "iops": averages(33_000)}, "ns", "in the logs of run", True),
+        ({"clat": averages(4_000), "lat": log((n, 4_000, 4096) for n in range(9))}, "us", "in run_lat.1.log", True),
+        ({"slat": averages(100), "clat_hist": HIST}, "ns", "1,856 bins, in run_clat_hist.1.log", False),
+    ],
+)  # fmt: skip
+def test_the_logs_of_one_run_have_one_unit(tmp_path, files, unit, evidence, warned):
+    for kind, text in files.items():
+        (tmp_path / f"run_{kind}.1.log").write_text(text)
+    kinds = [kind for kind in files if kind in log_units.LATENCIES]
+    alone = [ex.open(tmp_path / f"run_{kind}.1.log") for kind in kinds]
+    assert {rec.meta["unit"] for rec in alone} == {unit}
+    assert any(rec.meta["unit_evidence"].endswith(evidence) for rec in alone)
+    whole = ex.open(tmp_path)
+    units = {name: one for name, one in whole.meta["units"].items() if "iops" not in name}
+    assert set(units.values()) == {unit}
+    for rec in (whole, *alone):
+        assert any("a guess" in note.message for note in rec.notes if note.severity == "warning") == warned

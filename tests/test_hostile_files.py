@@ -144,8 +144,11 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
 
 
-@pytest.mark.parametrize("packed", ["plain", "gzip", "http"])
-@pytest.mark.parametrize("part", [b',"\\\\h\\Vcpu(1:a:1:b)\\x"', b"1" * 32], ids=["cells", "digits"])
+@pytest.mark.parametrize(
+    ("packed", "part"),
+    [("plain", b',"\\\\h\\Vcpu(1:a:1:b)\\x"'), ("gzip", b"1" * 32), ("http", b',"\\\\h\\Vcpu(1:a:1:b)\\x"')],
+    ids=["plain", "gzip", "http"],
+)
 def test_a_header_that_never_ends_is_refused_in_bounded_memory(tmp_path, packed, part):
     piece = part * ((1 << 20) // len(part))
     begin = b'"(PDH-CSV 4.0) (UTC)(0)"'

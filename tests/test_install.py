@@ -29,6 +29,7 @@ EXTRAS = {
     "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'iser').compare('iops').collect()",
     "collect": "import sushy",
     "lab": "import altair, jupyterlab, papermill",
+    "quality": "import great_expectations, pandas; assert not ex.check(rec).failed",
 }
 """Of each extra, what it lets a user do."""
 

@@ -176,3 +176,54 @@ def test_what_is_written_is_read(rows, line_end):
     data = "".join(", ".join(map(str, row)) + line_end for row in rows).encode()
     for param in READERS:
         assert whole(param.values[0], data, len(rows[0])) == (rows, (len(rows), [], 0))
+
+
+BINS = [
+    ('{"7" : 1,\n\t"80":0 }', "0\n         ", ([7, 80], [1, 0])),
+    ('{"5": 6}', "0       ", ([5], [6])),
+    ('{\r\n"5": 6\r\n\r\n}', "0\r\n\r\n\r\n ", ([5], [6])),
+    ("{}", "0 ", ([], [])),
+    ('{"999999999999999999": 123456789012345678}', f"0{' ' * 41}", ([999999999999999999], [123456789012345678])),
+    *(
+        (text, text, ([], []))
+        for text in (
+            "{", '{"1":2', '{"1":2,}', '{"1":2 "3":4}', '{"1":-2}', '{"1":2.5}', '{"01":2}', '{"1":02}',
+            '{"2":1,"2":1}', '{"a":1}', "{1:2}", '{"1":"2"}', '{"1":1234567890123456789}', '{"1":\u00a02}',
+            '{"\u0661":2}',
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", READERS)
+@pytest.mark.parametrize(("text", "left", "pairs"), BINS)
+def test_bins_are_taken_out_and_all_else_stays_where_it_is(module, text, left, pairs):
+    slim, *numbers = module.take_bins(f'{{"a": {{}}, "bins" : {text}, "b": 1}}'.encode())
+    assert slim.decode() == f'{{"a": {{}}, "bins" : {left}, "b": 1}}'
+    keys, values, ends = (np.frombuffer(part, np.int64).tolist() for part in numbers)
+    assert (keys, values) == pairs
+    assert ends == ([len(keys)] if left != text else [])
+
+
+@pytest.mark.parametrize("module", READERS)
+@pytest.mark.parametrize("text", ['"bins"', '"bins": 0', '"bins": [1]', '{"x": "bins", "y": {}}'])
+def test_nothing_is_taken_out_where_the_number_of_an_object_could_be_any_number(module, text):
+    assert module.take_bins(text.encode()) is None
+    assert module.take_bins(b'"bins": {"1": 2}, ' + text.encode()) is None
+
+
+@pytest.mark.parametrize("module", READERS)
+def test_more_bins_than_an_object_has_characters(module):
+    slim, *_, ends = module.take_bins(b'"bins": {} ' * 101)
+    assert slim == b"".join(b'"bins": %-2d ' % number for number in range(100)) + b'"bins": {} '
+    assert len(ends) == 100 * 8
+
+
+@pytest.mark.needs("native")
+@settings(max_examples=examples(200))
+@given(
+    st.lists(st.sampled_from(['"bins"', ":", "{", "}", '"7"', '"80"', ",", " ", "\n", "\r", "1", "02"]), max_size=30)
+)
+def test_both_readers_of_bins_give_the_same(parts):
+    text = "".join(parts).encode()
+    assert _native.take_bins(text) == integers_twin.take_bins(text)

@@ -212,6 +212,18 @@ def test_the_whole_host_is_joined_and_another_sensor_when_asked_for():
         join_power(capture, power, sensor="x")
 
 
+def test_of_a_csv_of_several_hosts_the_one_of_the_capture_is_joined():
+    frame = pl.concat([readings([0, 10, 20], [100 * n] * 3, sensor=f"esx-{n}.lab")["power"] for n in (1, 2)])
+    power = ex.Recording("power_csv", "power.csv", {"power": frame})
+    capture = a_capture([0, 10, 20], [1.0, 2.0, 3.0])
+    unnamed = join_power(capture, power)
+    assert unnamed.sensor == "esx-1.lab"
+    assert any("of several ('esx-1.lab', 'esx-2.lab'): 'esx-1.lab' is used" in one.message for one in unnamed.notes)
+    assert not [one for one in join_power(capture, power, sensor="esx-2.lab").notes if "of several" in one.message]
+    of_second = ex.Recording("esxtop", "capture.csv", capture.tables, {"host": "ESX-2"})
+    assert join_power(of_second, power).sensor == "esx-2.lab"
+
+
 def test_readings_without_times_cannot_be_joined():
     power = ex.Recording("redfish", "p.json", {"power": pl.LazyFrame({"watts": [1.0]})})
     with pytest.raises(ex.EsxparseError, match="have no times"):

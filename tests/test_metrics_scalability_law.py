@@ -38,6 +38,14 @@ def test_95_percent_intervals_hold_the_truth_as_often_as_was_measured(units, sha
     assert held / studies == pytest.approx(expected, abs=0.025)
 
 
+def test_a_curve_that_is_met_exactly_leaves_no_doubt_of_its_peak_whatever_the_processor_rounds():
+    random = np.random.default_rng(8)
+    for contention, coherency in zip(random.uniform(0.005, 0.2, 300), random.uniform(1e-4, 2e-3, 300), strict=True):
+        found = scalability_law.fit(SEVEN, law(SEVEN, 1000, contention, coherency))
+        for true, (low, high) in ((contention, found.contention_interval), (coherency, found.coherency_interval)):
+            assert (low, high) == pytest.approx((true, true), rel=1e-6)
+
+
 def test_superlinear_values_are_said_to_be_and_the_rate_stays_what_was_measured():
     units = [1, 2, 4, 8, 16, 32]
     found = scalability_law.fit(units, [100 * n**1.25 for n in units])

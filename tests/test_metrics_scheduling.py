@@ -294,3 +294,11 @@ def test_the_real_vms_wait_as_their_vcpus_do() -> None:
         assert got.filter(vm=vm).sort("time")["ready_pct"].to_list() == pytest.approx(values), vm
     # By the group it looked three times as long.
     assert max(columns_of(path, "Group Cpu")["1302698:styx"]["% Ready"]) > 2 * max(own["styx"])
+
+
+def test_waits_have_the_same_last_digit_every_time(busy_host):
+    """A sum depends on the order of its parts: rounded means lie half-way between decimals, and pages would differ."""
+    vms = inventory.vms(busy_host["vcpu"])
+    waits = scheduling.per_vcpu(busy_host["group_cpu"], vms, busy_host["vcpu"])
+    first = waits.collect()
+    assert all(waits.collect().equals(first) for _ in range(10))

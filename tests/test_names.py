@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import esxparse
-from esxparse.diagnosis import thresholds
+from esxparse.diagnosis import rules
 from esxparse.studies.columns import COLUMNS
 
 PACKAGE = Path(esxparse.__file__).parent
@@ -22,7 +22,9 @@ def described(folder):
 
 def test_columns_of_2_to_the_20_bytes_are_never_called_mb():
     told = [*described("metrics"), *described("formats")]
-    told += [(limit.value, limit.unit) for name in thresholds.profiles() for limit in thresholds.load(name).values()]
+    told += [
+        (name, rule.unit) for rule in rules.load("standard").values() if rule.value in rule.reads for name in rule.reads
+    ]
     told += [(name, column.means) for name, column in COLUMNS.items()]
     assert len(told) > 500
     named_mb = {(name, words) for name, words in told if re.search(r"(^|_)mb(ps)?(_|$)", name)}

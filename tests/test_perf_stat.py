@@ -104,7 +104,7 @@ def test_indian_digits_are_grouped_in_twos(tmp_path):
 def test_a_number_that_may_be_either_is_said_to_be(tmp_path):
     rec = read(tmp_path, " Performance counter stats for 'x':\n\n    1.234      page-faults\n")
     assert events(rec)[0]["value"] == 1234
-    assert [note.severity for note in rec.notes] == ["warning"]
+    assert [note.severity for note in rec.notes] == ["warning", "info"]
     assert "may have a thousands separator" in str(rec.notes[0])
     rest = " Performance counter stats for 'y':\n\n    2,50 msec task-clock\n\n   0,100000000 seconds time elapsed\n"
     rec = read(tmp_path, " Performance counter stats for 'x':\n\n    1.234      page-faults\n" + rest)
@@ -388,3 +388,49 @@ def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, 
     assert [row["event"] for row in events(rec)] == ["cycles"]
     (note,) = warned(rec)
     assert "its last number may be cut" in note
+
+
+_TITLE = " Performance counter stats for 'sleep 1':\n\n"
+_END = "\n       1.001234567 seconds time elapsed\n\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "event", "pmu", "cgroup", "value", "unit"),
+    [
+        ("0.512345 task-clock (msec) # 0.001 CPUs utilized", "task-clock", None, None, 0.512345, "msec"),
+        ("1,234 cpa_cycles [hisi_sicl0_cpa0]", "cpa_cycles [hisi_sicl0_cpa0]", "hisi_sicl0_cpa0", None, 1234, None),
+        (
+            "12.5 MiB uncore_imc/cas/ [uncore_imc_0]",
+            "uncore_imc/cas/ [uncore_imc_0]",
+            "uncore_imc_0",
+            None,
+            12.5,
+            "MiB",
+        ),
+        ("1,004,123,456 cpu-clock # 0.998 CPUs utilized", "cpu-clock", None, None, 1004123456, "ns"),
+        ("512.25 cpu-clock:u # 0.998 CPUs utilized", "cpu-clock:u", None, None, 512.25, "msec"),
+        ("77 ref_cycles my/group", "ref_cycles", None, "my/group", 77, None),
+    ],
+)
+def test_event_unit_pmu_and_cgroup_are_told_apart(tmp_path, line, event, pmu, cgroup, value, unit):
+    (row,) = events(read(tmp_path, f"{_TITLE}     {line}\n{_END}"))
+    names = ("event", "pmu", "cgroup", "value", "unit")
+    assert tuple(row[name] for name in names) == (event, pmu, cgroup, value, unit)
+
+
+@pytest.mark.parametrize(
+    "cut", [f"{_TITLE} 12 cycles\n 1 conte", "0.58,msec,task-clock,575403,100.00,0.003,CPUs utilized\n1,,conte"]
+)
+def test_an_event_whose_name_ends_the_file_is_left_out_and_noted(tmp_path, cut):
+    rec = read(tmp_path, cut)
+    assert len(events(rec)) == 1
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert (note.line, "may be cut" in note.message) == (cut.count("\n") + 1, True)
+    whole = read(tmp_path, cut + "xt-switches\n")
+    assert len(events(whole)) == 2
+    assert not [note for note in whole.notes if note.severity == "warning"]
+
+
+def test_an_output_that_does_not_say_how_long_it_took_may_be_cut(tmp_path):
+    assert any("ends before the time it took" in note.message for note in read(tmp_path, f"{_TITLE} 1 faults\n").notes)
+    assert not read(tmp_path, f"{_TITLE} 1 faults\n{_END}").notes

@@ -188,7 +188,8 @@ def test_perf_of_this_machine_says_the_same_in_every_form(tmp_path, options):
     (run,) = rec["runs"].collect().to_dicts()
     assert run["started_local"] is not None
     if not {"-x,", "-x;", "-j"} & set(options):
-        assert 0.02 <= run["elapsed_s"] < 20
+        # The clock of a busy virtual machine may lag behind its timers.
+        assert 0.005 <= run["elapsed_s"] < 20
         assert run["command"] == "sleep 0.02"
         assert run["repetitions"] == (3 if options else None)
     else:

@@ -182,6 +182,19 @@ def test_lines_of_a_collector_have_the_time_of_the_poll_and_gaps_are_a_table(tmp
     assert cut["power"].collect()["watts"].to_list() == [210]
 
 
+def test_collections_of_two_hosts_one_after_the_other_stay_two(tmp_path):
+    lines = []
+    for host, watts in (("ilo-1", 200), ("ilo-2", 210)):
+        first = {"time": "2026-03-02T12:00:00Z", "collector": "esxparse collect power", "url": f"https://{host}"}
+        lines += [json.dumps(first), polled(10, power(watts))]
+    rec = opened(tmp_path, *lines, name="polled.jsonl")
+    assert rec["power"].collect().select(pl.col("sensor").str.head(5), "watts").rows() == [
+        ("ilo-1", 200),
+        ("ilo-2", 210),
+    ]
+    assert rec.meta["host"] == "ilo-1, ilo-2"
+
+
 def test_overlapping_histories_count_once(tmp_path):
     def sample(second):
         return {"Time": f"2026-03-02T12:00:{second:02d}Z", "Average": 100 + second}

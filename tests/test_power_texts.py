@@ -274,6 +274,68 @@ def test_a_meter_s_columns_are_found_by_name(tmp_path):
     assert rec["power"].collect().select("time", "watts").rows() == [(NOON, 250), (NOON + timedelta(seconds=10), 500)]
 
 
+HOSTS = "2026-03-02T12:00:00Z,a,200\n2026-03-02T12:00:00Z,b,200\n2026-03-02T12:01:00Z,a,210\n2026-03-02T12:01:00Z,b,9\n"
+
+
+@pytest.mark.parametrize("title", ["host", "Outlet Name", "where", "gpu_uuid", "ServerName"])
+def test_a_column_that_names_what_was_metered_splits_the_series(tmp_path, title):
+    rec = opened(tmp_path, f"timestamp,{title},watts\n{HOSTS}", "m.csv")
+    assert rec["power"].collect().select("sensor", "watts").rows() == [("a", 200), ("b", 200), ("a", 210), ("b", 9)]
+    assert not rec.notes
+    assert rec.meta["interval"] == 60
+
+
+def test_each_gpu_of_nvidia_smi_is_a_series_and_no_host(tmp_path):
+    rows = "".join(
+        f"2026/03/02 12:00:0{second}.500, {gpu}, NVIDIA A100, {watts:.2f} W, 96 %, 55.00 W, 400.00 W\n"
+        for second in range(3)
+        for gpu, watts in ((0, 51), (1, 51), (2, 210 + second))
+    )
+    titles = "timestamp, index, name, power.draw [W], utilization.gpu [%], power.draw.average [W], power.limit [W]\n"
+    table = opened(tmp_path, titles + rows, "gpus.csv")["power"].collect()
+    assert table.height == 9
+    assert table["watts"].sum() == 3 * 102 + 633
+    assert table.filter(sensor="2 NVIDIA A100")["watts"].to_list() == [210, 211, 212]
+    assert set(table["kind"]) == {"part"}
+
+
+def test_a_column_that_counts_rows_or_measures_splits_nothing(tmp_path):
+    rows = "".join(f"{n},2026-03-02T12:0{n}:00Z,{20 + n},1.{n},7{n},200\n" for n in range(5))
+    rec = opened(tmp_path, "id,time,inlet temperature,meter volts,server util,watts\n" + rows, "m.csv")
+    assert set(rec["power"].collect()["sensor"]) == {"watts"}
+
+
+def test_readings_of_one_time_that_nothing_tells_apart_are_a_warning(tmp_path):
+    rec = opened(tmp_path, "time,watts\n2026-03-02T12:00:00Z,200\n2026-03-02T12:00:00Z,90\n", "m.csv")
+    (note,) = [note for note in rec.notes if note.severity == "warning"]
+    assert "1 times have several readings" in note.message
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(
+            (name, "system")
+            for name in ("Total_Power", "Pwr Consumption", "SystemInputPower", "NODE_PWR", "System Board")
+        ),
+        *((name, "part") for name in ("CPU_Power", "MEM_Power", "FAN_Power", "HDD_Power", "CPU1 Power", "GPU1 Power")),
+        *((name, "part") for name in ("TotalGPUsPower", "P1_DIMM_Pwr", "NVMeDrive Power", "Memory Sub-system Power")),
+        *((name, "supply") for name in ("PS1 Input Power", "PSU2_PIN", "Power Supply 1", "PS_1")),
+    ],
+)
+def test_whose_watts_a_sensor_reads_is_in_its_name(tmp_path, name, kind):
+    rec = opened(tmp_path, f"{name:16} | 158.000    | Watts      | ok    | na | na | na | na | na | na\n", "s.txt")
+    assert rec["power"].collect()["kind"].to_list() == [kind]
+
+
+def test_a_chassis_is_the_host_only_where_nothing_else_is(tmp_path):
+    line = "{:16} | 158.000    | Watts      | ok    | na | na | na | na | na | na\n"
+    alone = opened(tmp_path, line.format("Chassis Power"), "s.txt")["power"].collect()
+    both = opened(tmp_path, line.format("Chassis Power") + line.format("Node Power"), "s.txt")["power"].collect()
+    assert alone["kind"].to_list() == ["system"]
+    assert dict(both.select("sensor", "kind").rows()) == {"Chassis Power": "enclosure", "Node Power": "system"}
+
+
 def test_columns_named_by_the_caller(tmp_path):
     text = "a;b;c\n02.03.2026 12:00:00;1.234,5;9\n03.03.2026 12:00:00;7,25;9\n"
     for options in ({"time_column": "a", "value_column": "b"}, {"time_column": "1", "value_column": "2"}):
@@ -443,3 +505,18 @@ def test_a_number_that_touches_the_end_of_the_file_is_not_read(tmp_path, whole, 
     assert [(one["watts"], one["interval_s"]) for one in row] == [(pytest.approx(288, abs=0.3), None)]
     (note,) = warned(rec)
     assert "the last line has no line end, so its last number may be cut" in note
+
+
+def test_a_time_and_a_period_on_one_line_are_two_fields(tmp_path):
+    text = (
+        "    Instantaneous power reading:                   214 Watts\n"
+        "    IPMI timestamp:                           03/02/26 12:00:00 UTC    Sampling period: 00000005 Seconds.\n"
+    )
+    (row,) = opened(tmp_path, text, "dcmi.txt")["power"].collect().to_dicts()
+    assert (row["time"], row["watts"], row["interval_s"]) == (NOON, 214, 5)
+
+
+def test_the_power_saver_of_an_ilo_is_a_setting(tmp_path):
+    text = '<?xml version="1.0"?>\n<RIBCL VERSION="2.23">\n<GET_HOST_POWER_SAVER HOST_POWER_SAVER= "AUTO"/>\n</RIBCL>\n'
+    rows = opened(tmp_path, text, "saver.xml")["settings"].collect().select("source", "setting", "value").rows()
+    assert rows == [("GET_HOST_POWER_SAVER", "HOST_POWER_SAVER", "AUTO")]

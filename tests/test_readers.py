@@ -12,6 +12,7 @@ import pytest
 import esxparse as ex
 from esxparse import cli
 from esxparse.formats import registry, source
+from esxparse.formats.catalogue import described
 from esxparse.formats.kit.head import Head
 from esxparse.formats.registry import readers
 
@@ -28,7 +29,7 @@ RECORDINGS = [
 def test_a_reader_says_what_it_reads_and_which_tables_come_out(reader):
     assert reader.title
     assert reader.name == reader.reading.FORMAT
-    assert "Tables\n------" in reader.reading.__doc__
+    assert "Tables\n------" in described(reader.name).text
     assert not reader.recognise(Head(b""))
     assert not reader.recognise(Head(b"time,value\n1,2\n"))
 
@@ -104,7 +105,8 @@ def test_what_the_command_line_can_do_python_can(busy_host_file, tmp_path):
     assert isinstance(ex.templates()[0], ex.Template)
     assert callable(ex.collect.power)
     commands = {"info": "open", "collect": "collect", "report": "report", "slice": "slice", "convert": "convert"}
-    commands |= {"study": "study", "templates": "templates", "simulate": "simulate"}
+    commands |= {"formats": "catalogue", "study": "study", "templates": "templates", "simulate": "simulate"}
+    commands |= {"diagnose": "diagnose", "rules": "rules", "check": "check", "batch": "batch"}
     assert set(cli._COMMANDS) == set(commands)
     assert all(hasattr(ex, function) for function in commands.values())
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 
+import altair as alt
 import browser
 import nbformat
+import polars as pl
 import pytest
+from jupyter_client.launcher import launch_kernel
 
 import esxparse as ex
-from esxparse.reports import report
+from esxparse.reports import export, find, kernel, page, report, standby
 
 
 def run_report(*lines, env=None):
@@ -140,6 +146,81 @@ def test_what_cannot_work_is_refused_before_a_kernel_starts(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_refused_leaves_no_process(monkeypatch, busy_host_file):
+    begun = []
+    monkeypatch.setattr(
+        kernel, "launch_kernel", lambda *args, **more: begun.append(launch_kernel(*args, **more)) or begun[0]
+    )
+    with pytest.raises(ex.EsxparseError, match="no sample in the requested window"):
+        report(busy_host_file, parameters={"start": "2031-01-01"})
+    assert begun[0].returncode is not None
+
+
+def test_a_process_that_is_told_nothing_ends_without_a_word(tmp_path):
+    command = [sys.executable, "-m", "esxparse.reports.standby", str(tmp_path / "nowhere.ipynb")]
+    ran = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_what_a_template_takes_of_esxparse_is_imported_before_it_runs(tmp_path):
+    names = set(standby._imported(str(find("host_health").path)))
+    assert {"esxparse.charts", "esxparse.metrics.storage", "esxparse.reports.host_health.verdict"} <= names
+    sources = [
+        "%matplotlib inline",
+        "import os\nfrom json import loads\nfrom . import x",
+        "from esxparse import charts",
+    ]
+    own = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in sources])
+    nbformat.write(own, tmp_path / "own.ipynb")
+    assert list(standby._imported(str(tmp_path / "own.ipynb"))) == ["esxparse.charts"]
+
+
+def test_charts_of_ones_own_template_are_checked(monkeypatch):
+    wrong = alt.Chart(alt.InlineData([])).mark_point()
+    wrong["width"] = {"no": "width"}
+    monkeypatch.setenv("ESXPARSE_REPORT", "own")
+    with pytest.raises(alt.utils.schemapi.SchemaValidationError):
+        page.show(wrong, missing="nothing")
+
+
+def test_a_metric_is_computed_once_for_all_that_show_it(monkeypatch):
+    computed = []
+
+    def metric(table):
+        return table.map_batches(lambda frame: computed.append(1) or frame, schema={"time": pl.Int64})
+
+    table = pl.LazyFrame({"time": range(100)})
+    held = page.given(metric, table)
+    assert [held.collect().height, held.select(pl.len()).collect().item(), len(computed)] == [100, 100, 1]
+    monkeypatch.setattr(page, "_HELD_BYTES", 799)
+    assert [page.given(metric, table).collect().height, len(computed)] == [100, 2]
+    assert page.given(metric, table, None) is None
+    assert page.given(len, [1, 2]) == 2
+
+
 def test_two_captures_for_a_template_of_one_are_refused(busy_host_file):
     with pytest.raises(ex.EsxparseError, match="takes one capture, but 2 were given"):
         report([busy_host_file, busy_host_file])
+
+
+def test_the_runtime_of_charts_is_kept_and_made_again_where_it_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = tmp_path / f"esxparse/vega-{metadata.version('vl-convert-python')}.js"
+
+    def keep(script, of):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(f"{base64.b64encode(hashlib.sha256(of).digest()).decode()}\n{script}", encoding="utf-8")
+
+    keep("console.log(", b"console.log(1)")
+    made = export.vega_runtime()
+    assert "vegaEmbed" in made
+    assert kept.read_text(encoding="utf-8").partition("\n")[2] == made
+    keep("console.log(1)", b"console.log(1)")
+    assert export.vega_runtime() == "console.log(1)"
+
+
+@pytest.mark.search
+def test_a_page_can_be_made_where_nothing_can_be_kept(tmp_path, monkeypatch):
+    (tmp_path / "esxparse").write_text("a file where the directory should be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert "vegaEmbed" in export.vega_runtime()

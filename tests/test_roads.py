@@ -11,11 +11,13 @@ import tomllib
 
 import compose
 import pytest
+from nbformat import NotebookNode
 
 import esxparse as ex
 from esxparse.cli import build_parser, main, output
 from esxparse.formats.esxtop.slice import slice_capture
 from esxparse.formats.opening import NAMES, Opening, Options
+from esxparse.reports import run
 
 COLUMNS = [("Memory", "Free MBytes")]
 CLOCKS = [f"23:59:{second}" for second in range(30, 60, 5)] + [f"00:00:{second:02d}" for second in range(0, 30, 5)]
@@ -51,7 +53,7 @@ def test_dates_are_told_to_every_function_and_mean_the_same(tmp_path, stamps, op
 @pytest.mark.parametrize(
     ("stamps", "flags"), [(DAY_FIRST, ["--date-order", "dmy"]), (CLOCKS, ["--date", "2026-04-12"])]
 )
-def test_dates_are_told_to_every_command(tmp_path, capsys, stamps, flags):
+def test_dates_are_told_to_every_command(tmp_path, monkeypatch, capsys, stamps, flags):
     file = str(capture(tmp_path, stamps))
     out, lake, page = (str(tmp_path / name) for name in ("part.csv", "lake", "page.html"))
     for command in (["info", file], ["slice", file, "-o", out], ["convert", file, "-o", lake]):
@@ -60,11 +62,20 @@ def test_dates_are_told_to_every_command(tmp_path, capsys, stamps, flags):
         assert main([*command, *flags]) == 0
         assert "unused" not in capsys.readouterr().err
     assert times(out) == times(lake) == WANTED
+    told = []
+    execute = run._execute
+    monkeypatch.setattr(
+        run, "_execute", lambda template, values, *more: told.append(values) or execute(template, values, *more)
+    )
     assert main(["report", file, "-o", page]) == 1
     assert main(["report", file, "-o", page, "-q", *flags]) == 0
     written = (tmp_path / "page.html").read_text()
     assert "12 Apr 2026" in written or "2026-04-12" in written
+    # The same as a parameter is told to the template in the same words.
+    monkeypatch.setattr(run, "_page", lambda _, values, *_rest: (str(told.append(values)), NotebookNode(cells=[])))
     assert main(["report", file, "-o", page, "-q", "-p", f"{flags[0][2:].replace('-', '_')}={flags[1]}"]) == 0
+    assert len(told) == 2
+    assert told[0] == told[1]
     option = f"{flags[0][2:].replace('-', '_')} = '{flags[1]}'"
     (tmp_path / "study.toml").write_text(f"[[run]]\nesxtop = {{ file = 'c.csv', {option} }}\n")
     runs = ex.study(tmp_path).runs.collect()
@@ -325,7 +336,7 @@ def test_closed_streams(tmp_path):
 def test_a_report_without_its_extra_says_what_to_install(tmp_path, busy_host_file):
     code = (
         "import sys\n"
-        "for name in ('papermill', 'nbconvert', 'vl_convert', 'altair', 'ipykernel'): sys.modules[name] = None\n"
+        "for name in ('papermill', 'mistune', 'vl_convert', 'altair', 'ipykernel'): sys.modules[name] = None\n"
         "from esxparse.cli import main\n"
         "sys.exit(main(['report', sys.argv[1], '-o', sys.argv[2]]))"
     )

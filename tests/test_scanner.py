@@ -254,3 +254,19 @@ def test_compiled_and_twin_agree_on_anything(data, cells, least, count, draw):
     )
     assert bits(left[0]) == bits(right[0])
     assert left[1:] == right[1:]
+
+
+@pytest.mark.needs("native")
+@given(
+    st.lists(st.sampled_from([b'"0.00"', b'"12.34"', b'""', b'"-1"', b'"1234567.25"']), min_size=60, max_size=60),
+    st.lists(st.tuples(st.integers(0, 59), fragments), max_size=2),
+    st.sets(st.integers(0, 59), max_size=3),
+)
+@settings(deadline=None, max_examples=examples(600))
+def test_many_cells_that_nobody_wants_are_passed_over_as_one_by_one(cells, odd, wanted):
+    for place, fragment in odd:
+        cells[place] = fragment
+    data = b",".join(cells) + b"\n" + b",".join(reversed(cells)) + b"\n"
+    left, right = (everything(module, data, 60, sorted(wanted)) for module in (_native, scan_twin))
+    assert bits(left[0]) == bits(right[0])
+    assert left[1:] == right[1:]

@@ -247,7 +247,7 @@ def test_labels_beyond_64_bits_are_text_and_a_note():
 def test_a_figure_with_the_name_of_a_label_is_left_out_and_said(tmp_path):
     manifest = load(studies.manifest(tmp_path, TWO))
     first, *others = expand(manifest)
-    table, _, notes = runs.table_of(manifest, [replace(first, values={"kind": 3.0, "": 4.0}), *others])
+    table, _, notes, _ = runs.table_of(manifest, [replace(first, values={"kind": 3.0, "": 4.0}), *others])
     assert table["kind"].to_list() == ["a", "a", "b", "b"]
     told = [str(note) for note in notes]
     assert told[-2:] == ["the figure 'kind' has the name of a label: left out", "the figure '' has no name: left out"]

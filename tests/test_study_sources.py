@@ -42,12 +42,11 @@ def test_histograms_without_results_are_a_gap(tmp_path):
 def test_power_is_the_meter_s_where_there_is_one(tmp_path):
     studies.write_capture(tmp_path / "c.csv", start=datetime(2026, 3, 2, 8, 0, tzinfo=UTC), samples=31)
     meter = studies.FORMATS / "power-pdu-export.csv"
-    text = f'[[run]]\nesxtop = "c.csv"\npower = {{ file = "{meter}" }}\n'
-    text += f'[[run]]\nesxtop = "c.csv"\n[[run]]\npower = "{meter}"\n'
+    text = f'[[run]]\nesxtop = "c.csv"\npower = {{ file = "{meter}", sensor = "A1" }}\n'
+    text += f'[[run]]\nesxtop = "c.csv"\n[[run]]\npower = {{ file = "{meter}", sensor = "A1" }}\n'
     found = studies.computed(tmp_path, text)
     with_meter, without, alone = studies.rows(found)
-    assert any("for that file" in str(note) for note in found.notes)
-    readings = ex.open(meter)["power"]
+    readings = ex.open(meter)["power"].filter(pl.col("sensor") == "A1")
     assert with_meter["watts_from"] == "power_csv"
     whole = energy.energy(readings).collect().head(1)
     assert with_meter["energy_joules"] == pytest.approx(whole["energy_joules"].item(), rel=1e-3)
@@ -57,9 +56,21 @@ def test_power_is_the_meter_s_where_there_is_one(tmp_path):
     assert alone["watts"] == pytest.approx(whole["watts_mean"].item())
 
 
+def test_of_a_meter_with_several_outlets_one_is_taken_and_the_others_are_named(tmp_path):
+    studies.write_capture(tmp_path / "c.csv", start=datetime(2026, 3, 2, 8, 0, tzinfo=UTC), samples=31)
+    text = f'[[run]]\nesxtop = "c.csv"\npower = "{studies.FORMATS / "power-pdu-export.csv"}"\n'
+    found = studies.computed(tmp_path, text)
+    assert any(
+        "power is from 'A1'; to use another, set sensor = ... for that file: A2" in str(one) for one in found.notes
+    )
+    assert studies.rows(found)[0]["watts_from"] == "power_csv"
+
+
 def test_power_that_shares_no_time_with_the_capture_is_a_gap(tmp_path):
     studies.write_capture(tmp_path / "c.csv")
-    text = f'[[run]]\nesxtop = "c.csv"\npower = "{studies.FORMATS / "power-pdu-export.csv"}"\n'
+    text = (
+        f'[[run]]\nesxtop = "c.csv"\npower = {{ file = "{studies.FORMATS / "power-pdu-export.csv"}", sensor = "A1" }}\n'
+    )
     (row,) = studies.rows(studies.computed(tmp_path, text))
     assert "do not overlap in time" in row["gap"]
     assert row["watts_from"] == "esxtop"
@@ -144,3 +155,22 @@ def test_one_reading_is_power_and_no_energy(tmp_path):
     (row,) = studies.rows(studies.computed(tmp_path, '[[run]]\npower = "p.txt"\n'))
     assert row["watts"] == found["watts"].mean()
     assert (row["energy_joules"] is None) == (found.height < 2)
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "column"),
+    [
+        ("hpcc", "hpcc-hpccoutf.txt", "hpcc_starstream_triad_bandwidth_gb_per_s"),
+        ("ioping", "ioping-batch.txt", "ioping_{}_latency_mean_ms"),
+        ("elbencho", "elbencho-results.csv", "elbencho_write_throughput_mib_per_s"),
+        ("ntttcp", "ntttcp-windows.txt", "ntttcp_send_throughput_mbit_per_s"),
+        ("vdbench", "vdbench-summary.html", "vdbench_rd1_4k_{}_iops_1_per_s"),
+        ("hcibench", "hcibench-fio-res.txt", "hcibench_job0_latency_read_ms"),
+        ("benchmark", "hcibench-fio-res.txt", "hcibench_job0_latency_read_ms"),
+    ],
+)
+def test_every_benchmark_has_its_columns(tmp_path, role, name, column):
+    (row,) = studies.rows(studies.computed(tmp_path, f'[[run]]\n{role} = "{studies.FORMATS / name}"\n'))
+    begin, _, end = column.partition("{}")
+    assert [value for name, value in row.items() if name.startswith(begin) and name.endswith(end) and value]
+    assert row["gap"] is None

@@ -127,6 +127,15 @@ def test_every_kind_of_meter_in_one_report(tmp_path):
     assert f"{joules / 3.6e6:.4f} kWh" in page
 
 
+@pytest.mark.parametrize(
+    ("other", "shown"), [("b", "Mean power: 300 W (sum of 2: a, b,"), ("Total", "Mean power: 200 W (Total,")]
+)
+def test_watts_of_one_column_are_summed_where_they_add_up(tmp_path, other, shown):
+    rows = (f"2026-03-02T08:0{n}:00Z,{name},{watts}\n" for n in range(3) for name, watts in (("a", 100), (other, 200)))
+    (tmp_path / "hosts.csv").write_text("timestamp,host,watts\n" + "".join(rows))
+    assert shown in tables.summary(gather.gather([tmp_path / "hosts.csv"])).text
+
+
 def test_readings_without_times_have_no_energy_and_say_so(tmp_path):
     page = text_of(report(FORMATS / "redfish-ilo5-power.json", "power_profile", tmp_path / "report.html"))
     assert "Power 308 W PowerControl 0, once, at an unknown time" in page

@@ -81,7 +81,7 @@ def test_lines_a_terminal_wrapped_are_put_together(tmp_path):
 def test_a_line_that_is_not_whole_is_left_out_and_told_of(tmp_path):
     rec = opened(tmp_path, block("tlb", [(1, 2, 3), (4, 5, 6)])[: -len("6.00 \n") - 1])
     assert [value for (value,) in rows(rec, "rate_per_s")] == [1, 2, 3]
-    assert [note.severity for note in rec.notes] == ["warning"]
+    assert [note.severity for note in rec.notes] == ["info", "warning"]
 
 
 def test_a_title_alone_is_one_clear_error(tmp_path):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import inspect
 import math
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,20 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import esxparse as ex
-from esxparse.diagnosis import thresholds
+from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GOOD = """
-[[threshold]]
+[[rule]]
 id = "cpu.ready"
 screen = "%RDY"
-table = "group_cpu"
-column = "pct_ready"
+kind = "vm"
+value = "ready_pct"
 unit = "%"
-per = "vcpu"
 direction = "above"
 warn = 5
 critical = 10.0
@@ -40,36 +38,30 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("profile", thresholds.profiles())
-def test_shipped_profiles_load_and_every_limit_has_a_source(profile: str) -> None:
-    loaded = thresholds.load(profile)
-    assert len(loaded) >= 20
-    for key, threshold in loaded.items():
-        assert key == threshold.id
-        assert threshold.source.strip()
-        assert threshold.critical is not None
-        assert ("Floor" in threshold.source) == (threshold.floor is not None)
+QUOTED = {key: rule for key, rule in rules.load("standard").items() if "Epping" in rule.source}
 
 
-@pytest.mark.parametrize("profile", thresholds.profiles())
-def test_every_metric_a_profile_names_exists_and_documents_its_column(profile: str) -> None:
-    for threshold in thresholds.load(profile).values():
-        if threshold.metric:
-            path, column = threshold.metric.split(":")
-            module, function = path.split(".")
-            found = getattr(importlib.import_module(f"esxparse.metrics.{module}"), function)
-            assert column in (inspect.getdoc(found) or ""), threshold.id
+@pytest.mark.parametrize("profile", rules.profiles())
+def test_every_shipped_rule_says_what_it_means_and_where_its_numbers_come_from(profile: str) -> None:
+    loaded = rules.load(profile)
+    assert len(loaded) >= 60
+    for key, rule in loaded.items():
+        assert key == rule.id
+        assert all((rule.source.strip(), rule.meaning, rule.causes, rule.next, rule.screen)), key
+        assert (rule.floor is None) == (not rule.floor_of)
+    areas = {one.split(".")[0] for one in loaded}
+    assert areas >= {"cpu", "memory", "numa", "disk", "network", "power", "interrupts", "vsan", "clock", "capture"}
 
 
-@pytest.mark.parametrize("profile", thresholds.profiles())
-def test_profiles_speak_of_counters_as_the_catalogue_does(profile: str) -> None:
-    for threshold in thresholds.load(profile).values():
-        counter = ex.counter(threshold.screen.split(" - ")[0])
-        assert (counter.table, counter.column, counter.unit) == (threshold.table, threshold.column, threshold.unit)
+def test_rules_speak_of_quoted_counters_as_the_catalogue_does() -> None:
+    for rule in QUOTED.values():
+        if re.fullmatch(r"[%A-Z]+(/[a-z]+)?", rule.screen):
+            counter = ex.counter(rule.screen)
+            assert counter.unit == rule.unit, rule.id
 
 
 def test_standard_says_what_everybody_quotes() -> None:
-    standard = thresholds.load("standard")
+    standard = rules.load("standard")
     limits = {key: (entry.warn, entry.critical) for key, entry in standard.items()}
     assert limits["cpu.ready"] == (5.0, 10.0)
     assert limits["cpu.costop"][0] == 3.0
@@ -88,7 +80,7 @@ def test_standard_says_what_everybody_quotes() -> None:
 
 
 def test_strict_is_nowhere_looser_than_standard() -> None:
-    standard, strict = thresholds.load("standard"), thresholds.load("strict")
+    standard, strict = rules.load("standard"), rules.load("strict")
     assert list(strict) == list(standard)
     for key, entry in strict.items():
         sign = 1 if entry.direction == "above" else -1
@@ -99,7 +91,7 @@ def test_strict_is_nowhere_looser_than_standard() -> None:
 
 
 def test_judging_at_over_and_under_the_limits() -> None:
-    standard = thresholds.load("standard")
+    standard = rules.load("standard")
     ready = standard["cpu.ready"]
     assert [ready.judge(value) for value in (0.0, 4.99, 5.0, 9.99, 10.0, 300.0)] == [
         "ok",
@@ -121,18 +113,18 @@ def test_judging_at_over_and_under_the_limits() -> None:
 
 
 def test_a_limit_of_nought_is_passed_by_anything_over_it() -> None:
-    limited = thresholds.load("standard")["cpu.max_limited"]
+    limited = rules.load("standard")["cpu.max_limited"]
     assert [limited.judge(value) for value in (0.0, 0.01)] == ["ok", "warning"]
 
 
 def test_no_value_is_no_finding() -> None:
-    ready = thresholds.load("standard")["cpu.ready"]
+    ready = rules.load("standard")["cpu.ready"]
     assert ready.judge(None) == "ok"
     assert ready.judge(math.nan) == "ok"
 
 
 def test_under_the_floor_nothing_is_judged() -> None:
-    drops = thresholds.load("standard")["network.drop_rx"]
+    drops = rules.load("standard")["network.drop_rx"]
     assert drops.judge(50.0, activity=2.0) == "ok"
     assert drops.judge(50.0, activity=100.0) == "critical"
     assert drops.judge(50.0) == "critical"
@@ -141,15 +133,15 @@ def test_under_the_floor_nothing_is_judged() -> None:
 @given(value=st.floats(min_value=0, max_value=1e6), more=st.floats(min_value=0, max_value=1e6))
 def test_worse_is_never_judged_better(value: float, more: float) -> None:
     rank = {"ok": 0, "warning": 1, "critical": 2}
-    for threshold in thresholds.load("standard").values():
+    for rule in rules.load("standard").values():
         better, worse = value, value + more
-        if threshold.direction == "below":
+        if rule.direction == "below":
             better, worse = worse, better
-        assert rank[threshold.judge(better)] <= rank[threshold.judge(worse)]
+        assert rank[rule.judge(better)] <= rank[rule.judge(worse)]
 
 
 def test_thresholds_and_profiles_cannot_be_changed() -> None:
-    loaded = thresholds.load("standard")
+    loaded = rules.load("standard")
     with pytest.raises(dataclasses.FrozenInstanceError):
         loaded["cpu.ready"].warn = 1.0  # type: ignore[misc]
     with pytest.raises(TypeError):
@@ -159,17 +151,17 @@ def test_thresholds_and_profiles_cannot_be_changed() -> None:
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD)
     for profile in (path, str(path)):
-        loaded = thresholds.load(profile)
+        loaded = rules.load(profile)
         assert list(loaded) == ["cpu.ready"]
         assert loaded["cpu.ready"].warn == 5.0
         assert loaded["cpu.ready"].floor is None
-        assert loaded["cpu.ready"].metric == ""
+        assert loaded["cpu.ready"].reads == {"ready_pct"}
 
 
 def test_a_file_may_build_on_a_shipped_profile(tmp_path: Path) -> None:
-    text = 'extends = "strict"\n[[threshold]]\nid = "cpu.ready"\nwarn = 1\nsource = "our SLA"\n'
-    loaded = thresholds.load(written(tmp_path, text))
-    strict = thresholds.load("strict")
+    text = 'extends = "strict"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\nsource = "our SLA"\n'
+    loaded = rules.load(written(tmp_path, text))
+    strict = rules.load("strict")
     assert list(loaded) == list(strict)
     assert (loaded["cpu.ready"].warn, loaded["cpu.ready"].critical) == (1.0, strict["cpu.ready"].critical)
     assert loaded["cpu.ready"].source == "our SLA"
@@ -178,51 +170,57 @@ def test_a_file_may_build_on_a_shipped_profile(tmp_path: Path) -> None:
 
 def test_an_unknown_profile_names_those_there_are() -> None:
     with pytest.raises(EsxparseError, match=r"unknown thresholds profile 'lax': choose from 'standard', 'strict'"):
-        thresholds.load("lax")
+        rules.load("lax")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("warn = 5", 'warn = "5"'), r"threshold cpu\.ready: 'warn' must be a number, not '5'"),
-        (("warn = 5", "warn = true"), r"threshold cpu\.ready: 'warn' must be a number, not True"),
-        (("warn = 5", "warn = nan"), r"threshold cpu\.ready: 'warn' must be a number, not nan"),
-        (("warn = 5\n", ""), r"threshold cpu\.ready: 'warn' is missing"),
-        (('source = "me"\n', ""), r"threshold cpu\.ready: 'source' is missing"),
-        (('source = "me"', 'source = ""'), r"threshold cpu\.ready: 'source' must be text, not ''"),
-        (('"above"', '"over"'), r"threshold cpu\.ready: 'direction' is 'over'"),
-        (("warn = 5", "warn = 50"), r"threshold cpu\.ready: 'critical' is 10, which is reached before warn, 50"),
-        (("warn = 5", "warn = 5\nwarm = 5"), r"threshold cpu\.ready: 'warm' is unknown"),
-        (("warn = 5", "warn = 5\nfloor = 5"), r"threshold cpu\.ready: 'floor_unit' is missing"),
-        (('id = "cpu.ready"', "id = 7"), r"threshold number 1: 'id' must be text"),
-        (("[[threshold]]", "[threshold]"), r"'threshold' must be a list of tables"),
-        (("[[threshold]]", "x = 1\n[[threshold]]"), r"'x' is unknown"),
-        (("[[threshold]]", 'extends = "lax"\n[[threshold]]'), r"'extends' is 'lax'.*standard, strict"),
-        (("[[threshold]]", "[[threshold"), r"not a TOML file"),
+        (("warn = 5", 'warn = "5"'), r"rule cpu\.ready: 'warn' must be a number, not '5'"),
+        (("warn = 5", "warn = true"), r"rule cpu\.ready: 'warn' must be a number, not True"),
+        (("warn = 5", "warn = nan"), r"rule cpu\.ready: 'warn' must be a number, not nan"),
+        (("warn = 5\n", ""), r"rule cpu\.ready: 'warn' is missing"),
+        (('source = "me"\n', ""), r"rule cpu\.ready: 'source' is missing"),
+        (('source = "me"', 'source = ""'), r"rule cpu\.ready: 'source' must be text, not ''"),
+        (('"above"', '"over"'), r"rule cpu\.ready: 'direction' is 'over'"),
+        (("warn = 5", "warn = 50"), r"rule cpu\.ready: 'critical' is 10, which is reached before warn, 50"),
+        (("warn = 5", "warn = 5\nwarm = 5"), r"rule cpu\.ready: 'warm' is unknown"),
+        (("warn = 5", "warn = 5\nfloor = 5"), r"rule cpu\.ready: 'floor_of' is missing"),
+        (
+            ('"ready_pct"', '"redy_pct"'),
+            r"rule cpu\.ready: 'value' reads 'redy_pct', which no vm has; there are .*ready_pct",
+        ),
+        (('"ready_pct"', '"ready_pct +"'), r"rule cpu\.ready: 'value' is no expression"),
+        (('"vm"', '"guest"'), r"rule cpu\.ready: 'kind' is 'guest': choose from vm, device"),
+        (('id = "cpu.ready"', "id = 7"), r"rule number 1: 'id' must be text"),
+        (("[[rule]]", "[rule]"), r"'rule' must be a list of tables"),
+        (("[[rule]]", "x = 1\n[[rule]]"), r"'x' is unknown"),
+        (("[[rule]]", 'extends = "lax"\n[[rule]]'), r"'extends' is 'lax'.*standard, strict"),
+        (("[[rule]]", "[[rule"), r"not a TOML file"),
     ],
 )
 def test_what_is_wrong_is_named_with_file_entry_and_key(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     path = written(tmp_path, GOOD.replace(*change))
     with pytest.raises(EsxparseError, match=message) as caught:
-        thresholds.load(path)
+        rules.load(path)
     assert str(caught.value).startswith(str(path))
 
 
 def test_twice_the_same_id_an_empty_file_and_a_borrowed_source_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EsxparseError, match=r"threshold cpu\.ready: 'id' is given twice"):
-        thresholds.load(written(tmp_path, GOOD + GOOD))
+    with pytest.raises(EsxparseError, match=r"rule cpu\.ready: 'id' is given twice"):
+        rules.load(written(tmp_path, GOOD + GOOD))
     with pytest.raises(EsxparseError, match="has no entries"):
-        thresholds.load(written(tmp_path, ""))
-    with pytest.raises(EsxparseError, match=r"threshold cpu\.ready: 'source' is missing"):
-        thresholds.load(written(tmp_path, 'extends = "standard"\n[[threshold]]\nid = "cpu.ready"\nwarn = 1\n'))
+        rules.load(written(tmp_path, ""))
+    with pytest.raises(EsxparseError, match=r"rule cpu\.ready: 'source' is missing"):
+        rules.load(written(tmp_path, 'extends = "standard"\n[[rule]]\nid = "cpu.ready"\nwarn = 1\n'))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     with pytest.raises(EsxparseError, match="cannot read the thresholds profile") as caught:
-        thresholds.load(missing)
+        rules.load(missing)
     assert str(missing) in str(caught.value)
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(EsxparseError, match="not a TOML file"):
-        thresholds.load(binary)
+        rules.load(binary)

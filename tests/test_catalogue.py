@@ -1,0 +1,54 @@
+"""The catalogue of formats: true of what comes out of the samples, and the page of the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import esxparse as ex
+from esxparse.cli import main
+from esxparse.formats.catalogue import page
+from esxparse.formats.registry import readers
+
+DOCS = Path(__file__).parents[1] / "docs"
+SAMPLES = [path for path in sorted((ex.datasets_dir() / "formats").iterdir()) if path.suffix != ".pcapng"]
+
+
+def test_the_page_is_made_of_the_readers():
+    assert (DOCS / "formats.md").read_text(encoding="utf-8") == page(), "run make docs"
+
+
+def test_each_reader_is_in_it_with_its_tables_and_units():
+    formats = {one.name: one for one in ex.catalogue()}
+    assert list(formats) == [reader.name for reader in readers()]
+    # Their tables are named as the file names its objects.
+    assert [name for name, one in formats.items() if not one.tables] == ["esxtop", "perfmon"]
+    assert formats["packets"].needs == ("tshark, for pcap and pcapng",)
+    assert {"jobs", "series", "latency_bins_series"} <= set(formats["fio"].tables)
+    assert "bandwidth_bytes_per_s" in formats["fio"].text
+    assert "higher_is_better" in formats["stream"].text
+    assert formats["stream"].tables == ("benchmark_results", "kernels")
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_every_table_that_a_reader_gives_is_in_the_catalogue(path):
+    rec = ex.open(path)
+    found = next(one for one in ex.catalogue() if one.name == rec.format)
+    assert set(rec) <= set(found.tables) or not found.tables
+    if found.columns:
+        for name in rec:
+            assert set(rec[name].collect_schema()) <= set(found.columns[name]), name
+
+
+def test_the_command_lists_and_describes(capsys):
+    assert main(["formats"]) == 0
+    listed = capsys.readouterr().out
+    assert "vscsistats: vscsiStats histograms\n    tables: histograms, summaries\n" in listed
+    assert "    needs: tshark, for pcap and pcapng\n" in listed
+    assert main(["formats", "sar", "vmstat"]) == 0
+    described = capsys.readouterr().out
+    assert "read_kib_per_s" in described
+    assert "context_switches_per_s" in described
+    assert main(["formats", "nonsense"]) == 1
+    assert "unknown format 'nonsense'; the formats are: esxtop, fio" in capsys.readouterr().err

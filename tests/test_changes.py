@@ -1,0 +1,172 @@
+"""What changed, what moved alike, and what two captures differ in: against series whose answer is known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+
+import esxparse as ex
+from esxparse.metrics import change_points
+
+START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+SAMPLES = 120
+SPELL = slice(70, 95)
+
+
+def moment(place):
+    return START + timedelta(seconds=5 * place)
+
+
+def recording(tables, samples=SAMPLES):
+    """A recording of `table -> instance -> counter -> numbers`."""
+    times = [moment(place) for place in range(samples)]
+    made = {}
+    for table, instances in tables.items():
+        frames = [
+            pl.DataFrame({"time": times, "instance": instance, **counters}).with_columns(
+                pl.col("time").dt.cast_time_unit("us"), pl.col(*counters).cast(pl.Float64)
+            )
+            for instance, counters in instances.items()
+        ]
+        made[table] = pl.concat(frames, how="diagonal").sort("time", maintain_order=True).lazy()
+    return ex.Recording("esxtop", "x.csv", made)
+
+
+@pytest.fixture
+def noise():
+    random = np.random.default_rng(4)
+    return lambda level=10.0: random.normal(level, level / 10, SAMPLES)
+
+
+@pytest.fixture
+def host(noise):
+    slow, queue = noise(1.0), noise(5.0)
+    slow[SPELL] += 12
+    queue[SPELL.start + 2 : SPELL.stop] += 20
+    devices = {f"naa.{number}": {"davg": noise(1.0), "iops": noise(300.0)} for number in range(20)}
+    devices["naa.7"]["davg"] = slow
+    vms = {f"vm-{number}": {"ready": noise(5.0), "steady": np.full(SAMPLES, 4.0)} for number in range(20)}
+    vms["vm-3"]["ready"] = queue
+    return recording({"device": devices, "vm": vms})
+
+
+def test_what_changed_most_comes_first_with_its_time_and_who_was_first(host):
+    found = ex.changes(host)
+    assert found.series.select("table", "counter", "instance").rows()[:2] == [
+        ("device", "davg", "naa.7"),
+        ("vm", "ready", "vm-3"),
+    ]
+    assert found.series["onset"].to_list()[:2] == [moment(70), moment(72)]
+    assert found.series["before"][0] == pytest.approx(1.0, abs=0.1)
+    # Nobody else went beyond what the series of its counter do.
+    assert found.series["beyond"][2] < 1.5 < found.series["beyond"][1]
+    assert moment(69) <= found.at <= moment(73)
+    assert found.events.row(0)[2:] == ("device", "davg", "naa.7")
+    assert found.not_judged.rows() == [("vm", "never moves", 20)]
+
+
+def test_a_time_of_ones_own_is_compared_with_what_was_before(host):
+    found = ex.changes(host, at=moment(70))
+    assert found.at == moment(70)
+    quiet = ex.changes(host, at=moment(100))
+    assert found.series["beyond"][0] > 5 > quiet.series["beyond"][0]
+    with pytest.raises(ex.EsxparseError, match=r"2026-03-02 09:00:00 UTC is not within x\.csv"):
+        ex.changes(host, at=datetime(2026, 3, 2, 9, tzinfo=UTC))
+
+
+def test_a_capture_with_gaps_and_objects_that_come_and_go_is_compared_as_far_as_it_goes(host):
+    some = {name: table.filter(pl.int_range(pl.len()) % 7 != 3) for name, table in host.tables.items()}
+    found = ex.changes(ex.Recording("esxtop", "x.csv", {**some, "texts": pl.LazyFrame({"name": ["a"]})}))
+    assert found.series.row(0)[:3] == ("device", "davg", "naa.7")
+    assert ("texts", "no column time", 1) in found.not_judged.rows()
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(ex.EsxparseError, match="has 5 samples: changes need 12"):
+        ex.changes(recording({"vm": {"a": {"ready": range(5)}}}, samples=5))
+
+
+def test_noise_alone_is_seldom_called_a_change():
+    random = np.random.default_rng(9)
+    steps = random.normal(size=(2000, 400)).astype(np.float32)
+    alike = np.empty_like(steps)
+    alike[:, 0] = steps[:, 0]
+    for place in range(1, 400):
+        alike[:, place] = 0.6 * alike[:, place - 1] + steps[:, place]
+    for series in (steps, alike):
+        assert (change_points.parts(series).statistic > 2).mean() < 0.02
+    level = (np.arange(400) >= 250) * 2.0
+    found = change_points.parts(steps + level.astype(np.float32))
+    assert (found.statistic > 2).all()
+    # Of the two ends of a part, one is an end of the series.
+    onset = np.where(found.begin > 20, found.begin, found.end)
+    assert np.quantile(np.abs(onset - 250), 0.99) <= 8
+
+
+def test_what_moves_alike_is_found_with_its_lag():
+    random = np.random.default_rng(5)
+    lead = np.cumsum(random.normal(size=SAMPLES + 10))
+    made = {"follows": lead[7 : SAMPLES + 7], "leads": lead[12:][:SAMPLES], "mirror": -lead[10:], "alone": lead[10:]}
+    made = {name: values[:SAMPLES] for name, values in made.items() if len(values) >= SAMPLES}
+    made["leads"] = np.concatenate([lead[12:], lead[-2:]])[:SAMPLES]
+    made["other"] = random.normal(size=SAMPLES)
+    rec = recording({"vm": {name: {"ready": values} for name, values in made.items()}})
+    found = ex.similar(rec, ("vm", "ready", "alone"))
+    told = {row["instance"]: row for row in found.to_dicts()}
+    assert told["follows"]["lag_s"] == 15
+    assert told["leads"]["lag_s"] == -10
+    assert (told["mirror"]["correlation"], told["mirror"]["lag_s"]) == (pytest.approx(-1), 0)
+    assert found["instance"].to_list()[-1] == "other"
+    window = (moment(40), moment(100))
+    inside = ex.similar(rec, ("vm", "ready", "alone"), window).filter(instance="mirror")
+    assert inside["correlation"].item() == pytest.approx(-1)
+    with pytest.raises(ex.EsxparseError, match="no series"):
+        ex.similar(rec, ("vm", "ready", "nobody"))
+    with pytest.raises(ex.EsxparseError, match="the window has 3 samples"):
+        ex.similar(rec, ("vm", "ready", "alone"), (moment(0), moment(2)))
+
+
+def test_two_captures_differ_in_what_differs_and_welch_says_how_surely(noise):
+    calm, busy = noise(), noise() + 3
+    random = np.random.default_rng(7)
+    same = [random.normal(10, 1, SAMPLES) for _ in range(2)]
+    before = recording({"vm": {"a": {"ready": calm, "rests": np.zeros(SAMPLES)}, "b": {"ready": same[0]}}})
+    after = recording({"vm": {"a": {"ready": busy, "rests": np.zeros(SAMPLES)}, "b": {"ready": same[1]}}})
+    found = ex.compare(before, after)
+    (first, *others) = found.to_dicts()
+    assert (first["instance"], first["counter"], first["differs"]) == ("a", "ready", True)
+    assert first["change"] == pytest.approx(busy.mean() - calm.mean(), rel=1e-5)
+    assert first["change_pct"] == pytest.approx(100 * first["change"] / calm.mean(), rel=1e-5)
+    assert [row["differs"] for row in others] == [False, False]
+    # Noise that is not like its neighbours counts as it is: scipy's interval.
+    welch = scipy.stats.ttest_ind(busy, calm, equal_var=False).confidence_interval(0.95)
+    assert (first["change_low"], first["change_high"]) == pytest.approx((welch.low, welch.high), abs=0.08)
+
+
+def test_samples_that_are_like_their_neighbours_count_less():
+    random = np.random.default_rng(6)
+    wrong = 0
+    for _ in range(40):
+        walks = []
+        for _ in range(2):
+            steps, values = random.normal(size=SAMPLES), np.zeros(SAMPLES)
+            for place in range(1, SAMPLES):
+                values[place] = 0.9 * values[place - 1] + steps[place]
+            walks.append(recording({"vm": {"a": {"ready": values}}}))
+        wrong += ex.compare(*walks)["differs"].item()
+    # Counted as they are, 21 of these 40 would differ.
+    assert wrong <= 6
+
+
+def test_worlds_of_two_captures_are_the_same_by_name(busy_host_file):
+    before = ex.open(busy_host_file, end="2026-03-11 09:02:00")
+    after = ex.open(busy_host_file, start="2026-03-11 09:02:05", end="2026-03-11 09:03:30")
+    found = ex.compare(before, after)
+    assert "orders-app:vmx-vcpu-0:orders-app" in found["instance"].to_list()
+    # The burst of orders-app is what tells the two apart (datasets/busy-host/README.md).
+    surest = found.filter("differs").head(12)
+    assert surest["instance"].str.contains("orders-app|vmnic1").all()

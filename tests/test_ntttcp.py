@@ -1,0 +1,102 @@
+"""NTttcp of Windows and Linux: units, roles, and what is not measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from compose import write
+
+import esxparse as ex
+
+SAMPLES = ex.datasets_dir() / "formats"
+
+
+def results(rec):
+    rows = rec["benchmark_results"].collect().rows(named=True)
+    return {(row["test"], row["metric"]): (row["value"], row["unit"]) for row in rows}
+
+
+def test_megabytes_of_windows_are_mebibytes():
+    rec = ex.open(SAMPLES / "ntttcp-windows.txt")
+    found = results(rec)
+    # 1,069,440 buffers of 64 KiB in 60.005 s.
+    mbit = 1_069_440 * 65_536 * 8 / 60.005 / 1e6
+    assert found["send", "throughput"] == (pytest.approx(mbit, rel=1e-5), "Mbit/s")
+    assert found["send", "retransmits"] == (12.0, "1")
+    assert found["send", "cpu"] == (4.125, "%")
+    totals = rec["totals"].collect().row(0, named=True)
+    assert totals["bytes"] == 1_069_440 * 65_536
+    assert (totals["interrupts_per_s"], totals["packets_per_interrupt"]) == (35183.038, 2.718)
+    threads = rec["threads"].collect()
+    assert threads["mbit_per_s"].sum() == pytest.approx(mbit, rel=0.001)
+    assert (rec.meta["release"], rec.notes) == ("5.39", ())
+
+
+def test_one_long_table_of_an_older_release(tmp_path):
+    text = (
+        "Copyright Version 5.28\n#####  Totals:  #####\n"
+        "   Bytes(MEG)    realtime(s) Throughput(MB/s) Packets Sent Avg. CPU %\n"
+        "================ =========== ================ ============ ==========\n"
+        "    33959.125000      30.016         1131.367     24450576      4.559\n"
+    )
+    found = results(ex.open(write(tmp_path, text)))
+    assert found["unknown", "throughput"][0] == pytest.approx(1131.367 * 2**20 * 8 / 1e6)
+    assert found["unknown", "packets_sent"][0] == 24450576.0
+
+
+def test_linux_text_prints_bits_in_powers_of_1000_and_the_cpu_of_all():
+    rec = ex.open(SAMPLES / "ntttcp-linux.txt")
+    found = results(rec)
+    assert found["send", "throughput"] == (9400.0, "Mbit/s")
+    assert found["send", "throughput"][0] == pytest.approx(70_500_000_000 * 8 / 60 / 1e6)
+    assert found["send", "cpu_busy"] == (84.96, "%")
+    assert ("send", "cpu") not in found
+    assert rec["threads"].collect()["mbit_per_s"].to_list() == [4710.0, 4690.0]
+    assert rec["totals"].collect()["system_pct"].item() == 9.6
+
+
+def test_the_xml_of_linux_has_zeros_that_nobody_measured_and_no_mbit():
+    rec = ex.open(SAMPLES / "ntttcp-linux.xml")
+    found = results(rec)
+    assert found["send", "throughput"] == (pytest.approx(899.985 * 2**20 * 8 / 1e6), "Mbit/s")
+    assert found["send", "cpu_busy"] == (71.204, "%")
+    assert ("send", "errors") not in found
+    assert rec["threads"].collect()["mbit_per_s"].to_list() == pytest.approx([4194.304, 3355.4432])
+    assert dict(rec["parameters"].collect().select("name", "value").rows())["run_time"] == "60"
+    assert rec.meta["host"] == "vm-03"
+
+
+def test_json_says_what_xml_says(tmp_path):
+    document = {
+        "-computername": "vm-03",
+        "-version": "5.33-linux",
+        "parameters": {"udp": "True"},
+        "thread": [{"-index": "0", "throughput": [{"-metric": "MB/s", "#text": "500.000 bps"}]}],
+        "throughput": [{"-metric": "MB/s", "#text": "899.985"}, {"-metric": "mbps", "#text": "7199.880"}],
+        "packets_sent": 7,
+        "cpu": {"-metric": "%", "#text": "71.204"},
+        "tcp_average_rtt metric": "512 us",
+    }
+    rec = ex.open(write(tmp_path, json.dumps({"ntttcpr": document}, indent=1), "x.json"))
+    found = results(rec)
+    assert found["udp_receive", "throughput"][0] == pytest.approx(899.985 * 2**20 * 8 / 1e6)
+    assert found["udp_receive", "rtt"] == (512.0, "us")
+    assert rec["threads"].collect()["mbit_per_s"].item() == pytest.approx(4194.304)
+
+
+def test_several_runs_and_a_cut_one(tmp_path):
+    text = (SAMPLES / "ntttcp-linux.xml").read_text()
+    rec = ex.open(write(tmp_path, text + text[: text.index("<total_bytes")], "x.xml"))
+    assert rec["totals"].collect().height == 1
+    assert rec["threads"].collect()["run"].to_list() == [1, 1, 2, 2]
+    told = [note.message for note in rec.notes if note.severity == "warning"]
+    assert len(told) == 2
+    assert told[0].startswith("not XML from here on")
+    assert told[1] == "run 2 has no throughput: it was stopped, or the file was cut"
+
+
+def test_a_declared_entity_is_refused(tmp_path):
+    text = '<ntttcps computername="a">\n<!DOCTYPE x>\n</ntttcps>\n'
+    with pytest.raises(ex.DamagedError):
+        ex.open(write(tmp_path, text, "x.xml"))

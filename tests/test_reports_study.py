@@ -1,0 +1,137 @@
+"""The report on a study: its sentences say what the ratios, the sweeps and the limits say."""
+
+from __future__ import annotations
+
+import browser
+import pytest
+
+import esxparse as ex
+from esxparse.reports.study import gather, tables, words
+
+STUDIES = sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml"))
+
+
+def made(path, runs, head=""):
+    """A study of figures that its manifest tells."""
+    lines = [head]
+    for labels, values in runs:
+        lines += ["[[run]]", *(f"{name} = {value!r}" for name, value in labels.items())]
+        lines += ["[run.values]", *(f"{name} = {value}" for name, value in values.items())]
+    (path / "study.toml").write_text("\n".join(lines))
+    return path
+
+
+def repeated(labels, value, column="iops", count=3):
+    return [(labels, {column: value + number}) for number in range(count)]
+
+
+def told(path, **more):
+    return words.answer(gather.gather(path, **more))
+
+
+BASE = 'baseline = { filter = "none" }\n'
+
+
+def test_a_difference_has_its_interval_and_whether_it_is_better(tmp_path):
+    runs = repeated({"filter": "none"}, 1000.0) + repeated({"filter": "null"}, 1200.0)
+    (sentence,) = told(made(tmp_path, runs, BASE))
+    assert sentence.startswith("null against none: IOPS is 20 % higher [+19.6, +20.3]")
+    assert sentence.endswith(", which is better.")
+
+
+def test_lower_latency_is_better_and_one_run_has_no_interval(tmp_path):
+    runs = [({"filter": "none"}, {"latency_mean_ms": 4.0}), ({"filter": "null"}, {"latency_mean_ms": 3.0})]
+    (sentence,) = told(made(tmp_path, runs, BASE))
+    assert sentence == (
+        "null against none: latency mean is 25 % lower, one run each, so without an interval, which is better."
+    )
+
+
+def test_what_chance_explains_is_no_difference(tmp_path):
+    runs = [({"filter": name}, {"iops": iops}) for name in ("none", "null") for iops in (900.0, 1000.0, 1100.0)]
+    (sentence,) = told(made(tmp_path, runs, BASE))
+    assert "no difference in IOPS is shown" in sentence
+
+
+def test_the_one_configuration_that_differs_is_named(tmp_path):
+    runs = [
+        run
+        for vms in (1, 2, 4)
+        for name in ("none", "null")
+        for run in repeated({"filter": name, "vms": vms}, 2000.0 if (name, vms) == ("null", 1) else 1000.0)
+    ]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "vms"\n' + BASE))
+    assert "IOPS is 99.9 % higher" in sentence or "IOPS is 100 % higher" in sentence
+    assert "at vms 1; no difference is shown in the other 2." in sentence
+
+
+def test_a_sweep_says_how_far_it_is_from_a_straight_line(tmp_path):
+    runs = [({"hosts": hosts}, {"iops": iops}) for hosts, iops in ((4, 1000.0), (8, 2000.0), (16, 3600.0))]
+    (sentence,) = told(made(tmp_path, runs, 'axis = "hosts"'))
+    assert sentence == "IOPS grows from 1,000 at 4 to 3,600 at 16 hosts: 90 % of what a straight line gives."
+
+
+def test_the_largest_loads_that_were_asked_for_come_first(tmp_path):
+    head = 'axis = "vms"\n[report]\nquestion = "How many?"\nsweep = "vms"\ntolerances = { web_p95_ms = 100 }\n'
+    head += 'rules = { web_p95_ms = "limit_ms" }\n'
+    runs = [
+        ({"vms": vms}, {"web_p95_ms": p95, "limit_ms": 110.0}) for vms, p95 in ((400, 40.0), (450, 80.0), (500, 130.0))
+    ]
+    found = gather.gather(made(tmp_path, runs, head))
+    assert words.answer(found)[:2] == [
+        "at web p95 of at most 100 ms, the largest vms is 470 (interpolated).",
+        "450 vms keep every rule; 500 break web p95.",
+    ]
+    assert tables.question(found, "").text == "How many?"
+
+
+def test_runs_that_lack_something_are_told_before_the_answer(tmp_path):
+    runs = [*repeated({"filter": "none"}, 1000.0), *repeated({"filter": "null"}, 1100.0)]
+    path = made(tmp_path, runs, BASE)
+    text = (path / "study.toml").read_text() + '\n[[run]]\nfilter = "null"\nfio = "lost.json"\n'
+    (path / "study.toml").write_text(text)
+    found = gather.gather(path)
+    assert tables.answer(found).text.startswith("1 of 7 runs lack something")
+    assert "lost.json" in tables.quality(found).text
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ('[report]\nquestions = "?"\n', "unknown key 'questions' of \\[report\\]: did you mean 'question'"),
+        ("[report]\nvalues = 3\n", 'write values = \\["iops"\\]'),
+        ("[report]\ntolerances = { iops = true }\n", "tolerances must be a table of columns"),
+        ('[report]\ntolerances = { iops = "limit" }\n', "tolerances must be a table of columns"),
+        ('[report]\nsweep = "vmz"\n', "'vmz' of \\[report\\] is no label of the runs"),
+        ('[report]\nvalues = ["iopz"]\n', "'iopz' is no numeric column"),
+    ],
+)
+def test_a_mistake_in_what_is_asked_is_one_clear_error(tmp_path, head, message):
+    with pytest.raises(ex.EsxparseError, match=message):
+        gather.gather(made(tmp_path, repeated({"filter": "none"}, 1000.0), head))
+
+
+def test_names_of_runs_are_data_and_never_markup(tmp_path):
+    name = "<img src=x onerror=alert(1)>"
+    runs = repeated({"filter": "none"}, 1000.0) + repeated({"filter": name}, 1200.0)
+    found = gather.gather(made(tmp_path, runs, BASE))
+    page = "".join(one.html for one in (tables.answer(found), tables.compared(found), tables.measured(found)))
+    assert name not in page
+    assert "&lt;img src=x" in page
+
+
+@pytest.mark.search
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromium):
+    page = ex.report(ex.datasets.folder(name), "study", tmp_path / "study.html")
+    for width, scheme in ((1440, "light"), (390, "dark")):
+        with browser.opened(chromium, page, width, scheme=scheme) as seen:
+            sizes = seen.charts()
+            assert sizes, "a report without a chart"
+            assert all(0 < chart_width <= width and chart_height > 20 for chart_width, chart_height in sizes)
+            assert seen.hidden_words() == []
+            assert seen.overflow() <= 0
+            assert seen.problems == []
+            assert len(seen.requests) == 1
+    assert page.stat().st_size < 4e6

@@ -1,0 +1,118 @@
+"""Findings in reports: sentences that lead to charts, cards, what was not judged, and the templates made of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from fault_hosts import seen
+
+import esxparse as ex
+from esxparse.reports import blocks, report, verdicts
+from esxparse.reports.case_study import tables as case_study
+from esxparse.reports.host_health import verdict
+from esxparse.reports.troubleshooting import tables
+
+
+@pytest.fixture(scope="module")
+def limited():
+    return ex.diagnose(seen("cpu-limit").recording)
+
+
+def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limited):
+    sick = verdicts.sentences(limited)
+    assert re.match(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.*Confidence \d+%\.", sick.text)
+    assert '<a href="#finding-1">Finding 1</a>' in sick.html
+    assert "%MLMTD was" in verdict.evidence(limited).text
+    well = verdicts.sentences(ex.diagnose(seen("healthy-web", 0.0).recording)).text
+    assert re.fullmatch(r"Nothing found in what could be judged \(\d+ of \d+ judged\)\. What could not be .*", well)
+
+
+def test_numbers_of_findings_leave_out_what_is_harmless_and_charts_bear_the_anchor(limited):
+    info = replace(limited[0], severity="info")
+    found = replace(limited, findings=(info, limited[0], info, limited[0]))
+    assert verdicts.worst(found) == {1: 1, 2: 3}
+    drawn = verdicts.charts(found)
+    assert [one.to_dict()["usermeta"]["anchor"] for one in drawn.values()] == ["finding-1", "finding-2"]
+    assert verdicts.sentences(found, [2]).html.count("<a href") == 1
+
+
+def test_a_card_holds_for_and_against_and_no_name_can_break_it():
+    made = blocks.card("<b>", "finding-1", "It waits.", "warning", [("for", "<script>"), ("next", "look")])
+    assert 'id="finding-1">&lt;b&gt;</h3>' in made.html
+    assert "<script>" not in made.html
+    assert made.text == "<b>\nIt waits.\nfor: <script>\nnext: look"
+
+
+def test_what_was_not_judged_is_listed_by_reason(limited):
+    blind = (
+        {"what": "case", "id": "storage.nfs_slow", "reason": "not judged: no table a"},
+        {"what": "case", "id": "storage.snapshot", "reason": "not judged: no table a"},
+        {"what": "rule", "id": "disk.davg", "reason": "not judged: no table b"},
+    )
+    found = replace(limited, not_judged=blind)
+    assert "storage.nfs_slow, storage.snapshot  no table a" in verdicts.not_judged(found, "case").text
+    assert "Troubles and limits not judged: 3" in verdicts.not_judged(found, "case", "rule").text
+    assert verdicts.not_judged(found, "experiment") is blocks.NOTHING
+    judged, every = map(int, re.search(r"storage +(\d+) +(\d+) ", tables.judged(found).text).groups())
+    assert every - judged == 2
+
+
+def test_symptoms_are_put_together_by_measure_and_object(limited):
+    one = {"rule": "cpu.ready", "kind": "vm", "name": "a", "samples": 4, "mean": 7.0}
+    spells = [
+        {**one, "severity": "warning", "start": "2026-03-02T08:00:00+00:00", "share_pct": 20.0, "peak": 7.5},
+        {**one, "severity": "critical", "start": "2026-03-02T08:05:00+00:00", "share_pct": 10.0, "peak": 17.5},
+        {**one, "rule": "memory.numa_local", "severity": "warning", "start": "2026-03-02T08:05:00+00:00"}
+        | {"share_pct": 10.0, "peak": 60.0},
+    ]
+    lines = tables.symptoms(replace(limited, symptoms=tuple(spells)), "standard").text.splitlines()
+    assert re.match(r"critical +%RDY - %MLMTD +a +08:00:00 +2 +30 +17\.5 +5 +% of one core", lines[2])
+    assert re.match(r"warning +N%L +a +08:05:00 +1 +10 +60\.0 +80", lines[3])
+    assert "No limit was passed" in tables.symptoms(replace(limited, symptoms=()), "standard").text
+
+
+def test_few_samples_are_said_to_be_few(limited):
+    rec = seen("cpu-limit").recording
+    few = replace(rec, meta={**rec.meta, "samples": 3})
+    assert "3 samples: they do not tell how long" in tables.summary(few, limited).text
+    assert "do not tell" not in tables.summary(rec, limited).text
+
+
+def test_a_capture_too_short_for_changes_says_so_and_others_name_the_first_mover():
+    rec = seen("cpu-limit").recording
+    short = replace(rec, tables={name: table.head(3) for name, table in rec.tables.items() if name == "memory"})
+    assert "changes need 12 or more" in tables.changes(short).text
+    assert "When counters changed together" in tables.changes(rec).text
+
+
+def test_the_troubleshooting_report_leads_from_its_first_screen_to_charts(busy_host_file, tmp_path):
+    page = report(busy_host_file, "troubleshooting", tmp_path / "r.html").read_text(encoding="utf-8")
+    for number in (1, 2):
+        assert f'href="#finding-{number}"' in page
+        assert page.count(f'id="finding-{number}"') == 1
+    assert page.index("report-batch was held back") < page.index("<figure")
+    assert page.count("<figure data-spec") >= 8
+
+
+def test_the_case_study_report_has_the_published_verdict(tmp_path):
+    folder = ex.datasets.folder("case-alignment")
+    page = report(folder / "study.toml", "case_study", tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "partition is misaligned" in page
+    assert page.index("partition is misaligned") < page.index("Is it slow natively, without ESX?")
+    assert page.count("<figure data-spec") == 2
+    assert 'id="finding-1"' in page
+
+
+def test_a_study_without_slow_runs_shows_what_differs():
+    found = ex.diagnose(ex.datasets.load("spark"))
+    study = ex.datasets.load("vcenter")
+    told = ex.diagnose(study)
+    assert verdicts.sentences(told).text == told.verdict
+    (chart,) = case_study.charts(told)
+    assert chart.to_dict()["title"]["text"] == "release = 6.7 instead of release = 6.5"
+    row = r"release = 6\.7 +vcbench powerOn throughput +1\.16 +2\.34 +101\.2"
+    assert re.search(row, case_study.differences(told).text)
+    assert "No run is slow" in case_study.experiments(found).text
+    assert re.search(r"Runs: +\d", case_study.question(study, told).text)

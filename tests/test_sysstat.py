@@ -1,0 +1,423 @@
+"""sar, sadf, iostat, mpstat and pidstat: what the real tools print, and what older releases and other locales do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+
+ACTIVITIES = ["-u", "ALL", "-P", "ALL", "-A"]
+
+
+def run(*command):
+    env = {"LC_ALL": "C", "TZ": "UTC", "PATH": ""}
+    program = shutil.which(command[0])
+    return subprocess.run([program, *command[1:]], capture_output=True, text=True, check=True, env=env).stdout
+
+
+def opened(path, text, **options):
+    path.write_text(text, encoding="utf-8")
+    return ex.open(path, **options)
+
+
+def times(frame):
+    return [time.strftime("%d %H:%M:%S") for time in frame["time"]]
+
+
+def warned(rec):
+    return [note.message for note in rec.notes if note.severity == "warning"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file of sar's own, of two samples."""
+    path = tmp_path_factory.mktemp("sar") / "activities.sa"
+    if shutil.which("sar"):
+        run("sar", "-o", str(path), "-A", "1", "2")
+    return path
+
+
+@pytest.mark.needs("sar", "sadf")
+def test_text_json_and_semicolons_of_one_file_of_sar_have_the_same_numbers(recorded, tmp_path):
+    printed = opened(tmp_path / "sar.txt", run("sar", "-f", str(recorded), *ACTIVITIES))
+    others = (
+        opened(tmp_path / "sadf.json", run("sadf", "-j", str(recorded), "--", *ACTIVITIES)),
+        opened(tmp_path / "sadf.csv", run("sadf", "-d", str(recorded), "--", *ACTIVITIES)),
+    )
+    assert len(printed) > 30
+    for other in others:
+        assert other.format == "sar"
+        assert set(other) == set(printed)
+        for name in printed:
+            one, two = printed[name].collect(), other[name].collect()
+            names = [column for column, kind in one.schema.items() if kind == pl.String() or column == "time"]
+            assert set(one.columns) == set(two.columns), name
+            assert one.sort(names).equals(two.select(one.columns).sort(names)), name
+        assert not warned(other)
+    assert not warned(printed)
+    assert printed.meta["interval"] == 1.0
+
+
+@pytest.mark.needs("sar")
+def test_a_file_of_sars_own_is_refused_with_what_to_do(recorded):
+    with pytest.raises(ex.UnreadableError, match="export it with sadf -j FILE -- -A"):
+        ex.open(recorded)
+
+
+@pytest.mark.needs("sar", "sadf")
+def test_numbers_of_sadf_are_those_that_json_has(recorded, tmp_path):
+    text = run("sadf", "-j", str(recorded), "--", "-r", "-d", "-b")
+    samples = json.loads(text)["sysstat"]["hosts"][0]["statistics"]
+    rec = opened(tmp_path / "sadf.json", text)
+    first = rec["memory"].collect().row(0, named=True)
+    assert first["memfree_kib"] == samples[0]["memory"]["memfree"]
+    assert first["memused_pct"] == samples[0]["memory"]["memused-percent"]
+    disks = [disk for sample in samples for disk in sample["disk"]]
+    assert rec["disk"].collect()["read_kib_per_s"].to_list() == [disk["rkB"] for disk in disks]
+    blocks = [sample["io"]["io-writes"]["bwrtn"] for sample in samples]
+    assert rec["io"].collect()["write_kib_per_s"].to_list() == [block / 2 for block in blocks]
+
+
+@pytest.mark.needs("iostat")
+def test_text_and_json_of_iostat_have_the_same_columns(tmp_path):
+    printed = opened(tmp_path / "a", run("iostat", "-x", "-t", "1", "2"))
+    other = opened(tmp_path / "b", run("iostat", "-x", "-t", "-o", "JSON", "1", "2"))
+    for name in ("cpu", "device"):
+        assert set(printed[name].collect().columns) == set(other[name].collect().columns)
+    for rec in (printed, other):
+        cpu = rec["cpu"].collect()
+        assert cpu["since_boot"].to_list() == [True, False]
+        assert cpu["interval_s"].to_list() in ([None, 1.0], [None, 2.0])
+        assert any("since_boot" in note.message for note in rec.notes)
+
+
+@pytest.mark.needs("iostat")
+@pytest.mark.parametrize("option", ["-m", "-k", "-h", "-xh", "-xm", "-s", "-xs"])
+def test_iostat_has_kib_whatever_unit_it_prints(tmp_path, option):
+    # Since the machine was started: the same but for what was done between two runs.
+    plain = opened(tmp_path / "a", run("iostat", "-x" if "x" in option else "-k", "-d"))["device"].collect()
+    other = opened(tmp_path / "b", run("iostat", option, "-d"))["device"].collect()
+    same = [name for name in ("read_kib_per_s", "kib_per_s") if name in other.columns and name in plain.columns]
+    both = plain.join(other, on="device", suffix="_other")
+    assert both.height == plain.height
+    for name in same:
+        for one, two in both.select(name, f"{name}_other").iter_rows():
+            assert two == pytest.approx(one, rel=0.2, abs=10)
+
+
+@pytest.mark.needs("mpstat")
+def test_text_and_json_of_mpstat_have_the_same_tables(tmp_path):
+    printed = opened(tmp_path / "a", run("mpstat", "-A"))
+    other = opened(tmp_path / "b", run("mpstat", "-A", "-o", "JSON"))
+    assert set(printed) == set(other) == {"cpu", "node_cpu", "interrupts", "soft_interrupts"}
+    for name in printed:
+        keys = ["cpu" if name != "node_cpu" else "node", *(["interrupt"] if "interrupts" in name else [])]
+        assert printed[name].select(keys).collect().equals(other[name].select(keys).collect()), name
+
+
+@pytest.mark.needs("mpstat")
+def test_a_report_since_the_start_of_the_machine_is_marked(tmp_path):
+    assert opened(tmp_path / "a", run("mpstat"))["cpu"].collect()["since_boot"].to_list() == [True]
+    assert opened(tmp_path / "b", run("mpstat", "1", "1"))["cpu"].collect()["since_boot"].to_list() == [False]
+
+
+@pytest.fixture
+def command_of_lines():
+    """A process whose command has several lines, as those of scripts have."""
+    name = "/bin/multi -c\n  line\n\nnote: this\nPID %CPU 12\nimport sys"
+    command = [name, "-S", "-c", "input()"]
+    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as process:
+        yield "/bin/multi -c line note: this PID %CPU 12 import sys -S -c input()"
+        process.kill()
+
+
+@pytest.mark.needs("pidstat")
+@pytest.mark.parametrize("form", [("-l",), ("-l", "-h"), ("-l", "-t"), ("-l", "-U", "1", "1")])
+def test_a_command_of_several_lines_is_one(tmp_path, command_of_lines, form):
+    text = run("pidstat", "-p", "ALL", "-u", "-r", *form)
+    rec = opened(tmp_path / "a", text + "\n$ pidstat\n")
+    for name in ("process_cpu", "process_memory"):
+        assert rec[name].collect()["command"].to_list().count(command_of_lines) == 1
+    assert not warned(rec)
+    assert any("commands of several lines" in note.message for note in rec.notes)
+    assert any("'$ pidstat'" in note.message for note in rec.notes)
+
+
+@pytest.mark.needs("pidstat")
+@pytest.mark.parametrize("form", [(), ("-h",), ("-h", "-H"), ("-t",), ("-l", "-U")])
+def test_pidstat_has_a_table_for_each_activity_whatever_its_form(tmp_path, form):
+    rec = opened(tmp_path / "a", run("pidstat", "-p", "ALL", "-u", "-r", "-d", "-w", *form))
+    assert set(rec) == {"process_cpu", "process_memory", "process_disk", "process_switches"}
+    cpu = rec["process_cpu"].collect()
+    assert cpu["cpu_pct"].null_count() == 0
+    assert cpu["command"].null_count() == 0
+    assert not warned(rec)
+
+
+OLD_SAR = """Linux 2.6.32-431.el6.x86_64 (db-01) \t11/22/2013 \t_x86_64_\t(4 CPU)
+
+11:50:01 PM     CPU     %user     %nice   %system   %iowait    %steal     %idle
+12:00:01 AM     all      1.50      0.00      0.50      0.25      0.00     97.75
+12:10:01 AM     all      2.50      0.00      0.50      0.25      0.00     96.75
+Average:        all      2.00      0.00      0.50      0.25      0.00     97.25
+
+12:10:30 AM       LINUX RESTART
+
+12:20:01 AM     CPU     %user     %nice   %system   %iowait    %steal     %idle
+12:30:01 AM     all      3.50      0.00      0.50      0.25      0.00     95.75
+
+11:50:01 PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util
+12:00:01 AM    dev8-0     10.00    200.00    100.00     30.00      0.10      5.00      1.00      1.00
+12:10:01 AM    dev8-0     20.00    400.00    100.00     25.00      0.10      5.00      1.00      2.00
+"""
+
+
+def test_sar_of_old_releases_with_am_and_pm_over_midnight(tmp_path):
+    rec = opened(tmp_path / "a", OLD_SAR)
+    cpu, disk = rec["cpu"].collect(), rec["disk"].collect()
+    assert times(cpu) == ["22 00:00:01", "22 00:10:01", "22 00:30:01"]
+    assert cpu["interval_s"].to_list() == [600.0, 600.0, 600.0]
+    # Sectors have 512 bytes.
+    assert disk["read_kib_per_s"].to_list() == [100.0, 200.0]
+    assert disk["request_size_kib"].to_list() == [15.0, 12.5]
+    assert rec["restarts"].collect()["time"].to_list() == [datetime(2013, 11, 22, 0, 10, 30, tzinfo=UTC)]
+    assert rec.meta["cpus"] == 4
+    assert any("averages" in note.message for note in rec.notes)
+
+
+@pytest.mark.parametrize(
+    ("date", "clocks", "number", "options", "found"),
+    [
+        ("22.11.2026", ("23:59:58", "23:59:59", "00:00:00"), "1,25", {}, ["22 23:59:59", "23 00:00:00"]),
+        ("2026-11-22", ("10:00:00", "10:00:01", "10:00:02"), "1.25", {}, ["22 10:00:01", "22 10:00:02"]),
+        (
+            "2026年11月22日",
+            ("10时00分00秒", "10时00分01秒", "10时00分02秒"),
+            "1.25",
+            {},
+            ["22 10:00:01", "22 10:00:02"],
+        ),
+        (
+            "03/04/26",
+            ("10:00:00", "10:00:01", "10:00:02"),
+            "1.25",
+            {"date_order": "dmy"},
+            ["03 10:00:01", "03 10:00:02"],
+        ),
+        ("03/04/26", ("10:00:00", "10:00:01", "10:00:02"), "1.25", {}, ["04 10:00:01", "04 10:00:02"]),
+    ],
+)
+def test_dates_and_numbers_of_locales(tmp_path, date, clocks, number, options, found):
+    title, *rows = clocks
+    text = f"Linux 6.1.0 (web) \t{date} \t_x86_64_\t(2 CPU)\n\n{title}     CPU   %user   %idle\n"
+    text += "".join(f"{clock}     all    {number}   {number}\n" for clock in rows)
+    text += f"Durchschn.:     all    {number}   {number}\n"
+    rec = opened(tmp_path / "a", text, **options)
+    cpu = rec["cpu"].collect()
+    assert times(cpu) == found
+    assert cpu["user_pct"].to_list() == [1.25, 1.25]
+    assert bool(warned(rec)) == (date == "03/04/26" and not options)
+
+
+OLD_IOSTAT = """Linux 2.6.32-431.el6.x86_64 (db-01) \t11/22/2013 \t_x86_64_\t(4 CPU)
+
+11/22/2013 11:59:59 PM
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           1.00    0.00    0.50    0.00    0.00   98.50
+
+Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util
+sda               0.00     1.00    2.00    4.00    64.00   128.00    32.00     0.01    5.00   1.00   0.60
+/dev/mapper/a-very-long-name-of-a-volume
+                  0.00     0.00    1.00    0.00     8.00     0.00     8.00     0.00    1.00   1.00   0.10
+
+11/23/2013 12:00:04 AM
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           2.00    0.00    0.50    0.00    0.00   97.50
+
+Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util
+sda               0.00     1.00    2.00    4.00    64.00   128.00    32.00     0.01    5.00   1.00   0.60
+"""
+
+
+def test_iostat_of_old_releases(tmp_path):
+    rec = opened(tmp_path / "a", OLD_IOSTAT)
+    device = rec["device"].collect()
+    assert device["device"].to_list() == ["sda", "/dev/mapper/a-very-long-name-of-a-volume", "sda"]
+    assert device["read_kib_per_s"].to_list() == [32.0, 4.0, 32.0]
+    assert device["report"].to_list() == [1, 1, 2]
+    assert times(device) == ["22 23:59:59", "22 23:59:59", "23 00:00:04"]
+    assert device["interval_s"].to_list() == [None, None, 5.0]
+
+
+def test_without_the_banner_the_day_has_to_be_given(tmp_path):
+    text = OLD_SAR.partition("\n\n")[2]
+    with pytest.raises(ex.EsxparseError, match=r"line 2: times have no date: .*date="):
+        opened(tmp_path / "a", text)
+    rec = opened(tmp_path / "a", text, date="2013-11-30")
+    assert times(rec["cpu"].collect())[0] == "30 00:00:01"
+
+
+def test_runs_of_two_days_in_one_file_have_their_own_dates(tmp_path):
+    rec = opened(tmp_path / "a", OLD_SAR + OLD_SAR.replace("11/22/2013", "11/23/2013").replace("db-01", "db-02"))
+    cpu = rec["cpu"].collect()
+    assert cpu["host"].to_list() == ["db-01"] * 3 + ["db-02"] * 3
+    assert cpu["time"][3] == datetime(2013, 11, 23, 0, 0, 1, tzinfo=UTC)
+
+
+def test_what_cannot_be_read_is_noted_with_its_line(tmp_path):
+    damaged = OLD_SAR.replace("all      2.50", "all      2.5x").replace("all      3.50", "all").rstrip("\n")
+    rec = opened(tmp_path / "a", damaged)
+    assert rec["cpu"].collect()["user_pct"].to_list() == [1.5, None]
+    noted = {note.line: note.message for note in rec.notes if note.severity == "warning"}
+    assert "%user: '2.5x'" in noted[5]
+    assert "not as many cells" in noted[11]
+    assert "may be cut" in noted[15]
+    assert rec["disk"].collect().height == 1
+
+
+def test_json_that_is_cut_is_read_as_far_as_it_is_whole(tmp_path):
+    text = (ex.datasets_dir() / "formats" / "sar-sadf.json").read_text()
+    whole = ex.open(ex.datasets_dir() / "formats" / "sar-sadf.json")
+    rec = opened(tmp_path / "a", text[: len(text) * 2 // 3])
+    assert rec["cpu"].collect().height < whole["cpu"].collect().height
+    assert len(warned(rec)) == 2
+
+
+def test_what_sadf_cannot_say_in_rows_is_refused(tmp_path):
+    with pytest.raises(ex.EsxparseError, match="sadf -d alone"):
+        opened(
+            tmp_path / "a", "# hostname;interval;timestamp;CPU;%user[...];proc/s\nvm;1;2026-11-22 20:42:21 UTC;-1;0;0\n"
+        )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# How to read sar\n\nsar prints:\n\nlike this:\n\nfor example:\n\n{OLD_SAR}",
+        f"# How to read sar\n\n{OLD_SAR}\n" + "It means what it says.\n" * 20,
+        "Device r/s w/s\n",
+    ],
+    ids=["far down", "much else", "no row"],
+)
+def test_what_only_quotes_a_tool_is_no_recording(tmp_path, text):
+    with pytest.raises(ex.UnknownFormatError):
+        opened(tmp_path / "a", text)
+
+
+def test_restarts_and_comments_of_json_and_semicolons(tmp_path):
+    host = {"nodename": "web", "file-date": "2026-11-22", "statistics": []}
+    when = {"date": "2026-11-22", "time": "20:42:21", "utc": 1}
+    sample = {"timestamp": when | {"interval": 1}, "process-and-context-switch": {"proc": 1.5, "cswch": 99.0}}
+    host["statistics"] = [sample]
+    host["restarts"] = [{"boot": when | {"cpu_count": 4}}]
+    host["comments"] = [{"comment": when | {"com": "test begins"}}]
+    document = opened(tmp_path / "a", json.dumps({"sysstat": {"hosts": [host]}}))
+    lines = (
+        "# hostname;interval;timestamp;proc/s;cswch/s\nweb;1;2026-11-22 20:42:21 UTC;1.50;99.00\n"
+        "web;-1;2026-11-22 20:42:21 UTC;LINUX-RESTART\t(4 CPU)\nweb;-1;2026-11-22 20:42:21 UTC;COM test begins\n"
+    )
+    other = opened(tmp_path / "b", lines)
+    printed = opened(
+        tmp_path / "c",
+        "Linux 6.1.0 (web) \t11/22/26 \t_x86_64_\t(4 CPU)\n\n20:42:20       proc/s   cswch/s\n"
+        "20:42:21         1.50     99.00\n"
+        "\n20:42:21     LINUX RESTART\t(4 CPU)\n20:42:21  COM test begins\n",
+    )
+    for rec in (document, other, printed):
+        assert rec["restarts"].collect()["cpus"].to_list() == [4]
+        assert rec["comments"].collect().select("time", "comment").row(0) == (
+            datetime(2026, 11, 22, 20, 42, 21, tzinfo=UTC),
+            "test begins",
+        )
+        assert rec["tasks"].collect().row(0)[-2:] == (1.5, 99.0)
+
+
+def test_memory_and_swap_of_old_releases_are_two_tables(tmp_path):
+    titles = "kbmemfree kbmemused  %memused kbbuffers  kbcached kbswpfree kbswpused  %swpused  kbswpcad"
+    text = f"Linux 2.6.9      10/17/2009\n\n12:10:49 AM {titles}\n12:10:50 AM 10 20 66.67 1 2 30 40 57.14 5\n"
+    rec = opened(tmp_path / "a", text)
+    assert rec["memory"].collect().row(0, named=True)["memused_kib"] == 20.0
+    swap = rec["swap"].collect().row(0, named=True)
+    assert (swap["swpfree_kib"], swap["swpcad_kib"], swap["host"]) == (30.0, 5.0, None)
+
+
+def test_an_object_of_a_release_to_come_is_a_table_by_rule(tmp_path):
+    sample = {"timestamp": {"date": "2026-11-22", "time": "20:42:21", "utc": 1, "interval": 1}}
+    host = {
+        "nodename": "web",
+        "file-date": "2026-11-22",
+        "statistics": [sample | {"gadgets": [{"gadget": "g0", "busy-percent": 1.5}]}],
+    }
+    (row,) = opened(tmp_path / "a", json.dumps({"sysstat": {"hosts": [host]}}))["gadgets"].collect().to_dicts()
+    assert (row["instance"], row["busy_pct"]) == ("g0", 1.5)
+
+
+def test_an_activity_of_a_release_to_come_is_a_table_by_rule(tmp_path):
+    text = (
+        "Linux 9.9 (web) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n10:00:00  GADGET  %busy spins/s\n10:00:01  g0  12.50  3.00\n"
+    )
+    (row,) = opened(tmp_path / "a", text)["gadget"].collect().to_dicts()
+    assert (row["instance"], row["busy_pct"], row["spins_per_s"]) == ("g0", 12.5, 3.0)
+
+
+@pytest.mark.parametrize(("zone", "found"), [("+02:00", "20 21:59:59"), ("America/New_York", "21 04:59:59")])
+def test_the_zone_of_the_clock_can_be_given(tmp_path, zone, found):
+    text = "Linux 6.1.0 (web) \t11/20/26 \t_x86_64_\t(2 CPU)\n\n23:59:58       proc/s   cswch/s\n"
+    text += "23:59:59         1.50     99.00\n"
+    rec = opened(tmp_path / "a", text, zone=zone)
+    assert times(rec["tasks"].collect()) == [found]
+    assert any(note.message == f"times have no zone: those of {zone}, as requested" for note in rec.notes)
+    report = (
+        f"Linux 6.1.0 (web) \t11/20/26 \t_x86_64_\t(2 CPU)\n\n11/20/26 23:59:59\n{OLD_IOSTAT.partition('PM')[2][1:]}"
+    )
+    assert times(opened(tmp_path / "b", report, zone=zone)["cpu"].collect())[0] == found
+    lines = "# hostname;interval;timestamp;proc/s;cswch/s\nweb;1;2026-11-20 23:59:59;1.50;99.00\n"
+    assert times(opened(tmp_path / "c", lines, zone=zone)["tasks"].collect()) == [found]
+
+
+def test_a_zone_that_no_time_needs_is_said_to_be_unused():
+    rec = ex.open(ex.datasets_dir() / "formats" / "sar-sadf.json", zone="+02:00")
+    assert warned(rec) == ["zone +02:00 is not used: no time in the file is without a zone"]
+    with pytest.raises(ex.EsxparseError, match=r"zone is 'Mars': write it as \+02:00"):
+        ex.open(ex.datasets_dir() / "formats" / "sar-sadf.json", zone="Mars")
+
+
+@pytest.mark.needs("sar", "sadf")
+def test_colours_are_left_out(recorded, tmp_path):
+    program = shutil.which("sar")
+    env = {"LC_ALL": "C", "TZ": "UTC", "S_COLORS": "always"}
+    done = subprocess.run(
+        [program, "-f", str(recorded), "-u", "-d"], capture_output=True, text=True, check=True, env=env
+    )
+    assert "\x1b" in done.stdout
+    coloured = opened(tmp_path / "a", done.stdout)
+    plain = opened(tmp_path / "b", run("sar", "-f", str(recorded), "-u", "-d"))
+    assert all(coloured[name].collect().equals(plain[name].collect()) for name in ("cpu", "disk"))
+
+
+def test_batteries_have_signs_and_arrows(tmp_path):
+    text = "Linux 6.1.0 (web) \t11/22/26 \t_x86_64_\t(2 CPU)\n\n13:20:09          BAT      %cap   cap/min    status\n"
+    rec = opened(
+        tmp_path / "a",
+        text
+        + "13:20:19            1        83     -3.85         ↘\n13:20:19            0        75     +7.79         ?\n",
+    )
+    assert rec["batteries"].collect().select("battery", "capacity_pct_per_min", "status").rows() == [
+        ("1", -3.85, "↘"),
+        ("0", 7.79, "?"),
+    ]
+
+
+def test_means_of_the_rows_are_the_averages_that_sar_prints():
+    path = ex.datasets_dir() / "formats" / "sar-guest.txt"
+    printed = path.read_text().partition("Average:        all")[2].splitlines()[0].split()
+    cpu = ex.open(path)["cpu"].filter(pl.col("cpu") == "all").collect()
+    means = [cpu[name].mean() for name in ("user_pct", "nice_pct", "system_pct", "iowait_pct", "steal_pct")]
+    assert means == pytest.approx([float(number) for number in printed[:5]], abs=0.3)
