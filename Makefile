@@ -12,12 +12,13 @@ UV      := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 SYNCED  := .venv/.synced
 RUN     := $(UV) run --no-sync
 # pytest rewrites the assertions of tests and of hypothesis, and keeps what it compiled: half of what a start costs.
-TEST    := PYTHONDONTWRITEBYTECODE= $(RUN) pytest -n $(WORKERS)
+# Each worker has a processor already: polars starts no more threads.
+TEST    := PYTHONDONTWRITEBYTECODE= POLARS_MAX_THREADS=1 $(RUN) pytest -n $(WORKERS)
 CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench fuzz mutants datasets notebook clean
+.PHONY: help setup report lab test search lint format bench docs score fuzz mutants datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +49,7 @@ test: $(SYNCED) ## The tests: Python, doctests, notebooks, and the Rust crate wh
 	else echo "skipped: tests of the native crate (no cargo)"; fi
 
 search: $(SYNCED) ## What takes minutes: long searches for counter-examples, datasets made again, each notebook on its own
-	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests
+	ESXPARSE_SEARCH=1 $(TEST) --dist worksteal -m "search or hypothesis" tests simulator/tests
 	$(TEST) --dist loadfile --nbval --nbval-current-env notebooks
 
 lint: $(SYNCED) ## Style, types, the one-way rule for imports; clippy and rustfmt where cargo is there
@@ -67,8 +68,16 @@ format: $(SYNCED) ## Format Python and Rust
 	$(CARGO) fmt --manifest-path native/Cargo.toml
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
-	for part in read large gzip_input converting fio_json fio_logs packets study simulate coverage; do \
+	for part in read large gzip_input converting growth fio_json fio_logs packets study simulate coverage; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
+
+docs: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
+	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
+	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
+
+score: $(SYNCED) ## How right diagnosis and quality checks are: writes benchmarks/SCORE.md and QUALITY.md (minutes)
+	$(RUN) python benchmarks/score.py --output benchmarks/SCORE.md
+	$(RUN) python benchmarks/corruptions.py --output benchmarks/QUALITY.md
 
 fuzz: $(SYNCED) ## Fuzz scanner and reader, FUZZ_SECONDS each (600), and FUZZ_FILES mutated files (50,000; needs nightly Rust and cargo-fuzz)
 	@mkdir -p native/fuzz/corpus/scan native/fuzz/corpus/number
