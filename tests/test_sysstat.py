@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 
 import polars as pl
@@ -128,26 +130,59 @@ def test_a_report_since_the_start_of_the_machine_is_marked(tmp_path):
     assert opened(tmp_path / "b", run("mpstat", "1", "1"))["cpu"].collect()["since_boot"].to_list() == [False]
 
 
-@pytest.fixture
-def command_of_lines():
-    """A process whose command has several lines, as those of scripts have."""
-    name = "/bin/multi -c\n  line\n\nnote: this\nPID %CPU 12\nimport sys"
-    command = [name, "-S", "-c", "input()"]
-    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as process:
-        yield "/bin/multi -c line note: this PID %CPU 12 import sys -S -c input()"
-        process.kill()
+SCRIPT = """set -e
+# Time of day, for PID and UID
+
+note: this
+PID %CPU 12
+Average: 3 of 4
+12:00:01 started
+import sys"""
+"""Lines of a command that look like a comment, titles, averages and a sample."""
+ONE_LINE = "set -e # Time of day, for PID and UID note: this PID %CPU 12 Average: 3 of 4 12:00:01 started import sys"
+
+
+@contextmanager
+def running(*commands: str) -> Iterator[list[str]]:
+    """Processes with these commands; gives their PIDs in rising order."""
+    with ExitStack() as stack:
+        made = [
+            stack.enter_context(
+                subprocess.Popen([name, "-S", "-c", "input()"], executable=sys.executable, stdin=subprocess.PIPE)
+            )
+            for name in commands
+        ]
+        yield sorted((str(one.pid) for one in made), key=int)
+        for one in made:
+            one.kill()
 
 
 @pytest.mark.needs("pidstat")
 @pytest.mark.parametrize("form", [("-l",), ("-l", "-h"), ("-l", "-t"), ("-l", "-U", "1", "1")])
-def test_a_command_of_several_lines_is_one(tmp_path, command_of_lines, form):
-    text = run("pidstat", "-p", "ALL", "-u", "-r", *form)
+@pytest.mark.parametrize("last", ["/bin/of one line", f"/bin/last -c\n{SCRIPT}"])
+def test_a_command_of_several_lines_is_one(tmp_path, form, last):
+    with running(f"/bin/multi -c\n{SCRIPT}", f"/bin/multi -c\n{SCRIPT}", last) as pids:
+        text = run("pidstat", "-p", ",".join(pids), "-u", "-r", *form)
     rec = opened(tmp_path / "a", text + "\n$ pidstat\n")
     for name in ("process_cpu", "process_memory"):
-        assert rec[name].collect()["command"].to_list().count(command_of_lines) == 1
+        commands = rec[name].collect()["command"].to_list()
+        assert commands.count(f"/bin/multi -c {ONE_LINE} -S -c input()") == 2
+        assert commands.count(f"{last.replace(SCRIPT, ONE_LINE)} -S -c input()".replace("\n", " ")) == 1
     assert not warned(rec)
     assert any("commands of several lines" in note.message for note in rec.notes)
     assert any("'$ pidstat'" in note.message for note in rec.notes)
+
+
+@pytest.mark.needs("pidstat")
+@pytest.mark.parametrize("form", [(), ("-h",)])
+@pytest.mark.parametrize("command", ["/bin/of one line", f"/bin/multi -c\n{SCRIPT}"])
+def test_samples_below_one_line_of_titles_are_rows(tmp_path, form, command):
+    with running(command) as pids:
+        rec = opened(tmp_path / "a", run("pidstat", "-l", "-u", *form, "-p", *pids, "1", "3"))
+    rows = rec["process_cpu"].collect()
+    assert rows["command"].to_list() == [f"{command} -S -c input()".replace(SCRIPT, ONE_LINE).replace("\n", " ")] * 3
+    assert rows["time"].n_unique() == 3
+    assert not warned(rec)
 
 
 @pytest.mark.needs("pidstat")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from esxparse.formats.kit import stamps
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.tables import Row
+from esxparse.formats.sysstat.command import Command
 from esxparse.formats.sysstat.tables import TEXTS, Layout, Sheets, add, known, layouts, value
 
 _BANNER = re.compile(r"\s*(?:Linux|SunOS|AIX)\s+(?P<kernel>\S+)\s+(?:\((?P<host>[^)]*)\)\s+)?(?P<date>\S.*)")
@@ -120,12 +121,8 @@ class _Reader:
         self.begun: set[tuple[str, ...]] = set()
         self.name: str | None = None
         self.devices: dict[tuple[str, ...], tuple[int, set[str]]] = {}
-        self.commands: list[tuple[str, int]] | None = None
-        """The rows, as table and place, that end with a command, which may go on; empty below a line of averages."""
-        self.more: list[tuple[int, str]] = []
-        """The lines that it goes on with."""
-        self.blank: int | None = None
-        """How many of them stand before the first blank line."""
+        self.command = Command()
+        """That of the row above, which may go on."""
 
     @property
     def section(self) -> Section:
@@ -152,7 +149,7 @@ class _Reader:
             return
         clock, epoch, rest = _timed(line)
         if self.tool == "pidstat" and self._goes_on(line, clock, epoch):
-            self.more.append((at, line))
+            self.command.lines.append((at, line))
             return
         average = _AVERAGE.match(line)
         numbered = clock is not None or epoch is not None or average
@@ -167,7 +164,7 @@ class _Reader:
             self._header(titles, clock)
         elif clock is None and epoch is None and not line.startswith(_CPU_HEAD) and average:
             self.parsed.averages.say("averages", at)
-            self.commands = []
+            self.command.begin([])
         elif self.layouts and (clock is not None or epoch is not None or self.tool == "iostat"):
             self._cells(at, clock, epoch, rest if self.tool != "iostat" else line.strip())
         else:
@@ -175,30 +172,35 @@ class _Reader:
 
     def _goes_on(self, line: str, clock: float | None, epoch: float | None) -> bool:
         """Whether a line is still of the command above it: pidstat -l prints line ends within arguments as they are."""
-        if self.commands is None or epoch is not None or line.startswith("#"):
+        if not self.command.may_go_on:
             return False
-        if clock is not None:
-            # All rows below a line of titles with a time have one time.
-            later = self.header_clock is not None and self.sample and clock != self.sample["clock"]
-            return bool(later) and not titles_of(_timed(line)[2])
-        average = _AVERAGE.match(line)
-        return average is None or not (titles_of(rest := line[average.end() :]) or self._split(rest.strip()))
+        if clock is None and epoch is None:
+            if _TIME_HEAD.match(line):
+                return not titles_of(_timed(line)[2])
+            average = _AVERAGE.match(line)
+            return average is None or not (titles_of(rest := line[average.end() :]) or self._is_row(rest))
+        rest = _timed(line)[2]
+        damaged = (clock, epoch) == (self.sample["clock"], self.sample["epoch"]) if self.sample else False
+        return not (damaged or titles_of(rest) or self._is_row(rest))
 
-    def gap(self) -> None:
-        """Takes in a blank line."""
-        self.blank = len(self.more) if self.blank is None else self.blank
+    def _is_row(self, rest: str) -> bool:
+        """Whether there is a number wherever the titles want one."""
+        cells = self._split(rest.strip())
+        return cells is not None and all(
+            column.name in TEXTS or cells[at] in _NO_VALUE or value(column.name, cells[at]) is not None
+            for layout in self.layouts
+            for at, column in layout.places
+        )
 
     def end(self, *, within: bool = False) -> None:
-        """Ends a command: lines below a blank one are of it only where rows of its table follow."""
-        kept = len(self.more) if within or self.blank is None else self.blank
+        """Ends a command; `within` says that rows of its table follow."""
+        kept, left = self.command.end(within=within)
         if kept:
-            text = " ".join(line.strip() for _, line in self.more[:kept])
-            for table, place in self.commands or ():
+            for table, place in self.command.rows:
                 column = self.section.sheets[table].columns["command"]
-                column[place] = f"{column[place]} {text}"
-            self.parsed.wrapped = self.parsed.wrapped or self.more[0][0]
-        self.parsed.left += self.more[kept:]
-        self.commands, self.more, self.blank = None, [], None
+                column[place] = f"{column[place]} {' '.join(line.strip() for _, line in kept)}"
+            self.parsed.wrapped = self.parsed.wrapped or kept[0][0]
+        self.parsed.left += left
 
     def _is_stamp(self, line: str) -> bool:
         if stamps.with_zone(line) or _OLD_TIME.match(line):
@@ -239,7 +241,7 @@ class _Reader:
         # Without -l there is the name of the program alone, of at most 15 characters.
         if self.titles[-1] == "Command" and (len(cells[-1]) > _NAME or not _NO_NAME.isdisjoint(cells[-1])):
             sheets = self.section.sheets
-            self.commands = [(one.table.name, len(sheets[one.table.name].of) - 1) for one in self.layouts]
+            self.command.begin([(one.table.name, len(sheets[one.table.name].of) - 1) for one in self.layouts])
 
     def _sample(self, at: int, clock: float | None, epoch: float | None) -> Row:
         """What is said of all rows of a sample."""
@@ -303,7 +305,7 @@ def parse(lines: Sequence[str], tool: str) -> Parsed:
         if line.strip():
             reader.line(at, line)
         else:
-            reader.gap()
+            reader.command.gap()
     reader.end()
     return reader.parsed
 
