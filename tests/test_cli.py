@@ -161,9 +161,11 @@ def test_report_errors_that_no_capture_causes(tmp_path, busy_host_file):
     missing = run("report", busy_host_file, "-o", tmp_path / "none" / "report.html")
     assert missing.returncode == 1
     assert "there is no directory" in missing.stderr
-    several = run("report", busy_host_file, busy_host_file, "-o", tmp_path)
+    several = run("report", busy_host_file, __file__, "-o", tmp_path / "both.pdf")
     assert several.returncode == 1
-    assert "several captures would be written to" in several.stderr
+    assert "both.pdf is the name of one report, but 2 are made: name a directory for them" in several.stderr
+    disputed = run("report", busy_host_file, "-o", tmp_path / "report.md", "--to", "ipynb")
+    assert "report.md is named as md, but ipynb is asked for" in disputed.stderr
     unknown = run("report", busy_host_file, "-t", "nonsense", "-o", tmp_path / "report.html")
     assert unknown.returncode == 1
     assert "host_health" in unknown.stderr

@@ -35,6 +35,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(options: argparse.Namespace) -> int:
     """Makes the reports; 1 if some failed."""
     from esxparse.reports.batch import batch, ending  # noqa: PLC0415  Jupyter is not for --help
+    from esxparse.reports.outputs import show  # noqa: PLC0415
 
     with Progress("batch", quiet=options.quiet) as progress:
 
@@ -54,9 +55,12 @@ def run(options: argparse.Namespace) -> int:
             memory=options.memory,
             progress=seen,
             opening=given_opening(options),
+            to=options.to,
         )
     if not options.quiet or made.failed:
         if made.left_out:
             print(printable(f"{len(made.left_out)} files left out, which no template reads: listed in {made.index}"))
         print(ending(made))
+    if options.open:
+        show(made.index)
     return 1 if made.failed else 0

@@ -1,13 +1,19 @@
-"""`esxparse report`: a capture to one HTML file."""
+"""`esxparse report`: a capture to one report."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -33,6 +39,10 @@ def add_template(parser: argparse.ArgumentParser, default: str) -> None:
         default=[],
         help="another parameter of the template; may be repeated",
     )
+    parser.add_argument(
+        "--to", choices=("html", "ipynb", "pdf", "md"), help="form of the report (default: by its name, or html)"
+    )
+    parser.add_argument("--open", action="store_true", help="open what was written in the browser")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no file names")
 
 
@@ -45,8 +55,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "report",
-        help="run a report template on a capture and write an HTML file",
-        description="Runs a report template on each capture and writes one HTML file that needs no network.",
+        help="run a report template on a capture and write an HTML file, a notebook, PDF or Markdown",
+        description="Runs a report template on each capture and writes one HTML file that needs no network, or the "
+        "executed notebook, a PDF (by Chromium or Chrome) or Markdown with the charts beside it.",
     )
     parser.add_argument(
         "captures", nargs="+", metavar="CAPTURE", help="a raw recording; a first word `auto` is --template auto"
@@ -55,8 +66,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "-o",
         "--output",
         metavar="FILE",
-        help="the HTML file or, with several captures, the directory for one NAME.html each (default: the current "
-        "directory, named after the capture); some templates make one report on all captures",
+        help="the report (.html, .ipynb, .pdf or .md) or, with several captures, the directory of the reports, made if "
+        "it is not there (default: the current directory, named after the capture); some templates make one report on "
+        "all captures",
     )
     add_template(parser, "host_health")
     add_force(parser)
@@ -64,47 +76,55 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
-def _subjects(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
+def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, list[str]]]:
     """The template and the captures of each report: one, or all if the template takes several."""
     from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
     from esxparse.reports.pick import AUTO, grouped  # noqa: PLC0415
 
-    captures = options.captures
+    captures = list(dict.fromkeys(options.captures))
     if captures[0] == AUTO and len(captures) > 1 and not Path(AUTO).exists():
         options.template, captures = AUTO, captures[1:]
     if options.template == AUTO:
-        return grouped(captures, given_opening(options))
+        return grouped(captures, opening)
     if find(options.template).has("captures"):
         return [(options.template, captures)]
     return [(options.template, [capture]) for capture in captures]
 
 
-def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]]) -> list[Path]:
-    from esxparse.formats.names import recording_name  # noqa: PLC0415  asyncio is not for --help
+def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]], ending: str) -> list[Path]:
+    """Where each report goes; equal names are told apart by their directories."""
+    from esxparse.reports.batch_items import named  # noqa: PLC0415  asyncio is not for --help
 
-    names = [f"{recording_name(captures[0])}.html" for _, captures in subjects]
+    names = [f"{name}.{ending}" for name in named(subjects)]
     if options.output is None:
         return [Path(name) for name in names]
-    output = Path(options.output)
-    if len(names) == 1 and not output.is_dir():
+    output = Path(options.output).expanduser()
+    if len(names) == 1 and not output.is_dir() and not options.output.endswith(("/", os.sep)):
         return [output]
-    if not output.is_dir():
-        raise EsxparseError(f"{output} is not a directory: several captures need one; create it with `mkdir {output}`")
-    same = sorted({name for name in names if names.count(name) > 1})
-    if same:
-        raise EsxparseError(f"several captures would be written to {output / same[0]}: run the reports one at a time")
+    if output.suffix.lower() in {".html", ".ipynb", ".pdf", ".md"} and not output.is_dir():
+        raise EsxparseError(f"{output} is the name of one report, but {len(names)} are made: name a directory for them")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EsxparseError(f"{output} cannot be made a directory: {error.strerror or error}") from None
     return [output / name for name in names]
 
 
 def run(options: argparse.Namespace) -> int:
     """Writes a report on each capture; goes on after one that fails."""
     from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
+    from esxparse.reports.outputs import asked, form_of, show  # noqa: PLC0415
 
+    to, opening = asked(options.to, given_opening(options))
     parameters = given_parameters(options)
-    subjects = _subjects(options)
+    subjects = _subjects(options, opening)
+    single = options.output if len(subjects) == 1 else None
+    outputs = _outputs(options, subjects, form_of(single, to))
+    failed = []
 
     def report_one(pair: tuple[tuple[str, list[str]], Path]) -> None:
         (template, captures), output = pair
+        failed.append(output.name)
         with Progress(output.name, quiet=options.quiet) as progress:
             written = report(
                 captures,
@@ -113,9 +133,16 @@ def run(options: argparse.Namespace) -> int:
                 parameters=parameters,
                 progress=progress,
                 replace=options.force,
-                **given_opening(options),
+                to=to,
+                **opening,
             )
+        failed.pop()
         if not options.quiet:
             print(printable(str(written)))
+        if options.open:
+            show(written)
 
-    return each(zip(subjects, _outputs(options, subjects), strict=True), report_one)
+    code = each(zip(subjects, outputs, strict=True), report_one)
+    if failed and len(subjects) > 1:
+        print(printable(f"{len(failed)} of {len(subjects)} failed: {', '.join(failed)}"), file=sys.stderr)
+    return code

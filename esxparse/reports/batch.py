@@ -21,8 +21,9 @@ from esxparse.reports import batch_state
 from esxparse.reports.batch_items import Item, plan
 from esxparse.reports.index import page
 from esxparse.reports.library import find, values_of
+from esxparse.reports.outputs import asked, form_of, is_report, place
 from esxparse.reports.pick import AUTO
-from esxparse.reports.run import is_page, need_extra
+from esxparse.reports.run import need_extra
 from esxparse.target import target
 from esxparse.version import __version__
 from esxparse.whole import claimed, sha256
@@ -65,6 +66,7 @@ def batch(
     memory: str | int = "4GiB",
     progress: Callable[[int, int, str, str], None] | None = None,
     opening: Options | None = None,
+    to: str | None = None,
 ) -> Batch:
     """Make a report on each input, and `index.html` and `summary.parquet` of all; what fails stops nothing else.
 
@@ -81,6 +83,7 @@ def batch(
         memory: Bytes that a report may take (`4GiB`, or a number), its kernel included.
         progress: Called with (items done, items in all, names of those in work, what failed just now or "").
         opening: Options of `esxparse.open`.
+        to: The form of the reports: "html", "ipynb", "pdf" or "md"; the index is a page in any case.
 
     Raises EsxparseError: A manifest, template or bound is wrong, the directory cannot be written, another batch is
     writing there, or the process that makes the reports was killed.
@@ -95,7 +98,9 @@ def batch(
     workers = jobs if jobs is not None else os.cpu_count() or 1
     if workers < 1:
         raise EsxparseError(f"jobs is {workers}: give a number above 0")
-    options: Any = Opening.of(opening or {}).texts()
+    to, opening = asked(to, opening or {})
+    form = form_of(None, to)
+    options: Any = Opening.of(opening).texts()
     states = folder / batch_state.FOLDER
     try:
         states.mkdir(parents=True, exist_ok=True)
@@ -103,7 +108,7 @@ def batch(
             if not mine:
                 raise EsxparseError(f"another batch is writing to {folder}: wait for it, or choose another directory")
             return _batch(
-                given, folder, str(template), parameters or {}, options, bounds | {"workers": workers}, progress
+                given, folder, str(template), parameters or {}, options, form, bounds | {"workers": workers}, progress
             )
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be written: {error.strerror or error}") from None
@@ -115,13 +120,14 @@ def _batch(
     template: str,
     parameters: Mapping[str, Any],
     options: Any,
+    form: str,
     bounds: dict[str, Any],
     progress: Callable[[int, int, str, str], None] | None,
 ) -> Batch:
     states = folder / batch_state.FOLDER
     kept = {path.stem: batch_state.read(path) for path in sorted(states.glob("*.json"))}
     paths = [str(one) for one in given if not Path(one).is_dir()]
-    index = target(folder / "index.html", paths, replace=False, ours=is_page)
+    index = target(folder / "index.html", paths, replace=False, ours=is_report)
     # Only a directory that has an index of ours has a table of ours.
     table = target(folder / "summary.parquet", paths, replace=index.path.exists())
     known = {_key(state): name for name, state in kept.items() if "inputs" in state}
@@ -129,10 +135,10 @@ def _batch(
     told: dict[str, dict[str, Any]] = {}
     todo: list[tuple[Item, dict[str, Any]]] = []
     for item in planned.items:
-        where = folder / f"{item.name}.html"
+        where = folder / f"{item.name}.{form}"
         try:
             job = _job(item, options, where, states)
-            target(where, item.inputs, replace=False, ours=is_page)
+            place(where, form, item.inputs, replace=False)
         except EsxparseError as error:
             told[item.name] = {"why": _reason(str(error))}
             continue
@@ -160,11 +166,11 @@ def _batch(
     for name in failed.keys() & kept.keys():
         # The page of an earlier batch says nothing about what was asked now.
         (states / f"{name}.json").unlink(missing_ok=True)
-        (folder / f"{name}.html").unlink(missing_ok=True)
-    summary = _summary(planned.items, told)
+        (folder / f"{name}.{form}").unlink(missing_ok=True)
+    summary = _summary(planned.items, told, form)
     with table.open() as file:
         summary.write_parquet(file)
-    index.write(page(planned.items, told, planned.left_out).encode())
+    index.write(page(planned.items, told, planned.left_out, form).encode())
     return Batch(index.path, summary, total, reused, failed, planned.left_out)
 
 
@@ -227,7 +233,7 @@ def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict
         raise EsxparseError(f"{msg}; what is finished is kept")
 
 
-def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]]) -> pl.DataFrame:
+def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]], form: str) -> pl.DataFrame:
     rows = []
     for item in items:
         state = told[item.name]
@@ -236,7 +242,7 @@ def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]]) -> pl.Da
         of_item = {
             "item": item.name,
             "template": item.template,
-            "page": f"{item.name}.html" if made else None,
+            "page": f"{item.name}.{form}" if made else None,
             "inputs": "; ".join(item.inputs),
             "host": facts.get("host") or None,
             "failed": state.get("why"),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse import toml
 from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats.directory import natural
-from esxparse.formats.names import recording_name
+from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.remote import is_url
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, reading
@@ -209,6 +209,15 @@ def _grouped(
         several = f"{Path(path).parent.name}-{kind}" if before else ""
         items[key] = Item((*(before.inputs if before else ()), path), found, parameters, several)
     return list(items.values())
+
+
+def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
+    if len(subjects) == 1:
+        return [recording_name(subjects[0][1][0])]
+    paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
+    first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
+    return [one.name for one in _named(first, {})]
 
 
 def _named(items: Sequence[Item], known: Mapping[tuple[Any, ...], str]) -> Iterator[Item]:

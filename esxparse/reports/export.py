@@ -47,7 +47,7 @@ class Piece:
     """Something on the page: ready HTML, or a figure with its chart."""
 
     html: str = ""
-    figure: dict[str, str] | None = None
+    figure: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
 
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
-    header, sections = _outline(notebook)
+    header, sections = outline(notebook)
     style = (_FILES / "report.css").read_text(encoding="utf-8") + palette()
     boot = (_FILES / "boot.js.j2").read_text(encoding="utf-8")
     figures = [piece for section in sections for row in section.rows for piece in row if piece.figure is not None]
@@ -117,7 +117,8 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     return environment.get_template("report.html.j2").render(page=page)
 
 
-def _outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
+def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
+    """Title and line below it, and the sections of a page with what stands in them."""
     about = notebook.metadata.get("esxparse", {})
     header = {"title": str(about.get("title", "Report")), "subtitle": ""}
     markdown = mistune.create_markdown(escape=False, plugins=_PLUGINS)
@@ -164,7 +165,7 @@ def _other_output(output: NotebookNode) -> str:
     return f"<pre>{escape(str(data['text/plain']))}</pre>" if "text/plain" in data else ""
 
 
-def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
+def _figure(spec: dict[str, Any], ident: str) -> dict[str, Any]:
     """A chart apart from its words: those are set as HTML, where they wrap, can be searched and are read aloud."""
     spec = json.loads(json.dumps(spec))
     title = spec.pop("title", "")
@@ -179,6 +180,7 @@ def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
         "title": _line(title),
         "subtitle": _line(subtitle),
         "alt": str(spec.get("description", "")) or _line(title),
+        "plain": spec,
         "spec": _json_inside_script(_themed(spec)),
     }
 

@@ -24,15 +24,21 @@ _WIDTH: Final = 120
 _HEIGHT: Final = 26
 
 
-def page(items: Sequence[Item], told: Mapping[str, dict[str, Any]], left_out: Sequence[tuple[str, str]] = ()) -> str:
+def page(
+    items: Sequence[Item],
+    told: Mapping[str, dict[str, Any]],
+    left_out: Sequence[tuple[str, str]] = (),
+    form: str = "html",
+) -> str:
     """The page, as HTML that needs nothing but itself.
 
     Args:
         items: All of the batch, with their names.
         told: State of each by name: `facts` as `facts.facts` gives them, or `why` it failed.
         left_out: Files that were no item, with the reason.
+        form: Ending of the reports' names.
     """
-    made = [_row(item, told[item.name].get("facts", {})) for item in items if "why" not in told[item.name]]
+    made = [_row(item, told[item.name].get("facts", {}), form) for item in items if "why" not in told[item.name]]
     failed = [
         {"name": item.name, "inputs": _inputs(item), "why": printable(told[item.name]["why"])}
         for item in items
@@ -58,7 +64,7 @@ def page(items: Sequence[Item], told: Mapping[str, dict[str, Any]], left_out: Se
     )
 
 
-def _row(item: Item, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _row(item: Item, facts: Mapping[str, Any], form: str) -> dict[str, Any]:
     areas = {area: str(facts.get("areas", {}).get(area, "none")) for area in AREAS}
     findings = facts.get("findings", [])
     levels = [str(one["severity"]) for one in findings]
@@ -68,7 +74,7 @@ def _row(item: Item, facts: Mapping[str, Any]) -> dict[str, Any]:
     values = [value for value in facts.get("cpu_pct", []) if value is not None]
     return {
         "name": printable(item.name),
-        "href": quote(f"{item.name}.html"),
+        "href": quote(f"{item.name}.{form}"),
         "host": printable(str(facts.get("host", ""))),
         "inputs": _inputs(item),
         "template": item.template,

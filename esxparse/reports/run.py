@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.errors import EsxparseError
+from esxparse.reports import outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked
 from esxparse.shipped import templates_dir
-from esxparse.target import PAGE_MARK, target
 
 if TYPE_CHECKING:
     from jupyter_client.manager import AsyncKernelManager
@@ -32,8 +32,17 @@ CELL_TIMEOUT_S: Final = 3600
 """How long one cell may run: a kernel that was killed for lack of memory never answers."""
 
 _LONGEST_REASON: Final = 300
-_HEAD: Final = 4096
-_EXTRA: Final = ("altair", "ipykernel", "jinja2", "mistune", "papermill", "platformdirs", "psutil", "vl_convert")
+_EXTRA: Final = (
+    "altair",
+    "ipykernel",
+    "jinja2",
+    "markdownify",
+    "mistune",
+    "papermill",
+    "platformdirs",
+    "psutil",
+    "vl_convert",
+)
 """What the extra `report` brings, by the names it is imported by."""
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -47,18 +56,24 @@ def report(
     progress: Callable[[int, int, str], None] | None = None,
     *,
     replace: bool = True,
+    to: str | None = None,
+    show: bool = False,
     **opening: Unpack[Options],
 ) -> Path:
-    """Run `template` on a capture and write one self-contained HTML file.
+    """Run `template` on a capture and write one self-contained HTML file, or the report in another form.
 
     Args:
         captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
         template: Name of a template that comes with esxparse, path of a notebook, or "auto": by what the captures are.
-        output: Path of the HTML file. It is replaced in one step when the report is complete, and untouched otherwise.
+        output: Path of the report; its ending says the form: `.html`, `.ipynb` (the notebook as it was run), `.pdf` (by
+            Chromium or Chrome) or `.md` (with the charts as SVG in `NAME_files` beside it). It is replaced in one
+            step when the report is complete, and untouched otherwise.
         parameters: Values for the template's other parameters: numbers, booleans, lists, dicts, or text that stands for
             them. Options of `esxparse.open` may stand among them.
         progress: Called with (steps done, steps in all, what is done now).
         replace: Whether to replace an existing file. One that is read never is, a report always.
+        to: The form, where the ending does not say it: "html", "ipynb", "pdf" or "md".
+        show: Whether to open the report in the browser.
         opening: Options of `esxparse.open`: `start`, `date_order` and the rest.
 
     Returns:
@@ -68,7 +83,10 @@ def report(
     written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
     paths = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
-    return made(paths, template, output, parameters or {}, _steps(progress), opening, replace=replace)[0]
+    path, _ = made(paths, template, output, parameters or {}, _steps(progress), opening, replace=replace, to=to)
+    if show:
+        outputs.show(path)
+    return path
 
 
 def made(
@@ -80,6 +98,7 @@ def made(
     opening: Options,
     *,
     replace: bool = True,
+    to: str | None = None,
     last: str = "",
     launch: Callable[[Path, dict[str, str], Path], Any] | None = None,
 ) -> tuple[Path, NotebookNode]:
@@ -88,10 +107,12 @@ def made(
     `last`: source of a cell that runs after all others and is not on the page. `launch`: as of `kernel.started`.
     """
     need_extra()
+    to, opening = outputs.asked(to, opening)
     chosen = find(picked(paths, opening) if template == AUTO else template)
     asked, others = values_of(chosen, parameters, opening)
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
-    place = target(output, inputs, replace=replace, ours=is_page)
+    form = outputs.form_of(output, to)
+    place = outputs.place(output, form, inputs, replace=replace)
     from esxparse.reports import kernel  # noqa: PLC0415
 
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
@@ -100,41 +121,22 @@ def made(
     with kernel.started(chosen.path, {"ESXPARSE_REPORT": whose}, launch or kernel.launched) as manager:
         from esxparse.reports.recordings import Inputs  # noqa: PLC0415
 
-        with Inputs(paths) as named:
+        with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:
             _check(chosen, named.paths, asked, others)
             values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
-            page, notebook = _page(chosen, values, manager, step, last)
-    place.write(page.encode())
-    step(len(notebook.cells) + 1, len(notebook.cells) + 1, "done")
+            runtime = beside.submit(_runtime) if form in {"html", "pdf"} else None
+            notebook = _execute(chosen, values, manager, step, last)
+    total = len(notebook.cells) + 1
+    step(total - 1, total, "writing the report")
+    outputs.write(notebook, form, place, lambda: runtime.result() if runtime else "")
+    step(total, total, "done")
     return place.path, notebook
-
-
-def _page(
-    chosen: Template,
-    values: Mapping[str, Any],
-    manager: type[AsyncKernelManager],
-    step: Callable[[int, int, str], None],
-    last: str,
-) -> tuple[str, NotebookNode]:
-    with ThreadPoolExecutor(1) as beside:
-        runtime = beside.submit(_runtime)
-        notebook = _execute(chosen, values, manager, step, last)
-        step(len(notebook.cells), len(notebook.cells) + 1, "writing the page")
-        from esxparse.reports.export import to_html  # noqa: PLC0415
-
-        return to_html(notebook, runtime=runtime.result()), notebook
 
 
 def _runtime() -> str:
     from esxparse.reports.export import vega_runtime  # noqa: PLC0415
 
     return vega_runtime()
-
-
-def is_page(path: Path) -> bool:
-    """Whether there is a page that esxparse wrote: a report, or a table of a study."""
-    with path.open("rb") as file:
-        return PAGE_MARK in file.read(_HEAD)
 
 
 def need_extra() -> None:
@@ -193,7 +195,7 @@ def _execute(
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
     if last:
-        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY]}))  # type: ignore[no-untyped-call]
+        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, outputs.OF_BATCH]}))  # type: ignore[no-untyped-call]
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:

@@ -106,8 +106,11 @@ def gather(
     )
     shifts = {meter.recording: meter.join.offset for meter in meters if meter.join is not None}
     readings = _readings(recordings, names, shifts)
-    if readings.is_empty():
-        raise EsxparseError(f"no power readings in {', '.join(Path(rec.source).name for rec in recordings)}")
+    if readings.is_empty() or not (readings["watts"] > 0).any():
+        # esxtop prints 0 W where the host has no sensor.
+        told = ", ".join(Path(rec.source).name for rec in recordings)
+        msg = f"no power readings above 0 W in {told}: add what a BMC or meter recorded, or choose another template"
+        raise EsxparseError(msg)
     beside, measured_by, load = _beside(capture, meters, readings)
     return Gathered(recordings, capture, readings, meters, beside, measured_by, load, _price(price_per_kwh))
 

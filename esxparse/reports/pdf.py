@@ -1,0 +1,64 @@
+"""A page as PDF, printed by Chromium: the style for paper is the page's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from esxparse.errors import EsxparseError
+from esxparse.whole import Scratch
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+_CHARTS_MS: Final = 60_000
+"""Time of the page's own clock, in which it draws its charts; it runs as fast as they are drawn."""
+_LONGEST_S: Final = 300
+
+
+def browser() -> str:
+    """The path of a browser that prints.
+
+    Raises EsxparseError: There is none.
+    """
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        told = "a PDF is printed by Chromium or Chrome, and none is on the PATH"
+        raise EsxparseError(f"{told} ({', '.join(BROWSERS)}): install one, or write HTML and print it from a browser")
+    return found
+
+
+def printed(page: str) -> bytes:
+    """The page as PDF, its charts drawn.
+
+    Raises EsxparseError: The browser did not print it.
+    """
+    program = browser()
+    with Scratch() as folder:
+        source, made = folder / "report.html", folder / "report.pdf"
+        source.write_text(page, encoding="utf-8")
+        command = [
+            program,
+            "--headless",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            f"--user-data-dir={folder / 'profile'}",
+            # The sandbox of Chromium refuses root. The page runs its own scripts only, and asks for nothing.
+            *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+            f"--virtual-time-budget={_CHARTS_MS}",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={made}",
+            source.as_uri(),
+        ]
+        try:
+            # A browser of the PATH, and names made here.
+            done = subprocess.run(command, capture_output=True, timeout=_LONGEST_S, check=False)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise EsxparseError(f"{program} could not print the report: {error}") from None
+        content = made.read_bytes() if made.is_file() else b""
+        if not content.startswith(b"%PDF"):
+            why = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+            raise EsxparseError(f"{Path(program).name} could not print the report: {why[0][:300]}")
+        return content
