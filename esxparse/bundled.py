@@ -12,7 +12,6 @@ True
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -29,15 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["folder", "list", "load", "published"]
 
 _STUDY = "study.toml"
-_PUBLISHED = "published.toml"
-_FIGURES = {
-    "figure": pl.String,
-    "claim": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-    "tolerance": pl.Float64,
-    "note": pl.String,
-}
 _NOT_RECORDED = {".md", ".toml", ".py"}
 _TITLE = re.compile(r"^# *(?:[\w-]+: *)?(.+)$", re.MULTILINE)
 
@@ -102,12 +92,13 @@ def published(name: str) -> pl.DataFrame:
     Raises:
         EsxparseError: The dataset does not exist, or does not belong to a published study.
     """
-    place = folder(name) / _PUBLISHED
+    from esxparse.studies import published as figures  # noqa: PLC0415  half of a study's libraries are for studies alone
+
+    place = folder(name) / figures.FILE_NAME
     if not place.is_file():
-        msg = f"dataset {name!r} does not belong to a published study: it has no {_PUBLISHED}"
+        msg = f"dataset {name!r} does not belong to a published study: it has no {figures.FILE_NAME}"
         raise EsxparseError(msg)
-    rows = tomllib.loads(place.read_text(encoding="utf-8"))["figure"]
-    return pl.DataFrame(rows, schema=_FIGURES)
+    return figures.listed(figures.read(place)["figure"])
 
 
 def _folders() -> tuple[Path, ...]:

@@ -1,27 +1,47 @@
-"""`esxparse templates`: the report templates and their parameters."""
+"""`esxparse templates`: the report templates and their parameters, and a new one to begin with."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+
+from esxparse.cli.output import add_force, fail
+from esxparse.recording import printable
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
     parser = subparsers.add_parser(
         "templates",
-        help="list the report templates and their parameters",
-        description="Lists the report templates and the parameters that `esxparse report -p` sets.",
+        help="list the report templates and their parameters, or begin one",
+        description="Lists the report templates, those of installed packages too, with the parameters that "
+        "`esxparse report -p` sets; `new` writes a small template to begin with (docs/templates.md).",
     )
     parser.set_defaults(run=run)
+    actions = parser.add_subparsers(dest="action", metavar="list | new")
+    actions.add_parser("list", help="list the templates (default)")
+    new = actions.add_parser("new", help="write NAME.ipynb, a template that works, to be changed")
+    new.add_argument("name", metavar="NAME", help="letters, digits, - and _")
+    new.add_argument("-o", "--output", default=".", metavar="DIR", help="directory (default: the current one)")
+    add_force(new)
 
 
-def run(_options: argparse.Namespace) -> int:
-    """Lists the templates."""
-    from esxparse.reports import templates  # noqa: PLC0415  nbformat is not for --help
+def run(options: argparse.Namespace) -> int:
+    """Lists the templates, or writes a new one."""
+    if options.action == "new":
+        from esxparse.reports import starter  # noqa: PLC0415  not for --help
 
-    for template in templates():
-        print(f"{template.name}: {template.title}")
-        print(f"  {template.description}")
+        written = starter.write(options.name, Path(options.output), replace=options.force)
+        print(printable(f"{written}: esxparse report -t {written} CAPTURE -o report.html"))
+        return 0
+    from esxparse.reports.library import all_templates  # noqa: PLC0415  not for --help
+
+    there, broken = all_templates()
+    for template in there:
+        print(printable(f"{template.name}: {template.title}"))
+        print(printable(f"  {template.description}"))
         for parameter in template.parameters:
-            print(f"    {parameter.name}: {parameter.type} = {parameter.default}   {parameter.help}")
-    return 0
+            print(printable(f"    {parameter.name}: {parameter.type} = {parameter.default}   {parameter.help}"))
+    for error in broken:
+        fail(error)
+    return 1 if broken else 0

@@ -26,6 +26,9 @@ Altair 6 writes `.json` at the end, which notebooks may not hold: their format t
 HEADER_MIME: Final = "application/vnd.esxparse.header+json"
 """MIME type of a `Header`."""
 
+SECTION_MIME: Final = "application/vnd.esxparse.section+json"
+"""MIME type of what begins a section: {"title", "text"}."""
+
 NOTEBOOK_ONLY: Final = "notebook-only"
 """Tag of cells that a page leaves out."""
 

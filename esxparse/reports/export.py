@@ -25,7 +25,7 @@ from jinja2 import Environment, FileSystemLoader
 from platformdirs import user_cache_path
 
 from esxparse.charts.theme import css_variables
-from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, VEGALITE_MIME, anchor
+from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, SECTION_MIME, VEGALITE_MIME, anchor
 from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
@@ -128,27 +128,32 @@ def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
         if NOTEBOOK_ONLY in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "markdown":
-            heading = _HEADING.match(cell.source.strip())
             text = cell.source.strip()
-            if heading:
-                title = heading[1].strip()
-                sections.append(Section(title, _anchor(title, sections)))
+            if heading := _HEADING.match(text):
                 text = text[heading.end() :].strip()
-            if text:
-                sections[-1].add(Piece(f'<div class="ex-prose">{markdown(text)}</div>'))
+            _words(sections, heading[1].strip() if heading else "", str(markdown(text)) if text else "")
             continue
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if HEADER_MIME in data:
                 header = dict(data[HEADER_MIME])
+            elif SECTION_MIME in data:
+                begun = data[SECTION_MIME]
+                _words(sections, begun["title"], f"<p>{escape(begun['text'])}</p>" if begun["text"] else "")
             elif VEGALITE_MIME in data:
                 charts += 1
                 sections[-1].add(Piece(figure=_figure(data[VEGALITE_MIME], f"chart-{charts}")))
-            else:
-                html = _other_output(output)
-                if html:
-                    sections[-1].add(Piece(html))
+            elif html := _other_output(output):
+                sections[-1].add(Piece(html))
     return header, [section for section in sections if section.rows]
+
+
+def _words(sections: list[Section], title: str, html: str) -> None:
+    """Begin a section, where there is a title, and put words into the last."""
+    if title:
+        sections.append(Section(title, _anchor(title, sections)))
+    if html:
+        sections[-1].add(Piece(f'<div class="ex-prose">{html}</div>'))
 
 
 def _other_output(output: NotebookNode) -> str:

@@ -1,4 +1,7 @@
-"""The report templates that come with esxparse, and what each says about itself.
+"""The report templates, those that come with esxparse and those of other packages, and what each says about itself.
+
+A package brings one by an entry point of the group `esxparse.templates`: its name is the template's, its value the
+module beside whose code the notebook NAME.ipynb lies. The module is found, not imported.
 
 A template is a notebook with a cell tagged `parameters`. Its metadata hold, under `esxparse`:
 
@@ -11,14 +14,19 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import NAMES, Opening
 from esxparse.shipped import templates_dir
+
+GROUP: Final = "esxparse.templates"
+"""Entry points of packages that bring templates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,42 @@ class Template:
         return any(parameter.name == name for parameter in self.parameters)
 
 
-def templates() -> list[Template]:
-    """All templates that come with esxparse, sorted by name."""
+def shipped() -> list[Template]:
+    """The templates that come with esxparse, sorted by name."""
     return [read(path) for path in sorted(templates_dir().glob("*.ipynb"))]
+
+
+def templates() -> list[Template]:
+    """All templates, those of installed packages too, sorted by name; what is none is left out."""
+    return all_templates()[0]
+
+
+def all_templates() -> tuple[list[Template], list[EsxparseError]]:
+    """All templates, sorted by name, and what is wrong with those of other packages that are none."""
+    there = {one.name: one for one in shipped()}
+    broken: list[EsxparseError] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
+        try:
+            there[point.name] = read(_notebook_of(point, there))
+        except EsxparseError as error:
+            whose = point.dist.name if point.dist else point.value
+            broken.append(EsxparseError(f"template {point.name!r} of package {whose}: {error}"))
+    return sorted(there.values(), key=lambda one: one.name), broken
+
+
+def _notebook_of(point: EntryPoint, taken: Collection[str]) -> Path:
+    if point.name in taken:
+        raise EsxparseError("there is another template of that name")
+    try:
+        module = find_spec(point.value)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise EsxparseError(f"module {point.value} cannot be found: {error}") from None
+    folders = [Path(one) for one in (module.submodule_search_locations or [])] if module else []
+    folders += [Path(module.origin).parent] if module and module.origin else []
+    found = next((one / f"{point.name}.ipynb" for one in folders if (one / f"{point.name}.ipynb").is_file()), None)
+    if found is None:
+        raise EsxparseError(f"there is no {point.name}.ipynb in module {point.value}")
+    return found
 
 
 def find(template: str | Path) -> Template:
@@ -65,8 +106,12 @@ def find(template: str | Path) -> Template:
             msg = f"no template notebook at {path}: give a template name or the path of an .ipynb file"
             raise EsxparseError(msg)
         return read(path)
-    known = {one.name: one for one in templates()}
+    there, broken = all_templates()
+    known = {one.name: one for one in there}
     if str(template) not in known:
+        mine = [error for error in broken if str(error).startswith(f"template {str(template)!r} of")]
+        if mine:
+            raise mine[0]
         msg = f"unknown template {str(template)!r}: choose from {', '.join(known)}, or give the path of an .ipynb file"
         raise EsxparseError(msg)
     return known[str(template)]

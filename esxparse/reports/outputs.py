@@ -53,9 +53,7 @@ def form_of(output: str | Path | None, to: str | None) -> str:
         raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")
     said = _ENDINGS.get(Path(output).suffix.lower()) if output is not None else None
     if to and said and to != said:
-        raise EsxparseError(
-            f"{printable(str(output))} is named as {said}, but {to} is asked for: leave one out"
-        )
+        raise EsxparseError(f"{printable(str(output))} is named as {said}, but {to} is asked for: leave one out")
     return to or said or "html"
 
 

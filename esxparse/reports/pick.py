@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.names import STANDARD_INPUT
-from esxparse.reports.library import find, templates
+from esxparse.reports.library import find, shipped
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
@@ -55,7 +55,7 @@ def reading(formats: set[str]) -> str | None:
     """The shipped template that reads all these formats, and few others; None where none does."""
     if formats == {STUDY}:
         return STUDY
-    fitting = [one for one in templates() if formats <= set(one.formats)]
+    fitting = [one for one in shipped() if formats <= set(one.formats)]
     return min(fitting, key=lambda one: (len(one.formats), one.name)).name if fitting else None
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from esxparse.studies.roles import nearest
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ class Asked:
     rules: Mapping[str, float | str] = field(default_factory=dict)
     """Columns of `runs` and what each may reach, a number or the column that has it: the largest load that was run and
     meets all of them (`Study.peak_load`)."""
+
+    def expressions(self) -> dict[str, pl.Expr]:
+        """The rules as `Study.peak_load` takes them."""
+        return {name: pl.col(name) <= (pl.col(to) if isinstance(to, str) else to) for name, to in self.rules.items()}
 
 
 def asked_of(found: Mapping[str, Any], wrong: Complaints) -> Asked:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.studies import plot, study
+from esxparse.studies import plot, published, study
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import chosen
 
@@ -40,6 +40,8 @@ class Found:
     """The largest load at each of the tolerances asked for (`Study.consolidation`)."""
     peaks: pl.DataFrame | None
     """The largest load that meets all of the rules asked for (`Study.peak_load`)."""
+    published: pl.DataFrame | None
+    """What the study published beside what its runs give (`studies.published`)."""
 
 
 def gather(path: str | Path, values: Sequence[str] = (), *, outside: bool = False, allow: bool = False) -> Found:
@@ -71,7 +73,7 @@ def gather(path: str | Path, values: Sequence[str] = (), *, outside: bool = Fals
     sweep = found.asked.sweep or _sweep(found, runs)
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
-    return Found(found, runs, about, compared, figures, sweep or None, *_loads(found, sweep))
+    return Found(found, runs, about, compared, figures, sweep or None, *_loads(found, sweep), published.figures(found))
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
@@ -82,8 +84,7 @@ def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.Dat
     if not sweep:
         raise EsxparseError(f"{found.path}: tolerances and rules of [report] need a sweep: name its label there")
     tolerated = found.consolidation(sweep, asked.tolerances).collect() if asked.tolerances else None
-    rules = {name: pl.col(name) <= (pl.col(to) if isinstance(to, str) else to) for name, to in asked.rules.items()}
-    return tolerated, found.peak_load(sweep, rules).collect() if rules else None
+    return tolerated, found.peak_load(sweep, asked.expressions()).collect() if asked.rules else None
 
 
 def _main(found: Study, runs: pl.DataFrame) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def question(found: Found, asked: str) -> Block:
 
 
 def answer(found: Found) -> Block:
-    """The answer: a sentence for each value, the runs that lack something first."""
+    """The answer: a sentence for each value, the runs that lack something first; published figures before them."""
     lacking = found.runs["gap"].drop_nulls().len()
     told = [note(text) for text in words.answer(found)]
     left = len(told) - _SENTENCES
@@ -55,6 +55,25 @@ def answer(found: Found) -> Block:
         text = f"{lacking} of {found.runs.height} runs lack something: see"
         warned = [note(text, "warning", section="Data quality")]
     return stack(*warned, *told[:_SENTENCES], *more)
+
+
+def published(found: Found) -> Block:
+    """Each published figure beside what the runs give."""
+    if found.published is None:
+        return note("No figures were published of this study: a published.toml beside the manifest would list them.")
+    verdict = pl.when("within").then(pl.lit("within")).when(~pl.col("within")).then(pl.lit("outside"))
+    frame = found.published.with_columns(verdict.otherwise(pl.lit("not computed")).alias("verdict"))
+    columns = [
+        Column("claim", "What was published"),
+        Column("value", "Published", digits=None),
+        Column("here", "Here", digits=_digits(frame["here"])),
+        Column("unit", "Unit"),
+        Column("tolerance_pct", "Tolerance", "%", digits=1),
+        Column("verdict", "Within", fit="short"),
+        Column("note", "Note"),
+    ]
+    frame = frame.with_columns(tolerance_pct=100 * pl.col("tolerance"), note=pl.col("note").replace("", None))
+    return table(frame, columns, "Published figures, and the same figures of these runs", most=_ROWS)
 
 
 def compared(found: Found) -> Block:

@@ -24,8 +24,29 @@ _SAME: Final = 5e-4
 
 
 def answer(found: Found) -> list[str]:
-    """The largest loads, if they were asked for; then a sentence for each value."""
-    return [*_loads(found), *_values(found)]
+    """What was published, the largest loads, if they were asked for, and a sentence for each value."""
+    return [*_published(found.published), *_loads(found), *_values(found)]
+
+
+def _published(figures: pl.DataFrame | None) -> list[str]:
+    """How many published figures come back, and the first of them; all that do not."""
+    if figures is None or figures.is_empty():
+        return []
+    computed = figures.filter(pl.col("here").is_not_null())
+    within, outside = computed.filter("within"), computed.filter(~pl.col("within"))
+    told = [
+        f"The published study says {_number(row['value'])} {row['unit']}".rstrip()
+        + f' ("{row["claim"]}"); here {_number(row["here"])}, {_missed(row)}.'
+        for row in (*within.head(1).iter_rows(named=True), *outside.iter_rows(named=True))
+    ]
+    return [f"{within.height} of {figures.height} published figures come back within their tolerance.", *told]
+
+
+def _missed(row: Mapping[str, Any]) -> str:
+    wide = f"{100 * row['tolerance']:.3g} %"
+    if not row["within"]:
+        return f"which is not within {wide}"
+    return f"within {wide}" if row["tolerance"] > _SAME else "the same"
 
 
 def _loads(found: Found) -> list[str]:

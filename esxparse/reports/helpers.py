@@ -1,0 +1,111 @@
+"""What a template of one's own calls: `title`, `section`, `table`, `chart`, `finding`, `provenance`.
+
+Each gives something that a cell displays, as its last line or by `display`. Text is data: names of VMs are never taken
+for HTML or Markdown. docs/templates.md shows them at work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from esxparse.errors import EsxparseError
+from esxparse.reports import blocks, page
+from esxparse.reports.blocks import SECTION_MIME, Block, Column, Figure, Header
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+    from esxparse.recording import Recording
+
+__all__ = ["Section", "chart", "finding", "provenance", "section", "table", "title"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Where a part of the report begins."""
+
+    title: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {
+            SECTION_MIME: {"title": self.title, "text": self.text},
+            "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
+            "text/plain": f"{self.title}\n{self.text}",
+        }
+
+
+def title(text: str, below: str = "") -> Header:
+    """The report's title, and the line below it; also gets charts ready, so call it first."""
+    page.prepare()
+    return Header(text, below)
+
+
+def section(name: str, text: str = "") -> Section:
+    """Begins a part of the report, with a heading that the contents list; a Markdown cell `## Name` does the same."""
+    return Section(name, text)
+
+
+def table(
+    frame: pl.DataFrame | pl.LazyFrame,
+    caption: str,
+    heads: Mapping[str, str] | None = None,
+    *,
+    digits: int = 1,
+    most: int = 200,
+) -> Block:
+    """A table of a frame.
+
+    Args:
+        frame: All of its columns are shown, or those of `heads`.
+        caption: What it is, one line above it.
+        heads: By column what stands above it, with the unit in brackets: {"ready_pct": "Ready [%]"}.
+        digits: Decimals of numbers with a fraction.
+        most: Rows at most; the caption says how many there are.
+
+    Raises EsxparseError: The frame lacks a column of `heads`.
+    """
+    rows = frame.lazy().collect()
+    shown = dict(heads) if heads else {name: name for name in rows.columns}
+    if lacking := [name for name in shown if name not in rows.columns]:
+        raise EsxparseError(f"the table {caption!r} has no column {lacking[0]!r}: it has {', '.join(rows.columns)}")
+    columns = []
+    for name, head in shown.items():
+        before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
+        columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
+    return blocks.table(rows, columns, caption, most=most)
+
+
+def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | Block:
+    """A chart of altair or of `esxparse.charts`; a sentence where it is None, as builders say that there is nothing.
+
+    `about`: what it shows, for those who cannot see it; by default its title.
+    """
+    if made is None:
+        return blocks.note(about or "There is nothing to draw.")
+    spec = made.to_dict()
+    words = spec.get("title", "")
+    words = words.get("text", "") if isinstance(words, dict) else words
+    told = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
+    # In a notebook that is open, altair's renderer draws it; in a report the page does.
+    live = {} if "ESXPARSE_REPORT" in os.environ else made._repr_mimebundle_()
+    live = live[0] if isinstance(live, tuple) else live
+    return Figure({"width": "container", **spec, "description": told}, dict(live or {}))
+
+
+def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:
+    """A verdict in a box: `level` is ok, info, warning or critical; `said`: points below it, each under a word."""
+    box = blocks.note(text, level)
+    points = list(said.items() if isinstance(said, Mapping) else said)
+    return blocks.stack(box, blocks.facts(points)) if points else box
+
+
+def provenance(recordings: Recording | Sequence[Recording], template: str, **parameters: Any) -> Block:
+    """What the report rests on: the notes of the readers, files with their fingerprints, program, parameters, time."""
+    found = list(recordings) if isinstance(recordings, Sequence) else [recordings]
+    return blocks.stack(page.reader_notes(found), page.provenance(found, template, parameters))

@@ -1,0 +1,97 @@
+"""The notebook that `esxparse templates new` writes: a small report that works, to be changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.reports.library import shipped
+from esxparse.target import target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_CELLS: Final = (
+    (
+        "notebook-only",
+        """# {title}
+
+A report template of esxparse. Run it as it stands, or let `esxparse report -t {name}.ipynb capture.csv` run it.
+Helpers: docs/templates.md. This cell is not in the report.""",
+    ),
+    (
+        "parameters",
+        """capture: str = ""  # path of the capture
+limit_pct: float = 80.0  # CPU utilisation of the host from which it counts as busy, %
+opening: dict = {{}}  # options of esxparse.open""",
+    ),
+    (
+        "",
+        """import altair as alt
+import polars as pl
+
+import esxparse as ex
+from esxparse.reports.helpers import chart, finding, provenance, section, table, title
+
+rec = ex.open(capture or ex.datasets_dir() / "busy-host" / "busy-host.csv", **opening)
+cpu = ex.metrics.host.cpu(rec.tables).collect()
+title("{title}", f"{{rec.source}}: {{cpu.height}} samples")""",
+    ),
+    ("", """section("How busy was the host?", "CPU utilisation of the whole host, sample by sample.")"""),
+    (
+        "",
+        """busy = cpu.filter(pl.col("util_pct") > limit_pct).height
+told = f"{{busy}} of {{cpu.height}} samples are above {{limit_pct:g}} %; the mean is {{cpu['util_pct'].mean():.1f}} %."
+finding(told, "warning" if busy else "ok")""",
+    ),
+    (
+        "",
+        """chart(
+    alt.Chart(cpu, title="CPU utilisation of the host")
+    .mark_line()
+    .encode(x=alt.X("time:T", title="Time (UTC)"), y=alt.Y("util_pct:Q", title="% of all PCPUs"))
+)""",
+    ),
+    (
+        "",
+        """highest = cpu.sort("util_pct", descending=True).head(10)
+table(highest, "The ten busiest samples", {{"time": "Time (UTC)", "util_pct": "CPU utilisation [%]"}})""",
+    ),
+    ("", """section("Where this report comes from")"""),
+    ("", """provenance(rec, "{name}", limit_pct=limit_pct, **opening)"""),
+)
+
+
+def write(name: str, folder: Path, *, replace: bool = False) -> Path:
+    """Writes `NAME.ipynb` into a directory.
+
+    Raises EsxparseError: The name is none for a template or is taken, or the file is there already.
+    """
+    if not _NAME.fullmatch(name):
+        raise EsxparseError(f"{name!r} is no name for a template: letters, digits, - and _, a letter first")
+    if name in {one.name for one in shipped()}:
+        raise EsxparseError(f"a template {name!r} comes with esxparse: choose another name")
+    place = target(folder / f"{name}.ipynb", replace=replace)
+    place.write((json.dumps(_notebook(name), indent=1, ensure_ascii=False) + "\n").encode())
+    return place.path
+
+
+def _notebook(name: str) -> dict[str, Any]:
+    title = re.sub(r"[-_]+", " ", name).capitalize()
+    about = {"title": title, "description": "How busy a host was.", "formats": ["esxtop"]}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    cells = [
+        _cell(f"cell-{place}", tag, text.format(name=name, title=title)) for place, (tag, text) in enumerate(_CELLS)
+    ]
+    metadata = {"esxparse": about, "kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _cell(ident: str, tag: str, text: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": ident, "metadata": {"tags": [tag]} if tag else {}, "source": text}
+    if tag == "notebook-only":
+        return {"cell_type": "markdown", **made}
+    return {"cell_type": "code", **made, "execution_count": None, "outputs": []}
