@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from functools import cache
-from importlib import import_module
 
 import pytest
+import studied
 from absolute import expected, tools
 from absolute.manifest import runs
 from test_datasets import STUDIES
@@ -59,10 +59,7 @@ def busy_host_study(tmp_path_factory, busy_host_file):
 @cache
 def study_of(folder):
     """What esxparse computes; a study's own test has computed it already."""
-    if folder.name not in STUDIES:
-        return ex.study(folder)
-    module = import_module(f"test_dataset_{folder.name.replace('-', '_')}")
-    return module.study() if hasattr(module, "study") else ex.datasets.load(folder.name)
+    return studied.study(folder.name) if folder.name in STUDIES else ex.study(folder)
 
 
 @cache

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
-from esxparse.metrics import io_profile, storage_laws, workload
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FOLDER = ex.datasets.folder("baseline")
 
 
 @cache
 def study():
-    return ex.datasets.load("baseline")
+    return studied.study("baseline")
 
 
 @cache
@@ -25,53 +28,8 @@ def run(pattern: str, size_kib: int, depth: int) -> dict[str, object]:
 
 
 @cache
-def vmkernel_us_per_io() -> float:
-    """VMkernel time of a command: %SYS of the VM's vCPUs, and what the world of its adapter ran."""
-    rec = ex.open(FOLDER / "cached-4k-64.csv.bz2")
-    mine = rec["vcpu"].filter(group="bench-fio")
-    system = mine.filter(pl.col("world").str.contains("vmx-vcpu")).select(pl.col("pct_system")).collect()
-    adapter = mine.filter(pl.col("world").str.starts_with("PVSCSI")).select(pl.col("pct_run")).collect()
-    samples = rec.meta["samples"]
-    busy_pct = (system["pct_system"].sum() + adapter["pct_run"].sum()) / samples
-    iops = rec["virtual_disk"].filter(pl.col("disk").is_not_null()).select(pl.col("commands_per_sec").mean())
-    return busy_pct / 100 * 1e6 / iops.collect().item()
-
-
-@cache
 def histograms(vm: str) -> pl.LazyFrame:
     return ex.open(FOLDER / f"{vm}.vscsistats.csv")["histograms"]
-
-
-@cache
-def database_iops() -> pl.DataFrame:
-    rec = ex.open(FOLDER / "workload.csv.bz2")
-    rows = rec["virtual_disk"].filter(pl.col("vm") == "erp-db", pl.col("disk").is_not_null())
-    return storage_laws.mean_and_peak(rows.select(iops="commands_per_sec"), ["iops"]).collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    fio = pl.concat([sweep_of(path.name) for path in sorted(FOLDER.glob("*.json"))])
-    bounds = storage_laws.upper_bounds(fio.lazy()).collect().row(0, named=True)
-    sizes = io_profile.size_mix(histograms("erp-db")).filter(direction="all").collect()
-    backup = io_profile.sequential_share(histograms("backup-01")).filter(direction="all").collect()
-    peak = database_iops().row(0, named=True)
-    return {
-        "small_iops": bounds["small_iops"],
-        "large_mb_per_s": bounds["mb_per_s"],
-        "cached_ms": run("cached", 4, 1)["latency_mean_ms"],
-        "random_read_ms": run("randread", 4, 1)["latency_mean_ms"],
-        "vmkernel_us_per_io": vmkernel_us_per_io(),
-        "database_read_pct": io_profile.read_share(histograms("erp-db")).collect()["read_pct"].item(),
-        "database_size_kib": sizes.sort("share_pct", descending=True)["to_bytes"][0] / 1024,
-        "backup_sequential_pct": backup["sequential_pct"].item(),
-        "database_peak_to_mean": peak["peak"] / peak["mean"],
-    }
-
-
-def sweep_of(name: str) -> pl.DataFrame:
-    rec = ex.open(FOLDER / name)
-    return workload.results("fio", rec.tables).collect()
 
 
 def test_the_sweep_is_steady_and_the_workload_is_not():

@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import alignment
@@ -13,7 +14,7 @@ from esxparse.metrics import alignment
 
 @cache
 def study():
-    return ex.datasets.load("case-alignment")
+    return studied.study("case-alignment")
 
 
 @cache
@@ -41,25 +42,6 @@ def aligned(machine: str, boundary: int) -> float:
 def mean(column: str, pattern: str, **labels: str) -> float:
     labels = {"machine": "esx", "disk": "large", "op": "write", **labels}
     return runs().filter(pattern=pattern, **labels)[column].mean()
-
-
-@cache
-def computed() -> dict[str, float]:
-    return {
-        "random_writes_of_sequential": 100 * random_of_sequential("iops", "esx", "large", "write")["ratio"],
-        "random_reads_of_sequential": random_of_sequential("iops", "esx", "large", "read")["ratio"],
-        "cpu_cost_of_sequential": random_of_sequential("used_above_idle_cycles_per_io", "esx", "large", "write")[
-            "ratio"
-        ],
-        "random_write_latency": mean("latency_mean_ms", "random"),
-        "sequential_write_latency": mean("latency_mean_ms", "sequential"),
-        "cached_random_of_sequential": random_of_sequential("latency_mean_ms", "esx", "cached", "write")["ratio"],
-        "native_random_of_sequential": random_of_sequential("iops", "native", "large", "write")["ratio"],
-        "server_random_response": mean("wire_write_p50_ms", "random"),
-        "server_sequential_response": mean("wire_write_p50_ms", "sequential"),
-        "aligned_writes": aligned("esx", 1024),
-        "native_aligned_writes": aligned("native", 1024),
-    }
 
 
 def test_the_diagnosis_is_the_published_one():

@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import line_rate, ratio, units
@@ -15,7 +16,7 @@ LARGE = [256, 512]
 
 @cache
 def study():
-    return ex.datasets.load("case-readahead")
+    return studied.study("case-readahead")
 
 
 @cache
@@ -43,24 +44,6 @@ def of_cached(value: str) -> pl.DataFrame:
 
 def at(sweep: pl.DataFrame, size: int, column: str) -> float:
     return sweep.filter(size=size)[column].item()
-
-
-@cache
-def computed() -> dict[str, float]:
-    lun, cached = on("lun"), on("cached")
-    wire = at(lun, 128, "mb_per_s")
-    native = study().compare("mb_per_s").filter(machine="native").filter(pl.col("size").is_in(LARGE)).collect()
-    return {
-        "wire_speed": units.convert(wire, "mb_per_s", "mib_per_s"),
-        "largest_at_wire_speed": lun.filter(pl.col("mb_per_s") > 0.98 * wire)["size"].max(),
-        "sizes_with_lower_cpu": (large(lun)["host_used_pct"] < at(lun, 128, "host_used_pct")).sum(),
-        "cpu_cost_of_cached": of_cached("used_above_idle_cycles_per_io")["ratio"].mean(),
-        "response": large(lun)["latency_mean_ms"].mean(),
-        "array_response": at(lun, 256, "wire_read_p50_ms"),
-        "retransmissions": runs()["tcp_retransmissions"].sum(),
-        "cached_large_of_128": large(cached)["mb_per_s"].mean() / at(cached, 128, "mb_per_s"),
-        "native_of_esx": native["ratio"].mean(),
-    }
 
 
 def test_the_diagnosis_is_the_published_one():

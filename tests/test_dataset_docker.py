@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+import studied
 
-import esxparse as ex
 from esxparse.metrics import line_rate
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ PROFILES = ("randread", "randwrite", "mixed")
 
 @cache
 def study():
-    return ex.datasets.load("docker")
+    return studied.study("docker")
 
 
 @cache
@@ -40,47 +40,6 @@ def fio(profile: str, platform: str) -> dict[str, object]:
 
 def throughput_gbps(test: str) -> list[float]:
     return (results().filter(test=test, metric="throughput")["mean"] / 1000).to_list()
-
-
-@cache
-def round_trip_us(platform: str) -> float:
-    """Mean of the repetitions' round trips: each is the reciprocal of a rate."""
-    rates = study().results.filter(test="TCP_RR", platform=platform, metric="throughput").collect()["value"]
-    return (1e6 / rates).mean()
-
-
-@cache
-def computed() -> dict[str, float]:
-    linpack = {
-        name: performance(test, platform, "performance")["performance"]
-        for name, test, platform in (
-            ("linpack_45k_vm", "n 45000", "vm"),
-            ("linpack_65k_vm", "n 65000", "vm"),
-            ("linpack_65k_vm_docker", "n 65000", "vm-docker"),
-        )
-    }
-    stream = {f"stream_{kernel}_vm": performance(kernel, "vm", "bandwidth")["performance"] for kernel in KERNELS}
-    on_native = [performance(kernel, "native-docker", "bandwidth")["performance"] for kernel in KERNELS]
-    redis = {
-        name: performance("SET", platform, "throughput")["performance"]
-        for name, platform in (
-            ("redis_native_hostnet", "native-docker-hostnet"),
-            ("redis_vm_hostnet", "vm-docker-hostnet"),
-        )
-    }
-    bridge = [round_trip_us(f"{where}-docker") - round_trip_us(where) for where in ("native", "vm")]
-    return {
-        **linpack,
-        **stream,
-        "stream_native_docker": sum(on_native) / len(on_native),
-        **{f"fio_{profile}_vm": fio(profile, "vm")["ratio"] for profile in PROFILES},
-        "netperf_receive_gbps": min(throughput_gbps("TCP_STREAM")),
-        "netperf_transmit_gbps": min(throughput_gbps("TCP_MAERTS")),
-        "netperf_rr_vm_us": round_trip_us("vm") - round_trip_us("native"),
-        "netperf_rr_bridge_us": sum(bridge) / 2,
-        **redis,
-        "redis_virtualization_pct": 100 * (1 - redis["redis_vm_hostnet"] / redis["redis_native_hostnet"]),
-    }
 
 
 def test_nothing_is_missing_and_nothing_is_said():

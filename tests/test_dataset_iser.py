@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import ratio
@@ -20,7 +21,7 @@ TESTS = {
 
 @cache
 def study():
-    return ex.datasets.load("iser")
+    return studied.study("iser")
 
 
 @cache
@@ -28,17 +29,6 @@ def compared(test: str, column: str):
     """The rows of one test by protocol."""
     rows = study().compare(column).collect().filter(test=test).to_dicts()
     return {row["protocol"]: row for row in rows}
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {}
-    for what, (test, column) in TESTS.items():
-        rows = compared(test, column)
-        found |= {f"{protocol}_{what}": row["mean"] for protocol, row in rows.items()}
-        found[f"{what}_of_iscsi"] = 100 * rows["iser"]["ratio"]
-    found["random_io_of_iscsi"] = (found["read_iops_of_iscsi"] + found["write_iops_of_iscsi"]) / 2
-    return found
 
 
 def test_all_runs_are_computed_and_only_the_disks_do_not_hold_still():
@@ -57,7 +47,7 @@ def test_a_percentage_of_is_a_hundred_more_than_a_percentage_over(what):
     test, column = TESTS[what]
     rows = compared(test, column)
     assert rows["iser"]["verdict"] == "higher"
-    assert rows["iser"]["change_pct"] == pytest.approx(computed()[f"{what}_of_iscsi"] - 100)
+    assert rows["iser"]["change_pct"] == pytest.approx(studied.here("iser")[f"{what}_of_iscsi"] - 100)
     of = ex.datasets.published("iser").filter(figure=f"{what}_of_iscsi")["value"].item()
     published = ex.datasets.published("iser").filter(figure=f"iser_{what}")["value"].item()
     base = ex.datasets.published("iser").filter(figure=f"iscsi_{what}")["value"].item()

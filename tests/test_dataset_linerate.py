@@ -6,18 +6,18 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import line_rate, network
 
 STAMPED = line_rate.TIMESTAMP_BYTES
 WAYS = {"send": "tx", "receive": "rx"}
-GUESTS = "guests_post_rx_packets_1_per_s"
 
 
 @cache
 def study():
-    return ex.datasets.load("linerate")
+    return studied.study("linerate")
 
 
 @cache
@@ -48,25 +48,6 @@ def _ports(run: dict) -> pl.DataFrame:
 def fits() -> dict[str, dict]:
     """CPU by number of ports, for each way."""
     return {row["way"]: row for row in line_rate.cpu_by_nics(runs().lazy(), by=("way",)).collect().to_dicts()}
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {"footnote_gbps": line_rate.available_mbit_per_s(10_000, 1500, STAMPED) / 1000}
-    for way, out in WAYS.items():
-        mine = ports().filter(way=way)
-        found[f"{way}_gbps"] = mine[f"{out}_data_mbit_per_s"].mean() / 1000
-        found[f"{way}_tx_packets"] = mine["tx_packets"].mean()
-        found[f"{way}_rx_packets"] = mine["rx_packets"].mean()
-        found[f"{way}_linear"] = fits()[way]["r_squared"]
-    eight = ports().filter(way="receive", nics=8)
-    return found | {
-        "send_tx_packet_bytes": ports().filter(way="send")["tx_packet_bytes"].mean(),
-        "send_packets": found["send_tx_packets"] + found["send_rx_packets"],
-        "receive_rx_packets_of_8": eight["rx_packets"].sum(),
-        "receive_packets_of_8": eight["rx_packets"].sum() + eight["tx_packets"].sum(),
-        "receive_guest_packets": runs()[GUESTS].mean(),
-    }
 
 
 def test_all_runs_are_computed_and_only_small_loads_are_noisy():
@@ -106,9 +87,9 @@ def test_tso_sends_a_sixth_of_the_packets_that_are_on_the_wire():
     mine = ports().filter(way="send")
     assert (mine["tx_wire_packets_per_s"] / mine["tx_packets"]).unique().to_list() == [7]
     # what the guests get of a port is a third of what its NIC receives, and they acknowledge every other packet
-    received = computed()["receive_rx_packets"]
-    assert received / computed()["receive_guest_packets"] == pytest.approx(3.38, rel=0.02)
-    assert computed()["receive_guest_packets"] / computed()["receive_tx_packets"] == pytest.approx(2, rel=0.02)
+    here = studied.here("linerate")
+    assert here["receive_rx_packets"] / here["receive_guest_packets"] == pytest.approx(3.38, rel=0.02)
+    assert here["receive_guest_packets"] / here["receive_tx_packets"] == pytest.approx(2, rel=0.02)
 
 
 def test_nothing_is_dropped():

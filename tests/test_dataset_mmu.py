@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import hardware_events, mmu
@@ -16,7 +17,7 @@ MHZ = 2667.0
 
 @cache
 def runs() -> pl.DataFrame:
-    return ex.datasets.load("mmu").runs.collect()
+    return studied.study("mmu").runs.collect()
 
 
 def of(tool: str, mode: str) -> pl.DataFrame:
@@ -32,30 +33,8 @@ def polls(mode: str) -> pl.LazyFrame:
     return ex.open(FOLDER / f"{mode}.vmkperf.txt")["events"]
 
 
-@cache
-def computed() -> dict[str, float]:
-    first = {mode: of("perf", mode).filter(repetition=1).row(0, named=True) for mode in ("nested", "shadow")}
-    totals = [
-        hardware_events.totals(rec["events"], rec["runs"])
-        for rec in (ex.open(FOLDER / f"{mode}-1.perf.txt") for mode in ("nested", "shadow"))
-    ]
-    polled = {mode: of("vmkperf", mode)["tlb_miss_load_per_s"].item() for mode in ("nested", "shadow")}
-    busiest = polls("nested").group_by("pcpu").agg(pl.col("rate_per_s").mean()).sort("rate_per_s").collect()
-    return {
-        "nested_misses": first["nested"]["tlb_misses_load"],
-        "nested_s": first["nested"]["elapsed_s"],
-        "shadow_misses": first["shadow"]["tlb_misses_load"],
-        "shadow_s": first["shadow"]["elapsed_s"],
-        "misses_ratio": mmu.compare_modes(*totals).collect()["misses_ratio"].item(),
-        "vmkperf_ratio": polled["nested"] / polled["shadow"],
-        "vmkperf_nested_per_s": polled["nested"],
-        "pcpus": float(busiest.height),
-        "pinned_pcpu": float(busiest["pcpu"][-1]),
-    }
-
-
 def test_no_run_has_a_gap_and_nothing_is_to_be_said_of_them():
-    study = ex.datasets.load("mmu")
+    study = studied.study("mmu")
     assert runs().height == 12
     assert runs()["gap"].null_count() == 12
     assert list(study.notes) == []
@@ -86,7 +65,7 @@ def test_five_runs_show_more_misses_and_no_more_time():
     assert found.time_interval.low < 1 < found.time_interval.high
     rows = {
         row["mode"]: row
-        for row in ex.datasets.load("mmu").compare("tlb_miss_load_per_s").collect().to_dicts()
+        for row in studied.study("mmu").compare("tlb_miss_load_per_s").collect().to_dicts()
         if row["tool"] == "perf"
     }
     assert rows["nested"]["verdict"] == "higher"
@@ -99,7 +78,7 @@ def test_the_other_pcpus_blur_what_the_pinned_one_shows():
     every = [hardware_events.vmkperf_totals(polls(mode)) for mode in ("nested", "shadow")]
     blurred = hardware_events.compare(*every).collect()["rate_ratio"].item()
     assert blurred == pytest.approx(1.88, abs=0.01)
-    assert blurred < computed()["vmkperf_ratio"]
+    assert blurred < studied.here("mmu")["vmkperf_ratio"]
     others = polls("nested").filter(pl.col("pcpu") != 23).select(pl.col("rate_per_s").max()).collect().item()
     assert (
         others < polls("nested").filter(pl.col("pcpu") == 23).select(pl.col("rate_per_s").min()).collect().item() / 50

@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import host_cpu, ratio, scaling
@@ -17,7 +18,7 @@ BUSY_PCT = 10.0
 
 @cache
 def study():
-    return ex.datasets.load("monster")
+    return studied.study("monster")
 
 
 @cache
@@ -25,13 +26,6 @@ def orders():
     """Orders per minute of the whole host, one row for each repetition of a shape."""
     per_host = study().results.group_by(*SHAPE, "repetition", maintain_order=True).agg(pl.col("value").sum())
     return per_host.rename({"value": "opm"}).collect()
-
-
-@cache
-def curve(database: str):
-    """Each shape of a database, the mean of its repetitions, against the line through the smallest of its sweep."""
-    means = orders().filter(database=database).group_by(SHAPE, maintain_order=True).agg(pl.col("opm").mean())
-    return scaling.efficiency(means.lazy(), "vcpus", "opm", ["sharing"]).collect()
 
 
 @cache
@@ -51,32 +45,6 @@ def opm(**labels: object) -> float:
     return orders().filter(**labels)["opm"].mean()
 
 
-@cache
-def computed() -> dict[str, float]:
-    eight = opm(sharing="host", vcpus=8)
-    capture, largest = shape(sharing="host", vcpus=8), shape(sharing="thread", vcpus=120)
-    core_each = curve("oracle").filter(sharing="core")
-    line = scaling.leaves_linear(core_each.lazy(), "vcpus", "opm").collect()
-    (on_the_host,) = set(study().runs.filter(sharing="host").collect()["vcpus_running"])
-    return {
-        "sql_opm_8_vcpus_8_vms": eight,
-        "sql_opm_per_vm": eight / capture["vms_running"],
-        "sql_opm_per_vcpu": eight / capture["vcpus_running"],
-        "sql_vms": capture["vms_running"],
-        "sql_vcpus_on_the_host": on_the_host,
-        "oracle_host_threads": largest["cpus"],
-        "oracle_largest_vm": largest["vcpus_running"],
-        "vcpus_per_thread_120": largest["vcpus_running"] / busy_pcpus("thread", 120),
-        "vcpus_per_thread_60_on_two_sockets": (
-            shape(sharing="thread", vcpus=60)["vcpus_running"] / busy_pcpus("thread", 60)
-        ),
-        "vcpus_per_core_60": shape(sharing="core", vcpus=60)["vcpus_per_core"],
-        "oracle_linear_up_to_with_a_core_each": line["linear_up_to"].item(),
-        "oracle_efficiency_60_of_15": core_each.filter(vcpus=60)["efficiency"].item(),
-        "oracle_efficiency_120_of_60": curve("oracle").filter(sharing="thread", vcpus=120)["efficiency"].item(),
-    }
-
-
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
     runs = study().runs.collect()
     assert study().notes == ()
@@ -89,7 +57,7 @@ def test_the_fair_pair_measures_scaling_up_and_the_unfair_one_hyper_threads():
     largest, half = opm(sharing="thread", vcpus=120), opm(sharing="thread", vcpus=60)
     fair = scaling.scale_up_efficiency(120, largest, 60, half)
     unfair = scaling.scale_up_efficiency(120, largest, 60, opm(sharing="core", vcpus=60))
-    assert fair == pytest.approx(computed()["oracle_efficiency_120_of_60"])
+    assert fair == pytest.approx(studied.here("monster")["oracle_efficiency_120_of_60"])
     assert fair > 0.95
     assert unfair == pytest.approx(0.62, abs=0.01)
     # the threads of 60 cores together do a quarter more than the cores
@@ -131,4 +99,4 @@ def test_a_vm_of_eight_vcpus_against_that_of_the_2009_study():
     assert newer["ratio"] == pytest.approx(2.57, abs=0.01)
     assert newer["verdict"] == "higher"
     # alone it has cores to itself, and does more than as one of eight
-    assert newer["mean"] > 1.3 * computed()["sql_opm_per_vm"]
+    assert newer["mean"] > 1.3 * studied.here("monster")["sql_opm_per_vm"]

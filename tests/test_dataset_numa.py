@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import inventory, memory, numa
@@ -16,7 +17,7 @@ RELEASES = ("4.0", "4.1", "5.0")
 
 @cache
 def study():
-    return ex.datasets.load("numa")
+    return studied.study("numa")
 
 
 @cache
@@ -37,39 +38,6 @@ def locality(capture: str) -> dict[str, dict[str, float]]:
     rec = ex.open(FOLDER / f"{capture}.csv.bz2")
     rows = numa.locality(memory.vms(rec["group_memory"], inventory.vms(rec["vcpu"]))).collect()
     return {row["vm"]: row for row in rows.to_dicts()}
-
-
-def fewest(**settings: int) -> float:
-    """vCPUs from which a guest sees nodes, where a node has two cores."""
-    return float(next(n for n in range(1, 65) if numa.vnuma(n, 8, "5.0", cores_per_node=2, **settings).exposed))
-
-
-@cache
-def computed() -> dict[str, float]:
-    small, large = seen(4), seen(12)
-    exposed = [one for one in RELEASES if numa.vnuma(12, 8, one, cores_per_node=6).exposed]
-    versions = [one for one in range(4, 20) if numa.vnuma(12, one, "5.0", cores_per_node=6).exposed]
-    split = [one for one in RELEASES if locality(f"wide-{one}")["wide-d"]["local_pct"] > numa.LOCAL_PCT]
-    apart = ex.open(FOLDER / "vnumademo-12.numactl.txt")["distances"].select(pl.col("distance").max()).collect().item()
-    (cpus,) = set(large["cpus"].list.len())
-    (size,) = set(large["size_mib"])
-    return {
-        "small_guest_nodes": float(of("seen", vcpus=4)["numa_nodes"]),
-        "small_guest_sockets": float(of("seen", vcpus=4)["sockets"]),
-        "small_guest_node_mib": small["size_mib"].item(),
-        "small_guest_free_mib": small["free_mib"].item(),
-        "large_guest_nodes": float(of("seen", vcpus=12)["numa_nodes"]),
-        "large_guest_cpus_per_node": float(cpus),
-        "large_guest_node_mib": size,
-        "large_guest_free_mib": float(large["free_mib"].sum()),
-        "large_guest_distance": float(apart),
-        "vnuma_from_vcpus": fewest(),
-        "vnuma_from_vcpus_at_4": fewest(max_per_virtual_node=4),
-        "vnuma_release": float(exposed[0]),
-        "vnuma_hardware": float(versions[0]),
-        "wide_vm_nodes": float(of("wide", release="4.0")["vmx_nodes_needed"]),
-        "wide_vms_release": float(split[0]),
-    }
 
 
 def test_no_run_has_a_gap_and_the_notes_are_the_advice():

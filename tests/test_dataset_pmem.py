@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import ratio
@@ -15,7 +16,7 @@ TESTS = ("randread-4k", "randwrite-4k", "randrw-4k", "read-512k", "write-512k")
 
 @cache
 def study():
-    return ex.datasets.load("pmem")
+    return studied.study("pmem")
 
 
 @cache
@@ -28,17 +29,6 @@ def performance(column: str) -> float:
     """Virtual-to-native over all tests, of a column where lower is better."""
     rows = in_vm(column).select("mean", "baseline_mean").rows()
     return ratio.geometric_mean([ratio.performance(*pair, higher_is_better=False) for pair in rows])
-
-
-@cache
-def computed() -> dict[str, float]:
-    rows = in_vm("mb_per_s")
-    found = {f"{row['test']}_bandwidth".replace("-", "_"): row["ratio"] for row in rows.to_dicts()}
-    found["bandwidth"] = ratio.geometric_mean(rows["ratio"].to_list())
-    for way in ("read", "write"):
-        found[f"{way}_latency"] = performance(f"{way}_latency_mean_ms")
-        found[f"{way}_p99"] = performance(f"{way}_p99_ms")
-    return found
 
 
 def test_all_runs_are_computed_and_nothing_is_wrong():

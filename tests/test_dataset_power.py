@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import inventory, power, power_cost, scheduling
@@ -16,7 +17,7 @@ POLICIES = ("dynamic", "static-high")
 
 @cache
 def study():
-    return ex.datasets.load("power")
+    return studied.study("power")
 
 
 @cache
@@ -27,22 +28,6 @@ def compared() -> dict[str, dict]:
     rows = means.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
     found = power_cost.compare_policies(rows, baseline="static-high", interval_s=20.0).collect()
     return {row["policy"]: row for row in found.to_dicts()}
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {"ready_target_pct": power_cost.READY_TARGET_PCT}
-    for policy, row in compared().items():
-        name = policy.replace("-", "_")
-        found[f"watts_{name}"] = row["watts"]
-        found[f"eur_per_year_{name}"] = row["cost_per_year"]
-        found[f"ready_pct_{name}"] = row["ready_pct"]
-        found[f"ready_ms_{name}"] = row["ready_ms"]
-        found[f"costop_pct_{name}"] = round(row["costop_pct"])
-    (found["vcpus_per_core"],) = set(study().runs.collect()["vcpus_per_core"])
-    (vms,) = set(study().runs.collect()["vms_running"])
-    found["desktops"] = HOSTS * vms
-    return found
 
 
 @cache

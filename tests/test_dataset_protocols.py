@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import ratio
@@ -15,7 +16,7 @@ SIZES = [1, 4, 8, 16, 32, 64, 72, 128, 256, 512]
 
 @cache
 def study():
-    return ex.datasets.load("protocols")
+    return studied.study("protocols")
 
 
 @cache
@@ -40,26 +41,6 @@ def against_fc(value: str) -> pl.DataFrame:
 def vmfs_against_rdm(value: str) -> pl.DataFrame:
     newer = runs().lazy().filter(release="3.5", protocol="fc")
     return ratio.ratios(newer, value, ["disk", "size"], {"disk": "rdm"}).filter(disk="vmfs").collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {}
-    for what, column in (("sockets", "sockets"), ("cpus", "cpus"), ("mhz", "mhz")):
-        (found[f"host_{what}"],) = set(runs()[column])
-    found["host_memory"] = runs()["memory_mib"].mean() / 1024
-    found["request_sizes"] = runs()["block_size_bytes"].n_unique()
-    found["read_share"] = 100 * runs()["read_iops"].sum() / runs()["iops"].sum()
-    found["outstanding"] = runs()["outstanding_by_law"].mean()
-    iometer = ex.open(ex.datasets.folder("protocols") / "3.5-nfs-vmdk-1.iometer.csv")
-    (found["sequential_share"],) = set(100 - iometer["access_specs"].collect()["random_pct"])
-    (found["workers"],) = set(iometer["results"].filter(row_type="ALL").collect()["workers"])
-    for protocol in ("swiscsi", "hwiscsi"):
-        found[f"{protocol}_cpu_lower"] = (against_30("used_mhz_per_mbps", protocol)["ratio"] < 1).sum()
-        found[f"{protocol}_latency_lower"] = (against_30("latency_mean_ms", protocol)["ratio"] < 1).sum()
-    for protocol in ("swiscsi", "hwiscsi", "nfs"):
-        found[f"{protocol}_throughput_higher"] = (against_30("mb_per_s", protocol)["ratio"] > 1).sum()
-    return found
 
 
 def test_all_runs_are_computed_and_nothing_is_to_be_said_of_them():

@@ -6,8 +6,8 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
-import esxparse as ex
 from esxparse.metrics import ratio, storage_laws
 
 APPLICATIONS = ("mail_server", "olio", "dvd_store")
@@ -16,7 +16,7 @@ RESPONSES = tuple(f"vmmark_{name}_response_ms" for name in APPLICATIONS)
 
 @cache
 def study():
-    return ex.datasets.load("raid-pool")
+    return studied.study("raid-pool")
 
 
 @cache
@@ -31,10 +31,6 @@ def against(column: str, test: str, label: str, baseline: object) -> pl.DataFram
     )
 
 
-def mean_ratio(column: str, test: str, label: str, baseline: object) -> float:
-    return ratio.geometric_mean(against(column, test, label, baseline)["ratio"].to_list())
-
-
 @cache
 def normalised() -> pl.DataFrame:
     """Latencies of the applications, each by the lowest 1-tile result of its own."""
@@ -42,33 +38,6 @@ def normalised() -> pl.DataFrame:
     for column in RESPONSES:
         table = storage_laws.normalised_to_lowest(table, column)
     return table.collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    applications, storage = "vmmark applications", "vmmark storage"
-    score = against("vmmark_score_points", applications, "storage", "raid-group")
-    found = {
-        f"score_{tiles}_tiles_pool_of_group": ratio.geometric_mean(score.filter(tiles=tiles)["ratio"].to_list())
-        for tiles in (1, 7, 13)
-    }
-    found["score_full_of_half"] = mean_ratio("vmmark_score_points", applications, "allocated_pct", 50)
-    for name, column in zip(APPLICATIONS, RESPONSES, strict=True):
-        found[f"{name}_pool_of_group"] = mean_ratio(column, applications, "storage", "raid-group")
-    found["latency_full_of_half"] = ratio.geometric_mean(
-        [mean_ratio(column, applications, "allocated_pct", 50) for column in RESPONSES]
-    )
-    found["lowest_single_tile"] = max(normalised()[f"{column}_normalised"].min() for column in RESPONSES)
-    for way in ("read", "write"):
-        found[f"guest_{way}_ms_pool_of_group"] = mean_ratio(f"gavg_{way}_ms", storage, "storage", "raid-group")
-        found[f"guest_{way}_ms_full_of_half"] = mean_ratio(f"gavg_{way}_ms", storage, "allocated_pct", 50)
-    found["iometer_iops_pool_of_group"] = mean_ratio("iops", "iometer", "storage", "raid-group")
-    found["iometer_latency_pool_of_group"] = mean_ratio("latency_mean_ms", "iometer", "storage", "raid-group")
-    found["iometer_iops_full_of_half"] = mean_ratio("iops", "iometer", "allocated_pct", 50)
-    iometer = study().runs.filter(test="iometer").collect()
-    found["iometer_outstanding"] = iometer["outstanding_by_law"].mean()
-    found["iometer_read_pct"] = 100 * (iometer["read_iops"] / iometer["iops"]).mean()
-    return found
 
 
 def test_all_runs_are_computed_and_only_a_single_tile_does_not_hold_still():

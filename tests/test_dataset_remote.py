@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+import studied
 
-import esxparse as ex
 from esxparse.metrics import remote
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def study():
-    return ex.datasets.load("remote")
+    return studied.study("remote")
 
 
 @cache
@@ -25,14 +25,6 @@ def by_activity(access: str) -> pl.DataFrame:
     unit = "kb_per_s" if access == "console" else "bytes"
     samples = study().results.filter(access=access).select("time", activity="test", **{unit: "value"})
     return remote.by_activity(samples).collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    volumes = {f"{access}_mb": by_activity(access)["volume_mb"].sum() for access in ("chrome", "firefox", "rdp")}
-    console = by_activity("console")
-    rates = zip(console["activity"], console["mean_kb_per_s"], strict=True)
-    return volumes | {f"console_{activity}_kb_per_s": rate for activity, rate in rates}
 
 
 def test_nothing_is_missing_and_nothing_is_said():
@@ -44,15 +36,15 @@ def test_nothing_is_missing_and_nothing_is_said():
 def test_the_test_case_takes_less_than_the_time_that_was_published(access, minutes):
     took = by_activity(access)["duration_s"].sum()
     assert 0.75 * minutes * 60 < took < minutes * 60
-    rate = remote.mean_kb_per_s(computed()[f"{access}_mb"], took)
-    assert rate > remote.mean_kb_per_s(computed()[f"{access}_mb"], minutes * 60)
+    rate = remote.mean_kb_per_s(studied.here("remote")[f"{access}_mb"], took)
+    assert rate > remote.mean_kb_per_s(studied.here("remote")[f"{access}_mb"], minutes * 60)
 
 
 def test_rdp_moves_a_tenth_of_what_a_browser_does_in_every_step():
     steps = by_activity("chrome").join(by_activity("rdp"), on="activity", suffix="_rdp")
     assert steps.height == 9
     assert (steps["volume_mb_rdp"] < 0.25 * steps["volume_mb"]).all()
-    assert computed()["rdp_mb"] == pytest.approx(computed()["chrome_mb"] / 10, rel=0.1)
+    assert studied.here("remote")["rdp_mb"] == pytest.approx(studied.here("remote")["chrome_mb"] / 10, rel=0.1)
 
 
 def test_a_browser_moves_most_at_login_where_it_fills_its_cache():
@@ -66,5 +58,5 @@ def test_a_video_moves_most_and_typing_least():
 
 
 def test_eight_consoles_fill_a_fast_ethernet_link_while_their_users_type():
-    assert remote.connections(100, computed()["console_typing_kb_per_s"]) == 8
-    assert remote.connections(100, computed()["console_video_kb_per_s"]) == 4
+    assert remote.connections(100, studied.here("remote")["console_typing_kb_per_s"]) == 8
+    assert remote.connections(100, studied.here("remote")["console_video_kb_per_s"]) == 4

@@ -6,18 +6,18 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
-from esxparse.metrics import line_rate, network, ratio, replication, units
+from esxparse.metrics import line_rate, network, replication
 
 VMS, VM_MB, CHANGE_PCT, RPO_MIN = 15, 102_400.0, 5.0, 15.0
 NAMES = {"inside the host": "inside", "routed": "routed"}
-SECONDS_A_DAY = 86_400
 
 
 @cache
 def study():
-    return ex.datasets.load("replication")
+    return studied.study("replication")
 
 
 @cache
@@ -34,33 +34,6 @@ def planned(*, evenly: bool = False) -> dict[str, dict[str, object]]:
     )
     rows = replication.plan(wanted, evenly=evenly).collect().rows(named=True)
     return {NAMES[row["design"]]: row for row in rows}
-
-
-@cache
-def written_mb_a_day() -> float:
-    """What the protected VMs write in a day, if every day went on as the minutes that were measured."""
-    rec = ex.open(ex.datasets.folder("replication") / "inside.csv.bz2")
-    disks = rec["virtual_disk"].filter(pl.col("vm").str.starts_with("protected-"), pl.col("disk").is_not_null())
-    # The first sample has no rates of disks.
-    per_s = (
-        disks.drop_nulls("writes_per_sec")
-        .group_by("time")
-        .agg(pl.col("writes_per_sec").sum())
-        .select(pl.col("writes_per_sec").mean())
-    )
-    return per_s.collect().item() * 4096 / 1e6 * SECONDS_A_DAY
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {"vm_mb": units.convert(100, "gib", "mib"), "daily_change_mb": written_mb_a_day()}
-    for name, row in planned().items():
-        found[f"{name}_mbit_per_s"] = row["rate_mbit_per_s"]
-        found[f"{name}_mb_per_s"] = row["rate_mb_per_s"]
-        found[f"{name}_minutes"] = row["replication_min"]
-        found[f"{name}_initial_sync_h"] = row["initial_sync_h"]
-    found["routed_less_pct"] = -ratio.percent_change(found["routed_mbit_per_s"], found["inside_mbit_per_s"])
-    return found
 
 
 def test_both_runs_are_measured_and_steady():

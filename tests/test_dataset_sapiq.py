@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import storage
@@ -17,7 +18,7 @@ MODES = ("storage-transfer", "network-transfer")
 
 @cache
 def study():
-    return ex.datasets.load("sapiq")
+    return studied.study("sapiq")
 
 
 @cache
@@ -32,12 +33,6 @@ def guest_disk(mode: str) -> pl.DataFrame:
     rec = ex.open(ex.datasets.folder("sapiq") / f"{mode}-1.csv.bz2")
     disks = storage.virtual_disks(rec["virtual_disk"]).collect()
     return disks.with_columns((pl.col("time") - pl.col("time").min()).dt.total_seconds().alias("second"))
-
-
-@cache
-def computed() -> dict[str, float]:
-    nodes = study().runs.select(pl.col("nodes").unique()).collect().item()
-    return {"network_of_storage": network_transfer(WARM)["ratio"], "nodes": nodes}
 
 
 def test_all_runs_are_steady_once_the_cache_is_warm():
@@ -87,5 +82,5 @@ def test_a_query_reads_as_much_in_either_mode():
         warm = guest_disk(mode).filter(pl.col("second") > 360)
         moved = warm.select((pl.col("mbytes_read_per_sec") - pl.col("mbytes_written_per_sec")).mean()).item()
         rate = study().runs.filter(pl.col("mode") == mode).select(pl.col(WARM).mean()).collect().item()
-        read[mode] = moved * computed()["nodes"] * 3600 / rate
+        read[mode] = moved * studied.here("sapiq")["nodes"] * 3600 / rate
     assert read["network-transfer"] == pytest.approx(read["storage-transfer"], rel=0.02)

@@ -5,22 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 import polars as pl
+import studied
 
-import esxparse as ex
 from esxparse.metrics import ratio
-
-PROGRAMS = {
-    "k_means": "K-means",
-    "logistic_regression": "Logistic Regression",
-    "random_forest": "Random Forest",
-    "iot_training": "IoT Analytics training",
-    "iot_streaming": "IoT Analytics streaming",
-}
 
 
 @cache
 def study():
-    return ex.datasets.load("spark")
+    return studied.study("spark")
 
 
 @cache
@@ -28,12 +20,6 @@ def cloud():
     """Each program in the cloud against on premises."""
     rows = study().virtual_to_native().filter(pl.col("place") == "cloud").collect().to_dicts()
     return {row["test"]: row for row in rows}
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {figure: cloud()[program]["ratio"] for figure, program in PROGRAMS.items()}
-    return found | {"all_programs": ratio.geometric_mean(list(found.values()))}
 
 
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():

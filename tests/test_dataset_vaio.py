@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 
@@ -16,7 +17,7 @@ IN_VM_SWEEP, IN_OIO_SWEEP = pl.col("oio") == 128, pl.col("vms") == 16
 
 @cache
 def study():
-    return ex.datasets.load("vaio")
+    return studied.study("vaio")
 
 
 @cache
@@ -28,24 +29,6 @@ def runs():
 def compared(column: str):
     """The filter's rows of a comparison with default, by VMs and outstanding I/Os."""
     return study().compare(column).collect().filter(filter="iofilter").sort("vms", "oio")
-
-
-@cache
-def computed() -> dict[str, float]:
-    several = IN_VM_SWEEP & (pl.col("vms") > 1)
-    found = {
-        "single_vm_iops_ratio": compared("iops").filter(vms=1)["ratio"].item(),
-        "default_more_vcpus_iops": runs().filter(vcpus=2)["iops"].mean(),
-        "more_cycles_pct": compared(CYCLES)["change_pct"].mean(),
-    }
-    for sweep, points in (("vm_sweep", IN_VM_SWEEP), ("oio_sweep", IN_OIO_SWEEP)):
-        alike = several if sweep == "vm_sweep" else points
-        found[f"{sweep}_iops_ratio"] = compared("iops").filter(alike)["ratio"].mean()
-        found[f"{sweep}_latency_ratio"] = compared(LATENCY).filter(alike)["ratio"].mean()
-        found[f"{sweep}_more_cpu_pct"] = compared(COST).filter(points)["change_pct"].mean()
-    for figure, column in (("host_threads", "cpus"), ("host_mhz", "mhz"), ("measured_s", "measured_s")):
-        (found[figure],) = set(runs()[column])
-    return found
 
 
 def test_all_runs_are_computed_and_none_wanders():

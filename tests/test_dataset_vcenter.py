@@ -6,8 +6,8 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
-import esxparse as ex
 from esxparse.metrics import ratio
 
 THREADS = 32
@@ -15,7 +15,7 @@ THREADS = 32
 
 @cache
 def study():
-    return ex.datasets.load("vcenter")
+    return studied.study("vcenter")
 
 
 @cache
@@ -40,21 +40,6 @@ def operations():
 def compared_operations():
     rows = ratio.ratios(operations().lazy(), "ops_per_s", ["release"], {"release": "6.5"}).collect().to_dicts()
     return {row["release"]: row for row in rows}
-
-
-@cache
-def computed() -> dict[str, float]:
-    busy = dict(operations().group_by("release").agg(pl.col("in_flight").mean()).iter_rows())
-    sizes = study().runs.select(pl.col("vms") / pl.col("hosts")).collect().to_series().unique()
-    found = {"ops_factor": compared_operations()["6.7"]["ratio"], "vms_per_host": sizes.item()}
-    for release, ending in (("6.5", "6_5"), ("6.7", "6_7")):
-        found[f"ops_{ending}"] = compared_operations()[release]["mean"]
-        found[f"threads_busy_{ending}"] = busy[release]
-        found[f"memory_{ending}"] = figures()["vpxd", "memory", release]["mean"]
-        found[f"power_on_{ending}"] = figures()["powerOn", "mean_latency", release]["mean"]
-    found["memory_factor"] = figures()["vpxd", "memory", "6.7"]["performance"]
-    found["power_on_factor"] = figures()["powerOn", "mean_latency", "6.7"]["performance"]
-    return found
 
 
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():
@@ -91,6 +76,6 @@ def test_faster_power_ons_alone_would_not_double_the_operations():
         if (metric, release) == ("throughput", "6.5")
     }
     share = rates["powerOn"] / sum(rates.values())
-    before = computed()["threads_busy_6_5"] / computed()["ops_6_5"]
-    after = before - share * (computed()["power_on_6_5"] - computed()["power_on_6_7"])
+    before = studied.here("vcenter")["threads_busy_6_5"] / studied.here("vcenter")["ops_6_5"]
+    after = before - share * (studied.here("vcenter")["power_on_6_5"] - studied.here("vcenter")["power_on_6_7"])
     assert before / after == pytest.approx(1.32, abs=0.01)

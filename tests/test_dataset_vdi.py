@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import polars as pl
+import studied
 
-import esxparse as ex
 from esxparse.metrics import ratio, scaling
 
 P95 = "view_planner_all_operations_group_{}_p95_s"
@@ -16,7 +16,7 @@ RULES = {"group A": pl.col(P95.format("a")) <= 1.0, "group B": pl.col(P95.format
 
 @cache
 def study():
-    return ex.datasets.load("vdi")
+    return studied.study("vdi")
 
 
 @cache
@@ -38,18 +38,6 @@ def at_the_mark():
     )
     single = there.filter(pl.col("test") != "all operations", pl.col("metric") == "mean")
     return ratio.virtual_to_native(single, "nodes", 3).collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {f"vdimark_{row['nodes']}_nodes": row["peak_load"] for row in marks().to_dicts()}
-    found["desktops_per_host"] = curve()["per_unit"].mean()
-    found |= {f"efficiency_{row['nodes']}_nodes": row["efficiency"] for row in curve().to_dicts() if row["nodes"] > 3}
-    for group in ("a", "b"):
-        for nodes in (5, 8):
-            rows = at_the_mark().filter(nodes=nodes, configuration=f"group={group.upper()}")
-            found[f"group_{group}_{nodes}_of_3_nodes"] = ratio.geometric_mean(rows["ratio"].to_list())
-    return found
 
 
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():

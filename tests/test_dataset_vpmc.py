@@ -6,6 +6,7 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
 import esxparse as ex
 from esxparse.metrics import hardware_events, ratio
@@ -17,7 +18,7 @@ OF_BOTH = ("cycles_per_s", "branch_misses_per_s", "dtlb_loads_per_s", "dtlb_load
 
 @cache
 def study():
-    return ex.datasets.load("vpmc")
+    return studied.study("vpmc")
 
 
 @cache
@@ -31,27 +32,6 @@ def settings(name: str) -> dict[str, str]:
 
 def mean(column: str, mode: str, freeze: str) -> float:
     return runs().filter(session="events", mode=mode, freeze=freeze)[column].mean()
-
-
-@cache
-def computed() -> dict[str, float]:
-    printed = {mode: ex.open(FOLDER / f"published-{mode}.perf.txt") for mode in ("nested", "shadow")}
-    row = {mode: runs().filter(session="published", mode=mode).row(0, named=True) for mode in printed}
-    compared = hardware_events.compare(
-        *(hardware_events.totals(one["events"], one["runs"]) for one in printed.values())
-    )
-    rates = {one["events"].select("metric_value").collect().item() for one in printed.values()}
-    modes = {settings(path.name)["vpmc.freezeMode"] for path in FOLDER.glob("*.vmx")}
-    return {
-        "nested_misses": row["nested"]["tlb_misses_load"],
-        "nested_s": row["nested"]["elapsed_s"],
-        "shadow_misses": row["shadow"]["tlb_misses_load"],
-        "shadow_s": row["shadow"]["elapsed_s"],
-        "printed_rate": max(rates),
-        "misses_ratio": compared.collect()["value_ratio"].item(),
-        "freeze_modes": float(len(modes)),
-        "hardware_version": float(runs()["vmx_hardware"].min()),
-    }
 
 
 def test_no_run_has_a_gap_and_nothing_is_to_be_said_of_them():

@@ -6,41 +6,21 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
-import esxparse as ex
-from esxparse.metrics import ratio, storage_laws
+from esxparse.metrics import storage_laws
 
-TYPES = ("hybrid", "all-flash")
 SPECS = ("4k-read", "4k-70-30", "256k-seq-read", "256k-seq-write", "256k-seq-70-30")
 
 
 @cache
 def study():
-    return ex.datasets.load("vsan")
+    return studied.study("vsan")
 
 
 @cache
 def runs() -> pl.DataFrame:
     return study().runs.collect()
-
-
-@cache
-def computed() -> dict[str, float]:
-    found = {}
-    by_hosts = study().scaling("hosts", "iops").collect()
-    by_groups = study().scaling("disk_groups", "iops").collect().filter(disk_groups=2)
-    for kind in TYPES:
-        for spec in SPECS:
-            name = f"{kind}_{spec}_16_hosts".replace("-", "_")
-            found[name] = by_hosts.filter(type=kind, spec=spec, hosts=16)["efficiency"].item()
-        groups = by_groups.filter(type=kind)["efficiency"].to_list()
-        found[f"{kind}_2_disk_groups".replace("-", "_")] = ratio.geometric_mean(groups)
-    found["small_block_bytes"] = runs().filter(spec="4k-read")["block_size_bytes"].unique().item()
-    found["large_block_bytes"] = runs().filter(spec="256k-seq-read")["block_size_bytes"].unique().item()
-    share = runs().with_columns(pct=100 * pl.col("read_iops") / pl.col("iops"))
-    found["random_mix_read_pct"] = share.filter(spec="4k-70-30")["pct"].mean()
-    found["sequential_mix_read_pct"] = share.filter(spec="256k-seq-70-30")["pct"].mean()
-    return found
 
 
 def test_all_runs_are_computed_from_all_hosts_and_are_steady():

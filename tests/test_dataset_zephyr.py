@@ -6,8 +6,8 @@ from functools import cache
 
 import polars as pl
 import pytest
+import studied
 
-import esxparse as ex
 from esxparse.metrics import scaling
 
 OFF_PCT = 5.0
@@ -18,7 +18,7 @@ PICTURES = {"homePage", "getItemDetail"}
 
 @cache
 def study():
-    return ex.datasets.load("zephyr")
+    return studied.study("zephyr")
 
 
 @cache
@@ -42,21 +42,6 @@ def peaks():
 @cache
 def curve():
     return scaling.efficiency(peaks().lazy(), "servers", "peak_load").collect()
-
-
-@cache
-def line():
-    return scaling.leaves_linear(peaks().lazy(), "servers", "peak_load").collect().row(0, named=True)
-
-
-@cache
-def computed() -> dict[str, float]:
-    return {
-        "linear_up_to": line()["linear_up_to"],
-        "leaves_at": line()["leaves_at"],
-        "efficiency_at_6": curve().filter(servers=6)["efficiency"].item(),
-        "servers_measured": line()["points"],
-    }
 
 
 def test_all_runs_are_computed_and_there_is_nothing_to_say_of_them():

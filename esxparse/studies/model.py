@@ -15,7 +15,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
-from esxparse.studies import baseline, export, plot
+from esxparse.studies import baseline, export, plot, published
 from esxparse.studies import baseline as of_baseline
 from esxparse.studies.asked import Asked
 from esxparse.studies.expand import Run, expand
@@ -145,6 +145,10 @@ class Study:
 
         made = plot.charts(self, y, x, by, where or {}, relative=relative, linear=linear, width=_WIDTH)
         return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
+
+    def published(self) -> pl.DataFrame | None:
+        """What the study published beside what its runs give, if published.toml lists it: see `studies.published`."""
+        return published.figures(self)
 
     def scaling(self, load: str, value: str) -> pl.LazyFrame:
         """How a value grows with a label that is swept, against the straight line through its smallest point.

@@ -24,14 +24,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import polars as pl
 
@@ -41,7 +40,7 @@ from esxparse.errors import EsxparseError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from esxparse.studies.model import Study
+    from esxparse.studies.asked import Asked
 
 FILE_NAME: Final = "published.toml"
 SCHEMA: Final = {
@@ -58,6 +57,32 @@ _FILES: Final = re.compile(r"\bread_\w+\s*\(", re.IGNORECASE)
 _METHODS: Final = frozenset({"consolidation", "scaling", "virtual_to_native"})
 _EXACT: Final = 1e-9
 """Whole numbers come through means and divisions."""
+
+
+class Computed(Protocol):
+    """What is needed of a study: `Study` of `esxparse.studies` has it."""
+
+    @property
+    def path(self) -> Path:
+        """The manifest."""
+
+    @property
+    def runs(self) -> pl.LazyFrame:
+        """One row per run."""
+
+    @property
+    def results(self) -> pl.LazyFrame | None:
+        """Figures of benchmarks."""
+
+    @property
+    def asked(self) -> Asked:
+        """The table [report] of the manifest."""
+
+    def compare(self, value: str) -> pl.LazyFrame:
+        """A column against the baseline."""
+
+    def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """The largest load that keeps all rules."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -87,7 +112,7 @@ def read(path: Path) -> dict[str, Any]:
     return {"figure": figures, "tables": tables}
 
 
-def figures(study: Study) -> pl.DataFrame | None:
+def figures(study: Computed) -> pl.DataFrame | None:
     """The published figures, `here` (what the runs give) and `within` the tolerance; None where nothing was published.
 
     A figure that has no `here` in the file has none in the table.
@@ -113,7 +138,7 @@ def listed(told: list[dict[str, Any]]) -> pl.DataFrame:
 class _Tables:
     """Tables by their names, each made when it is first asked for."""
 
-    def __init__(self, study: Study, told: Mapping[str, Any], path: Path) -> None:
+    def __init__(self, study: Computed, told: Mapping[str, Any], path: Path) -> None:
         self._study, self._told, self._path = study, told, path
         self._made: dict[str, pl.LazyFrame | None] = {"runs": study.runs}
         if study.results is not None:
@@ -198,8 +223,8 @@ class _Tables:
             found = call(*frames, **more)
         except (TypeError, AttributeError, pl.exceptions.PolarsError) as error:
             raise self._wrong(who, f"{name}: {str(error).splitlines()[0]}") from None
-        if dataclasses.is_dataclass(found) and not isinstance(found, type):
-            return pl.LazyFrame([dataclasses.asdict(found)])
+        if hasattr(found, "_asdict"):
+            return pl.LazyFrame([found._asdict()])
         return found.lazy() if isinstance(found, pl.LazyFrame | pl.DataFrame) else pl.LazyFrame({"value": [found]})
 
     def _wrong(self, who: str, why: str) -> EsxparseError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.studies import plot, published, study
+from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import chosen
 
@@ -73,7 +73,7 @@ def gather(path: str | Path, values: Sequence[str] = (), *, outside: bool = Fals
     sweep = found.asked.sweep or _sweep(found, runs)
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
-    return Found(found, runs, about, compared, figures, sweep or None, *_loads(found, sweep), published.figures(found))
+    return Found(found, runs, about, compared, figures, sweep or None, *_loads(found, sweep), found.published())
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
