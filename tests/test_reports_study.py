@@ -135,3 +135,55 @@ def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromiu
             assert seen.problems == []
             assert len(seen.requests) == 1
     assert page.stat().st_size < 4e6
+
+
+def published(folder, tables_told, here, value=1100.0):
+    """The figures of a study of which one was published."""
+    text = f'[tables]\n{tables_told}\n[[figure]]\nfigure = "iops"\nclaim = "1,100 <b>IOPS</b>"\nvalue = {value}\n'
+    text += f'unit = "IOPS"\ntolerance = 0.02\nnote = ""\nhere = "{here}"\n'
+    (folder / "published.toml").write_text(text)
+    return gather.gather(folder)
+
+
+def test_published_figures_stand_beside_those_of_the_runs(tmp_path):
+    runs = repeated({"filter": "none"}, 1000.0) + repeated({"filter": "null"}, 1100.0)
+    folder = made(tmp_path, runs, BASE)
+    query = "SELECT mean FROM against WHERE filter = 'null'"
+    found = published(folder, 'against = { compare = "iops" }', query)
+    mean = sum(run["iops"] for run in runs if run["filter"] == "null") / 3 if "iops" in runs[0] else 1100.0
+    assert found.published["here"].item() == pytest.approx(mean, rel=0.02)
+    told = words.answer(found)
+    assert told[0] == "1 of 1 published figures come back within their tolerance."
+    assert told[1].startswith('The published study says 1,100 IOPS ("1,100 <b>IOPS</b>"); here ')
+    assert told[1].endswith("within 2 %.")
+    block = tables.published(found)
+    assert "1,100 &lt;b&gt;IOPS&lt;/b&gt;" in block.html
+    assert "within" in block.text
+    missed = published(folder, 'against = { compare = "iops" }', query, 2000.0)
+    assert words.answer(missed)[0] == "0 of 1 published figures come back within their tolerance."
+    assert words.answer(missed)[1].endswith("which is not within 2 %.")
+
+
+@pytest.mark.parametrize(
+    ("told", "here", "message"),
+    [
+        ("", "SELECT iops FROM read_csv('/etc/passwd')", "reads tables, not files"),
+        ("", "SELECT iops FROM '/etc/passwd'", "was not found"),
+        ("", "SELECT iops FROM runs", "its query gives 6 rows and 1 columns, not 1 number"),
+        ("", "SELECT MAX(iopz) FROM runs", "unable to find column"),
+        ('a = { open = "../*.csv", table = "x" }', "SELECT MAX(x) FROM a", "there is no file ../\\*.csv beside"),
+        ('a = { metric = "os.system" }', "SELECT MAX(x) FROM a", "there is no function os.system in esxparse.metrics"),
+        ('a = { metric = "ratio._checked" }', "SELECT MAX(x) FROM a", "there is no function ratio._checked"),
+        ('a = { sql = "SELECT x FROM a" }', "SELECT MAX(x) FROM a", "table a: it is made of itself"),
+        ("a = { compare = 3 }", "SELECT MAX(x) FROM a", "published.toml: table a"),
+        ("a = { like = 3 }", "SELECT MAX(x) FROM a", "write compare, peak_load, study"),
+    ],
+)
+def test_a_figure_that_cannot_be_computed_is_one_clear_error(tmp_path, told, here, message):
+    runs = repeated({"filter": "none"}, 1000.0) + repeated({"filter": "null"}, 1100.0)
+    (tmp_path / "outside.csv").write_text("x\n1\n")
+    folder = tmp_path / "study"
+    folder.mkdir()
+    made(folder, runs, BASE)
+    with pytest.raises(ex.EsxparseError, match=message):
+        published(folder, told, here)

@@ -170,7 +170,18 @@ class _Tables:
                 )
             # A table that is asked for while it is made needs itself.
             self._made[name] = None
-            self._made[name] = self._make(f"table {name}", self._told[name]).lazy().collect().lazy()
+            who = f"table {name}"
+            try:
+                self._made[name] = self._make(who, self._told[name]).lazy().collect().lazy()
+            except (
+                TypeError,
+                ValueError,
+                AttributeError,
+                KeyError,
+                NotImplementedError,
+                pl.exceptions.PolarsError,
+            ) as error:
+                raise self._wrong(who, f"{type(error).__name__}: {error}".splitlines()[0]) from None
         found = self._made[name]
         if found is None:
             raise self._wrong(f"table {name}", "it is made of itself")
@@ -219,10 +230,7 @@ class _Tables:
             or not call.__module__.startswith("esxparse.metrics")
         ):
             raise self._wrong(who, f"there is no function {name} in esxparse.metrics")
-        try:
-            found = call(*frames, **more)
-        except (TypeError, AttributeError, pl.exceptions.PolarsError) as error:
-            raise self._wrong(who, f"{name}: {str(error).splitlines()[0]}") from None
+        found = call(*frames, **more)
         if hasattr(found, "_asdict"):
             return pl.LazyFrame([found._asdict()])
         return found.lazy() if isinstance(found, pl.LazyFrame | pl.DataFrame) else pl.LazyFrame({"value": [found]})
