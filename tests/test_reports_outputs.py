@@ -13,7 +13,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
-from esxparse.reports import outputs, pdf
+from esxparse.reports import forms, pdf
 from esxparse.reports.blocks import VEGALITE_MIME
 
 CELLS = """
@@ -78,7 +78,7 @@ def test_the_notebook_was_run_and_holds_each_chart_as_a_picture(written):
     (chart,) = [output.data for output in outputs_of if VEGALITE_MIME in output.get("data", {})]
     assert chart["image/png"].startswith("iVBOR")
     assert any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
-    assert all(map(outputs.is_report, written.values()))
+    assert all(map(forms.is_report, written.values()))
 
 
 def test_a_report_is_replaced_and_a_notebook_of_ones_own_is_not(tmp_path, small, busy_host_file):
@@ -104,7 +104,7 @@ def _inflated(stream: bytes) -> bytes:
 def test_a_pdf_has_the_text_and_the_charts(tmp_path, small, busy_host_file):
     made = ex.report(busy_host_file, small, tmp_path / "report.pdf").read_bytes()
     assert made.startswith(b"%PDF")
-    assert outputs.is_report(tmp_path / "report.pdf")
+    assert forms.is_report(tmp_path / "report.pdf")
     drawn = b"".join(map(_inflated, re.findall(rb"stream\r?\n(.*?)\r?\nendstream", made, re.DOTALL)))
     # The three bars, in the colour that nothing else on the page has.
     assert b".0706 .2039 .3373 rg" in drawn
@@ -137,18 +137,18 @@ def test_a_browser_that_fails_is_one_line(tmp_path, monkeypatch):
     ],
 )
 def test_the_ending_tells_the_form(output, to, form):
-    assert outputs.form_of(output, to) == form
+    assert forms.form_of(output, to) == form
 
 
 def test_forms_that_contradict_are_refused():
     with pytest.raises(ex.EsxparseError, match=r"a\.pdf is named as pdf, but md is asked for"):
-        outputs.form_of("a.pdf", "md")
+        forms.form_of("a.pdf", "md")
     with pytest.raises(ex.EsxparseError, match="cannot be written as 'docx': choose from html, ipynb, pdf, md"):
-        outputs.form_of("a", "docx")
-    assert outputs.asked(None, {"format": "pdf", "zone": "+02:00"}) == ("pdf", {"zone": "+02:00"})
-    assert outputs.asked("pdf", {"format": "power_csv"}) == ("pdf", {"format": "power_csv"})
+        forms.form_of("a", "docx")
+    assert forms.asked(None, {"format": "pdf", "zone": "+02:00"}) == ("pdf", {"zone": "+02:00"})
+    assert forms.asked("pdf", {"format": "power_csv"}) == ("pdf", {"format": "power_csv"})
     with pytest.raises(ex.EsxparseError, match="as md and as pdf"):
-        outputs.asked("md", {"format": "pdf"})
+        forms.asked("md", {"format": "pdf"})
 
 
 def test_several_reports_go_into_a_directory_that_is_made_and_equal_names_are_told_apart(

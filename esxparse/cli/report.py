@@ -113,7 +113,8 @@ def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]],
 def run(options: argparse.Namespace) -> int:
     """Writes a report on each capture; goes on after one that fails."""
     from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
-    from esxparse.reports.outputs import asked, form_of, show  # noqa: PLC0415
+    from esxparse.reports.forms import asked, form_of  # noqa: PLC0415
+    from esxparse.reports.outputs import show  # noqa: PLC0415
 
     to, opening = asked(options.to, given_opening(options))
     parameters = given_parameters(options)

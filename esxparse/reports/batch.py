@@ -19,9 +19,10 @@ from esxparse.formats.opening import Opening, period
 from esxparse.recording import printable
 from esxparse.reports import batch_state
 from esxparse.reports.batch_items import Item, plan
+from esxparse.reports.forms import asked, form_of, is_report
 from esxparse.reports.index import page
 from esxparse.reports.library import find, values_of
-from esxparse.reports.outputs import asked, form_of, is_report, place
+from esxparse.reports.outputs import place
 from esxparse.reports.pick import AUTO
 from esxparse.reports.run import need_extra
 from esxparse.target import target

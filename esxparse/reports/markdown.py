@@ -14,7 +14,7 @@ from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.reports import pictures
 from esxparse.reports.export import Piece, outline
-from esxparse.reports.outputs import MARK, is_report
+from esxparse.reports.forms import MARK, is_report
 from esxparse.whole import whole_file
 
 if TYPE_CHECKING:

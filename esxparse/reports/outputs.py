@@ -1,60 +1,22 @@
-"""The forms of a report: which one is asked for, and what a notebook that was run becomes in each."""
+"""What a notebook that was run becomes in each form of a report."""
 
 from __future__ import annotations
 
 import json
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.reports.blocks import VEGALITE_MIME
-from esxparse.target import PAGE_MARK, Target, target
+from esxparse.reports.forms import MARK, OF_BATCH, is_report
+from esxparse.target import Target, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from nbformat import NotebookNode
-
-    from esxparse.formats.opening import Options
-
-FORMS: Final = ("html", "ipynb", "pdf", "md")
-MARK: Final = b"esxparse report"
-"""In the first or last lines of every report that is no page."""
-
-OF_BATCH: Final = "of-batch"
-"""Tag of the cell that a batch adds for its index."""
-
-_ENDINGS: Final = {".htm": "html", ".markdown": "md", **{f".{form}": form for form in FORMS}}
-_NEAR: Final = 4096
-
-
-def asked(to: str | None, opening: Options) -> tuple[str | None, Options]:
-    """The form that is asked for, and the options of `esxparse.open`: `format` may say either.
-
-    Raises EsxparseError: They name two forms.
-    """
-    form = opening.get("format")
-    if form not in FORMS:
-        return to, opening
-    if to not in {None, form}:
-        raise EsxparseError(f"a report cannot be written as {to} and as {form}: leave one of them out")
-    rest: Any = {name: value for name, value in opening.items() if name != "format"}
-    return form, rest
-
-
-def form_of(output: str | Path | None, to: str | None) -> str:
-    """The form of a report: the one asked for, or by the ending of the output's name; "html" of any other.
-
-    Raises EsxparseError: There is no such form, or the name ends in that of another.
-    """
-    if to is not None and to not in FORMS:
-        raise EsxparseError(f"a report cannot be written as {to!r}: choose from {', '.join(FORMS)}")
-    said = _ENDINGS.get(Path(output).suffix.lower()) if output is not None else None
-    if to and said and to != said:
-        raise EsxparseError(f"{printable(str(output))} is named as {said}, but {to} is asked for: leave one out")
-    return to or said or "html"
 
 
 def place(output: str | Path, form: str, inputs: Iterable[str | Path], *, replace: bool) -> Target:
@@ -72,14 +34,6 @@ def place(output: str | Path, form: str, inputs: Iterable[str | Path], *, replac
 
         markdown.check(found, replace=replace)
     return found
-
-
-def is_report(path: Path) -> bool:
-    """Whether there is a report that esxparse wrote, in any form, or a table of a study."""
-    with path.open("rb") as file:
-        first = file.read(_NEAR)
-        file.seek(max(0, path.stat().st_size - _NEAR))
-        return PAGE_MARK in first or MARK in first or MARK in file.read()
 
 
 def write(notebook: NotebookNode, form: str, where: Target, runtime: Callable[[], str]) -> None:

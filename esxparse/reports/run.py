@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.errors import EsxparseError
-from esxparse.reports import outputs
+from esxparse.reports import forms, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked
@@ -107,11 +107,11 @@ def made(
     `last`: source of a cell that runs after all others and is not on the page. `launch`: as of `kernel.started`.
     """
     need_extra()
-    to, opening = outputs.asked(to, opening)
+    to, opening = forms.asked(to, opening)
     chosen = find(picked(paths, opening) if template == AUTO else template)
     asked, others = values_of(chosen, parameters, opening)
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
-    form = outputs.form_of(output, to)
+    form = forms.form_of(output, to)
     place = outputs.place(output, form, inputs, replace=replace)
     from esxparse.reports import kernel  # noqa: PLC0415
 
@@ -195,7 +195,7 @@ def _execute(
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
     if last:
-        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, outputs.OF_BATCH]}))  # type: ignore[no-untyped-call]
+        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, forms.OF_BATCH]}))  # type: ignore[no-untyped-call]
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:

@@ -45,7 +45,7 @@ def question(found: Found, asked: str) -> Block:
 
 
 def answer(found: Found) -> Block:
-    """The answer: a sentence for each value, the runs that lack something first; published figures before them."""
+    """The answer: the runs that lack something, a sentence for each value, and how that fits what was published."""
     lacking = found.runs["gap"].drop_nulls().len()
     told = [note(text) for text in words.answer(found)]
     left = len(told) - _SENTENCES
@@ -54,7 +54,7 @@ def answer(found: Found) -> Block:
     if lacking:
         text = f"{lacking} of {found.runs.height} runs lack something: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(*warned, *told[:_SENTENCES], *more)
+    return stack(*warned, *told[:_SENTENCES], *more, *(note(text) for text in words.published(found)))
 
 
 def published(found: Found) -> Block:

@@ -24,12 +24,13 @@ _SAME: Final = 5e-4
 
 
 def answer(found: Found) -> list[str]:
-    """What was published, the largest loads, if they were asked for, and a sentence for each value."""
-    return [*_published(found.published), *_loads(found), *_values(found)]
+    """The largest loads, if they were asked for, and a sentence for each value."""
+    return [*_loads(found), *_values(found)]
 
 
-def _published(figures: pl.DataFrame | None) -> list[str]:
+def published(found: Found) -> list[str]:
     """How many published figures come back, and the first of them; all that do not."""
+    figures = found.published
     if figures is None or figures.is_empty():
         return []
     computed = figures.filter(pl.col("here").is_not_null())
