@@ -134,7 +134,7 @@ def made(
 
 
 def _runtime() -> str:
-    from esxparse.reports.export import vega_runtime  # noqa: PLC0415
+    from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
 
     return vega_runtime()
 
