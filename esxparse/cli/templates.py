@@ -18,7 +18,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "`esxparse report -p` sets; `new` writes a small template to begin with (docs/templates.md).",
     )
     parser.set_defaults(run=run)
-    actions = parser.add_subparsers(dest="action", metavar="list | new")
+    actions = parser.add_subparsers(dest="action", metavar="list | new", help="what to do (default: list)")
     actions.add_parser("list", help="list the templates (default)")
     new = actions.add_parser("new", help="write NAME.ipynb, a template that works, to be changed")
     new.add_argument("name", metavar="NAME", help="letters, digits, - and _")
