@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from io_host import by_name
 
 import esxparse_simulator as simulate
 from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
@@ -87,7 +89,7 @@ def samples(of: Scenario, count: int = 3, interval: float = 5.0, seed: int = 1) 
     found = []
     with np.errstate(divide="raise", invalid="raise", over="raise"):
         for now in capture:
-            tables = {**cpu_rows(now, capture.layout), **memory_rows(now, capture.layout)}
+            tables = by_name(chain(cpu_rows(now, capture.layout), memory_rows(now, capture.layout)))
             found.append(Sample(capture.layout, now, tables))
             keeps_the_laws(found[-1])
     return found

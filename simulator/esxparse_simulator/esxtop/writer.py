@@ -44,7 +44,7 @@ from esxparse_simulator.esxtop.cells import joined, lines
 from esxparse_simulator.esxtop.columns import Block, blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
-from esxparse_simulator.esxtop.rows import numbers, places_of
+from esxparse_simulator.esxtop.rows import Rows
 from esxparse_simulator.model.engine import Capture
 from esxparse_simulator.model.sums import Numbers
 
@@ -124,7 +124,7 @@ def esxtop_lines(
     first = _first_cell(utc_offset, zone)
     groups = groups_of(capture.layout, how)
     columns = blocks(capture.layout, how, groups, all_counters=all_counters, only=only)
-    places = places_of(capture.layout, groups, columns)
+    numbers = Rows(capture.layout, groups, columns)
     comma = how.end_comma == "always" or (how.end_comma == "default" and not all_counters)
     end = b",\n" if comma else b"\n"
     yield _header(first, host or capture.scenario.host.name, columns) + end
@@ -132,7 +132,7 @@ def esxtop_lines(
     def rows() -> Iterator[tuple[bytes, Numbers]]:
         for now in capture:
             moment = (now.time + timedelta(minutes=utc_offset)).strftime("%m/%d/%Y %H:%M:%S")
-            yield moment.encode(), numbers(places, capture.layout, now)
+            yield moment.encode(), numbers(now)
 
     yield from lines([counter for block in columns for counter in block.counters], rows(), end)
 
