@@ -14,6 +14,7 @@ from io_host import by_name
 import esxparse_simulator as simulate
 from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
 from esxparse_simulator.host import Adapter, Device, Host, Load, Nic, Phase, Scenario, Switch, VirtualDisk, Vm
+from esxparse_simulator.model.sample import Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +110,8 @@ def keeps_the_laws(sample: Sample) -> None:
 
 
 def _arrays(thing: Any) -> dict[str, Numbers]:
+    if isinstance(thing, Matrix):
+        return dict(zip(thing.names, thing.values, strict=True))
     return {name: np.asarray(getattr(thing, name)) for name in thing.__dataclass_fields__}
 
 

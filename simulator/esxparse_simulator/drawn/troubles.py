@@ -13,8 +13,10 @@ from typing import Any
 
 from esxparse_simulator.drawn.dice import Dice
 from esxparse_simulator.drawn.host import stores_of
+from esxparse_simulator.model.engine import moments
 from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.memory import fixed_of, min_free, room
+from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.scenario import parse_scenario
 
 Tree = dict[str, Any]
@@ -36,6 +38,7 @@ class Happening:
         """A host to which nothing has happened yet."""
         self.tree, self.dice = tree, dice
         self.lasts = tree["samples"] * tree["interval"]
+        *_, self.last = moments(tree["samples"], tree["interval"], Noise(tree["seed"], tree["untidy"]))
         self._changes: dict[str, list[Change]] = {}
         self._led: dict[str, list[Tree]] = {}
         self._taken: set[Place] = set()
@@ -70,10 +73,14 @@ class Happening:
         self._changes[row["id"]] = list(self._changed(row, severity, things, spells))
         about = {
             "trouble": row["id"],
-            **self._when(spells),
+            **self._when(spells, shape),
             "severity": round(severity, 3),
             "shape": shape,
-            "spells": [[round(spell["start"], 1), round(spell["end"], 1)] for spell in spells],
+            "spells": [
+                [round(spell["start"], 1), round(self._end(spell, shape), 1)]
+                for n, spell in enumerate(spells)
+                if spell["start"] < self.last or not n
+            ],
         }
         return [
             {
@@ -89,14 +96,20 @@ class Happening:
         """Lets something happen that is no trouble, and tells of it."""
         things, severity = self._things(row), self.dice.between(0.0, 1.0)
         self._base(row, severity, things)
-        spells = list(self._spells(self.dice.one(row.get("shapes", ("whole",)))))
+        shape = self.dice.one(row.get("shapes", ("whole",)))
+        spells = list(self._spells(shape))
         for change in list(self._changed(row, severity, things, spells)):
             _put(self.tree, *change)
-        told = {"where": self._named(things, row["where"]), **self._when(spells), "what": row["what"]}
+        told = {"where": self._named(things, row["where"]), **self._when(spells, shape), "what": row["what"]}
         return {"is": "background", "id": row["id"], **told}
 
-    def _when(self, spells: Sequence[Tree]) -> Tree:
-        return {"start": spells[0]["start"], "end": min(self.lasts, spells[-1]["end"])}
+    def _when(self, spells: Sequence[Tree], shape: str) -> Tree:
+        return {"start": spells[0]["start"], "end": max(self._end(spell, shape) for spell in spells)}
+
+    def _end(self, spell: Tree, shape: str) -> float:
+        """When a spell ends: at the latest with the last sample, which is late; then too, what is there all the time."""
+        last = max(self.last, float(spell["start"]))
+        return last if shape == "whole" else min(last, float(spell["end"]))
 
     def _things(self, row: Tree) -> dict[str, Place]:
         """Places in the tables by the words of the catalogue: a VM is drawn, and with it what it uses."""

@@ -15,33 +15,18 @@ import numpy as np
 
 from esxparse_simulator.model.demand import at
 from esxparse_simulator.model.layout import Layout, OncePerLayout
-from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, placed, process_mb
+from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, process_mb
 from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.model.sums import Numbers, added, added_rows
 
 _MHZ_HELD = 48.0  # of entitlement for a world that asks for nothing
 _SPANS = ("1", "5", "15")
-_TIMES = {
-    "% Used": "used",
-    "% Run": "run",
-    "% System": "system",
-    "% Wait": "wait",
-    "% Ready": "ready",
-    "% Idle": "idle",
-    "% Overlap": "overlap",
-    "% CoStop": "costop",
-    "% Max Limited": "max_limited",
-    "% Swap Wait": "swap_wait",
-    "Switches/sec": "switches",
-    "Migrates/sec": "migrates",
-    "Quantum Expires/sec": "expires",
-    "Wakeups/sec": "wakeups",
-    "% CPU Latency": "latency",
-    "% Memory Latency": "memory_latency",
-    "% Demand": "demand",
-}
-TIMES = tuple(_TIMES)
-"""Counters of worlds that a group has the sum of."""
+TIMES = (
+    *("% Used", "% Run", "% System", "% Wait", "% Ready", "% Idle", "% Overlap", "% CoStop", "% Max Limited"),
+    *("% Swap Wait", "Switches/sec", "Migrates/sec", "Quantum Expires/sec", "Wakeups/sec", "% CPU Latency"),
+    *("% Memory Latency", "% Demand"),
+)
+"""Counters of worlds that a group has the sum of: the first of `WorldTimes`, in its order."""
 SUMMED = ("Timers/sec", "Power Usage Watts")
 """Counters of groups that add up and worlds know nothing of."""
 # Of each counter of a VM's memory the number it shows (one of `MemorySample`, or of `_vms`), and how many times that.
@@ -128,7 +113,7 @@ _cpu_fixed = OncePerLayout(_CpuFixed)
 def cpu_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """The rows of every table of CPUs."""
     pcpus, host = now.pcpus, now.host
-    free = (host.memory_mb - host.kernel_mb) / host.sockets - placed(layout, host, now.memory.consumed)[1]
+    free = (host.memory_mb - host.kernel_mb) / host.sockets - now.memory.taken
     loads = {f"Cpu Load ({span} Minute Avg)": value for span, value in zip(_SPANS, now.cpu_load, strict=True)}
     yield part("Physical Cpu Load", loads)
     yield part("Physical Cpu/used", {"% Processor Time": _with_mean(pcpus.used)})
@@ -154,7 +139,7 @@ def _with_mean(pcpus: Numbers) -> Numbers:
 def _worlds(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """Worlds, and the groups they add up to."""
     fixed, worlds, count, vcpus = _cpu_fixed(layout), now.worlds, len(layout.groups), layout.vcpus
-    times = np.array([getattr(worlds, name) for name in _TIMES.values()])
+    times = worlds.values[: len(TIMES)]
     blocked = worlds.wait - worlds.idle
     yield Part("Vcpu", TIMES, times)
     yield part("Vcpu", {"% VmWait": blocked, "Physical Cpu": worlds.pcpu})

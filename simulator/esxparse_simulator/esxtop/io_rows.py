@@ -26,7 +26,7 @@ from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.network import nics_of
 from esxparse_simulator.model.sample import Snapshot, Traffic, summed
 from esxparse_simulator.model.sums import Numbers, added_rows, divided, index
-from esxparse_simulator.model.targets import component_flows, paths_of, shares
+from esxparse_simulator.model.targets import columns, component_flows, paths_of, shares
 
 _SHARES = 1000.0
 _RATES = 4  # rows of a `Traffic` that are rates; the others are latencies
@@ -66,6 +66,7 @@ _EVENTS = (
 _FAILED_BYTES = slice(3, 5)
 _QUEUES = ("Device Q Depth", "Active Commands", "Queued Commands", "% Used", "Load")
 _VIRTUAL = (*_TRAFFIC[:5], "Average MilliSec/Read", "Average MilliSec/Write")
+_GUESTS = [*range(5), *(_TRAFFIC.index(f"Average Guest MilliSec/{way}") for way in ("Read", "Write"))]
 _ROLE = (
     *("Reads/sec", "MBRead/sec", "Avg Read Latency in ms"),
     *("Writes/sec", "MBWrite/sec", "Avg Write Latency in ms"),
@@ -77,38 +78,29 @@ class _Places:
     """Which flows and devices the rows of each table stand for."""
 
     def __init__(self, layout: Layout) -> None:
-        devices = layout.scenario.devices
-        on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
-        uses = [target for target, _ in layout.uses if target < len(devices)]
-        partitions = [
-            (place, n == device.partitions) for place, device in enumerate(devices) for n in _ones(device.partitions)
-        ]
-        first: list[int] = []
-        row = 0
-        for vm in layout.vms:
-            first.append(row)
-            row += 1 + len(vm.disks)
+        devices, targets, uses = layout.scenario.devices, len(layout.targets), len(layout.uses)
+        partitions = [(place, n) for place, device in enumerate(devices) for n in range(device.partitions)]
+        first = np.cumsum([0, *(1 + len(vm.disks) for vm in layout.vms)]).tolist()
         disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
+        own = index(place for place, _ in disks)
+        disk_row = index(first[flow.vm] + 1 + flow.disk for _, flow in disks)
+        vm_row = index(first[flow.vm] for _, flow in disks)
+        every = np.arange(len(layout.flows))
+        # The flows that are added up, those of virtual disks for themselves and for their VMs, and into which rows: of
+        # targets, of (target, group), of VMs each with its disks behind it.
+        self.flows = np.concatenate([every, every, own, own])
+        self.into = np.concatenate(
+            [layout.flow_target, targets + layout.flow_use, targets + uses + disk_row, targets + uses + vm_row]
+        )
+        self.virtual = targets + uses
+        self.size = self.virtual + first[-1]
         self.adapter_depth = np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64)
-        # Flows on devices, and [those] their (device, group).
-        self.use_of = index(on_device)
-        self.use_row = layout.flow_use[index(on_device)]
         # [Per-Device-Per-World rows] the device of each.
-        self.use_device = index(uses)
+        self.use_device = index(target for target, _ in layout.uses if target < len(devices))
         # [partitions] the device.
         self.partition = index(place for place, _ in partitions)
         # [partitions] 1 for the last of its device, where the datastore is.
-        self.last = np.array([last for _, last in partitions], dtype=np.float64)
-        # [virtual disks] their flows.
-        self.disk = index(place for place, _ in disks)
-        # [virtual disks] their rows; and those of their VMs.
-        self.disk_row = index(first[flow.vm] + 1 + flow.disk for _, flow in disks)
-        self.vm_row = index(first[flow.vm] for _, flow in disks)
-        self.disk_rows = row
-
-
-def _ones(count: int) -> range:
-    return range(1, count + 1)
+        self.last = np.array([n + 1 == devices[place].partitions for place, n in partitions], dtype=np.float64)
 
 
 _places = OncePerLayout(_Places)
@@ -117,28 +109,24 @@ _places = OncePerLayout(_Places)
 def disk_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """The rows of every table of disks."""
     at, paths, count = _places(layout), paths_of(layout), layout.devices
-    flows = now.storage.flows
-    targets = summed(flows, layout.flow_target, len(layout.targets))
-    devices, volumes = targets.taken(range(count)), range(count, count + len(layout.scenario.nfs))
+    whole = summed(now.storage.flows.taken(at.flows), at.into, at.size)
     share = shares(layout, now.storage.alive)
-    on_path = devices.taken(paths.device).scaled(share)
+    on_path = whole.taken(paths.device).scaled(share)
     listed = np.flatnonzero(paths.adapter >= 0)
     adapter, adapters = paths.adapter[listed], len(at.adapter_depth)
-    path, through, device, world, partition, volume = _traffic(
-        on_path,
-        summed(on_path.taken(listed), adapter, adapters),
-        devices,
-        summed(flows.taken(at.use_of), at.use_row, len(at.use_device)),
-        devices.taken(at.partition),
-        targets.taken(volumes),
-    )
-    events = _events(now, targets)
+    of_adapters = summed(on_path.taken(listed), adapter, adapters)
+    traffic = _traffic(Traffic(np.concatenate([whole.values, on_path.values, of_adapters.values], axis=1)))
+    path, through = traffic[:, at.size : at.size + len(share)], traffic[:, at.size + len(share) :]
+    targets, first = len(layout.targets), len(layout.targets) + len(at.use_device)
+    device, world, virtual = traffic[:, :count], traffic[:, targets:first], traffic[:, at.virtual : at.size]
+    volumes = slice(count, count + len(layout.scenario.nfs))
+    volume, partition = traffic[:, volumes], traffic[:, at.partition]
+    events = _events(now, Traffic(whole.values[:, :targets]))
     of_path = events[:, paths.device] * share
     of_world = divided(world[_COMMANDS], device[_COMMANDS][at.use_device])
-    depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
-    limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
+    limits = columns(layout, now.targets)
     depths = np.append(at.adapter_depth, 0.0)  # adapter -1: a path through one that is not listed
-    for table, traffic, wrong in (
+    for table, mine, wrong in (
         ("Physical Disk Adapter", through, added_rows(of_path[:, listed], adapter, adapters)),
         ("Physical Disk", path, of_path),
         ("Physical Disk Path", path, of_path),
@@ -146,20 +134,21 @@ def disk_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
         ("Physical Disk Per-Device-Per-World", world, events[:, at.use_device] * of_world),
         ("Physical Disk NFS Volume", volume, events[:, volumes]),
     ):
-        yield Part(table, _TRAFFIC, traffic)
+        yield Part(table, _TRAFFIC, mine)
         yield Part(table, _EVENTS, wrong)
     yield Part("Physical Disk Partition", _TRAFFIC, partition * at.last)
     yield part("Physical Disk/adapter", {"Adapter Q Depth": at.adapter_depth})
     yield part("Physical Disk", {"Adapter Q Depth": depths[paths.adapter]})
-    yield _queue("Physical Disk SCSI Device", device, depth)
-    yield _queue("Physical Disk Per-Device-Per-World", world, depth[at.use_device])
-    limit = limits[at.use_device]
+    yield _queue("Physical Disk SCSI Device", device, limits.queue_depth[:count])
+    yield _queue("Physical Disk Per-Device-Per-World", world, limits.queue_depth[at.use_device])
+    limit = limits.world_queue_depth[at.use_device]
     yield part("Physical Disk Per-Device-Per-World", {"World Q Depth": limit, "Shares": np.full_like(limit, _SHARES)})
-    failed_mb = events[_FAILED_BYTES, count : count + len(volumes)] / 2**20
+    failed_mb = events[_FAILED_BYTES, volumes] / 2**20
     yield Part("Physical Disk NFS Volume", ("Failed MBytes Read/sec", "Failed MBytes Written/sec"), failed_mb)
     active = volume[_COMMANDS] * (volume[_DRIVER] + volume[_KERNEL]) / 1000.0
     yield part("Physical Disk NFS Volume", {"Active Commands": active})
-    yield _virtual(now, at)
+    # what a guest sees of its disk is the time in the device and in the VMkernel
+    yield Part("Virtual Disk", _VIRTUAL, virtual[_GUESTS])
 
 
 def at_first(parts: Iterable[Part]) -> Iterator[Part]:
@@ -172,19 +161,17 @@ def at_first(parts: Iterable[Part]) -> Iterator[Part]:
         yield Part(table, names, np.where([[name in _STATES] for name in names], values, 0.0))
 
 
-def _traffic(*tables: Traffic) -> list[Numbers]:
-    """The numbers of `_TRAFFIC` [names, rows] for each of the tables, worked out for all of them at once."""
-    whole = Traffic(np.concatenate([table.values for table in tables], axis=1))
+def _traffic(whole: Traffic) -> Numbers:
+    """The numbers of `_TRAFFIC` [names, rows]."""
     rates, latencies = whole.values[:_RATES], whole.values[_RATES:].reshape(3, 2, -1)
     found = np.empty((len(_TRAFFIC), whole.values.shape[1]))
     found[_COMMANDS] = whole.commands
     found[1 : 1 + _RATES] = rates
+    printed = found[1 + _RATES :].reshape(3, 4, -1)
     # [driver, kernel, queue; per command, read, write]
     driver, kernel, queue = np.concatenate([whole.per_command()[:, np.newaxis], latencies], axis=1)
-    printed = found[1 + _RATES :].reshape(3, 4, -1)
     printed[:, 0], printed[:, 1], printed[:, 2], printed[:, 3] = driver, kernel, driver + kernel, queue
-    ends = np.cumsum([table.values.shape[1] for table in tables]).tolist()
-    return [found[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return found
 
 
 def _events(now: Snapshot, targets: Traffic) -> Numbers:
@@ -203,15 +190,6 @@ def _events(now: Snapshot, targets: Traffic) -> Numbers:
             of.conflicts,
         ]
     )
-
-
-def _virtual(now: Snapshot, at: _Places) -> Part:
-    """Each VM's row is the sum of its disks, whose rows follow it."""
-    disks = now.storage.flows.taken(at.disk)
-    both = disks.taken(np.concatenate([np.arange(len(at.disk))] * 2))
-    traffic = summed(both, np.concatenate([at.disk_row, at.vm_row]), at.disk_rows)
-    milliseconds = traffic.driver_read + traffic.kernel_read, traffic.driver_write + traffic.kernel_write
-    return Part("Virtual Disk", _VIRTUAL, np.array([traffic.commands, *traffic.values[:_RATES], *milliseconds]))
 
 
 def _queue(table: str, traffic: Numbers, depth: Numbers) -> Part:

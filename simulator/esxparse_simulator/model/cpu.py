@@ -112,8 +112,9 @@ class _Fixed:
 
 
 _fixed = OncePerLayout(_Fixed)
-_TIMES = ("run", "ready", "costop", "wait", "idle", "swap_wait", "max_limited", "used", "system", "overlap", "latency")
-_COUNTS = ("switches", "migrates", "expires", "wakeups")
+# Rows of `WorldTimes`: measured over a time that is not the same for all worlds, and counted in whole events.
+_OVER_TIME = [*range(WorldTimes.names.index("switches")), WorldTimes.names.index("latency")]
+_COUNTS = slice(WorldTimes.names.index("switches"), WorldTimes.names.index("latency"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ def _times(
     place = np.zeros(len(run))
     drawn = noise.uniform_each(fixed.place_labels) * host.pcpus_per_node
     place[fixed.placed] = node[fixed.placed] * host.pcpus_per_node + np.floor(drawn)
-    worlds = WorldTimes(
+    worlds = WorldTimes.of(
         run=run,
         ready=part.ready,
         costop=part.costop,
@@ -311,7 +312,7 @@ def _times(
         pcpu=place,
     )
     if noise.untidy:
-        worlds = _observed(worlds, fixed, noise, interval)
+        _observe(worlds, fixed, noise, interval)
     # an idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does
     for values, told in (
         (worlds.run, np.maximum(0.0, 100.0 - pcpus.util)),
@@ -325,15 +326,14 @@ def _times(
     return worlds
 
 
-def _observed(worlds: WorldTimes, fixed: _Fixed, noise: Noise, seconds: float) -> WorldTimes:
+def _observe(worlds: WorldTimes, fixed: _Fixed, noise: Noise, seconds: float) -> None:
     """Whole events, and times of a sample that was not as long for every world."""
     events, counts, measured = fixed.world_labels
     factors, draws = noise.around_each(events, 1.0, fixed.restless), noise.uniform_each(counts)
     long = noise.around_each(measured, 1.0, _MEASURED)
-    rates = np.array([getattr(worlds, name) for name in _COUNTS])
-    counted = dict(zip(_COUNTS, np.floor(rates * factors * seconds + draws) / seconds, strict=True))
-    pcpu = np.where(counted["switches"] > 0.0, worlds.pcpu, fixed.rest)  # who did not run is where it was
-    return replace(worlds, **{name: getattr(worlds, name) * long for name in _TIMES}, **counted, pcpu=pcpu)
+    worlds.values[_COUNTS] = np.floor(worlds.values[_COUNTS] * factors * seconds + draws) / seconds
+    worlds.values[_OVER_TIME] *= long
+    worlds.pcpu[:] = np.where(worlds.switches > 0.0, worlds.pcpu, fixed.rest)  # who did not run is where it was
 
 
 def _charged(system: Numbers, run: Numbers, nodes: NodeTimes) -> tuple[Numbers, Numbers]:

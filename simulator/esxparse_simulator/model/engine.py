@@ -30,7 +30,7 @@ from esxparse_simulator.model.sample import Interrupts, MemorySample, Snapshot, 
 from esxparse_simulator.model.storage import serve
 from esxparse_simulator.model.sums import Numbers
 
-_LATE = (0.0, 0.5)  # seconds that an untidy host's sample takes beside its interval
+_LATE = 0.5  # seconds, at most, that an untidy host's sample takes beside its interval
 _WAITING = 0.6  # of a VM's CPU that goes with what the network kept from it a sample ago (untidy hosts)
 _KERNEL_MB = 0.9  # that the VMkernel's own memory goes up and down
 _SKIPPED = 0.002  # of its samples are skipped
@@ -58,8 +58,8 @@ class Capture:
 
     def __iter__(self) -> Iterator[Snapshot]:
         state = _State(Noise(self.seed, self.scenario.untidy))
-        for number in range(self.samples):
-            snapshot = _sample(self, state, number)
+        for second in moments(self.samples, self.interval, state.noise):
+            snapshot = _sample(self, state, second)
             for observer in self.observers:
                 observer(snapshot)
             yield snapshot
@@ -91,10 +91,9 @@ class _State:
     cpu_load: list[float] = field(default_factory=list)
 
 
-def _sample(of: Capture, state: _State, number: int) -> Snapshot:
+def _sample(of: Capture, state: _State, second: float) -> Snapshot:
     layout, noise = of.layout, state.noise
-    second = _when(of, state, number)
-    seconds = second - state.second if noise.untidy and number else of.interval
+    seconds = second - state.second if noise.untidy and second > 0.0 else of.interval
     span, state.second = seconds if noise.untidy else 0.0, second
     host = at(of.scenario.host, of.scenario.host.phases, second, span)
     if noise.untidy:
@@ -133,12 +132,14 @@ def _sample(of: Capture, state: _State, number: int) -> Snapshot:
     )
 
 
-def _when(of: Capture, state: _State, number: int) -> float:
-    """When a sample is taken, in seconds: an untidy host's is a little late, and now and then one is skipped."""
-    if not state.noise.untidy or not number:
-        return number * of.interval
-    late, skipped = state.noise.uniform("late"), state.noise.uniform("skipped") < _SKIPPED
-    return state.second + of.interval * (2.0 if skipped else 1.0) + _LATE[0] + (_LATE[1] - _LATE[0]) * late * late
+def moments(samples: int, interval: float, noise: Noise) -> Iterator[float]:
+    """When samples are taken, in seconds: an untidy host's are a little late, and now and then one is skipped."""
+    second = 0.0
+    for number in range(samples):
+        if number and noise.untidy:
+            late, skipped = noise.uniform("late"), noise.uniform("skipped") < _SKIPPED
+            second += interval * (2.0 if skipped else 1.0) + _LATE * late * late
+        yield second if noise.untidy else number * interval
 
 
 def _clock(scenario: Scenario, second: float) -> float:

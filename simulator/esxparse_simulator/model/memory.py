@@ -237,6 +237,7 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
     at_once = emergency(host, fixed, resident + compressed * COMPRESSION, resident)
     swapped, resident = swapped + at_once, resident - at_once
     consumed = resident + compressed * COMPRESSION
+    remote, taken_of_nodes = placed(layout, host, consumed)
     wait = (back * _PAGE_MS + at_once * _WRITTEN_PAGE_MS) * _PAGES_PER_MB / 1000.0 / seconds / fixed.vcpus
     return MemorySample(
         used=used,
@@ -252,9 +253,10 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
         zip_rate=zipped / seconds,
         unzip_rate=unzipped / seconds,
         swap_wait=np.minimum(_MOST_WAIT, wait),
-        remote=placed(layout, host, consumed)[0],
+        remote=remote,
         granted=np.maximum(0.0, used - balloon - swapped - compressed),
         consumed=consumed,
+        taken=taken_of_nodes,
         state=state_of(host, fixed, consumed),
     )
 

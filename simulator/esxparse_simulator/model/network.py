@@ -155,7 +155,7 @@ class _Places:
 
 
 _places = OncePerLayout(_Places)
-_COUNTED = ("tx", "rx", "tx_dropped", "rx_dropped", "multicast", "broadcast")
+_COUNTED = PortTraffic.names[:6]
 _labels = OncePerLayout(
     lambda layout: tuple(f"port/{port.switch}/{port.name}/{what}" for what in _COUNTED for port in layout.ports)
 )
@@ -205,12 +205,10 @@ def carry(
     broadcast[port] = np.minimum(rx[port], _BROADCAST)
     lost = came - rx
     lost[port] += at.stray
-    traffic = PortTraffic(tx, rx, tx_bytes, rx_bytes, out.lost, lost, multicast, broadcast)
+    values = np.array([tx, rx, out.lost, lost, multicast, broadcast, tx_bytes, rx_bytes])
     if noise and noise.untidy:
-        rates = np.array([getattr(traffic, name) for name in _COUNTED])
-        for name, counted in zip(_COUNTED, noise.counted(_labels(layout), rates, seconds), strict=True):
-            setattr(traffic, name, counted)
-    return _with_uplinks(links, at, traffic)
+        values[: len(_COUNTED)] = noise.counted(_labels(layout), values[: len(_COUNTED)], seconds)
+    return _with_uplinks(links, at, PortTraffic(values))
 
 
 def starved(layout: Layout, loads: Loads, ports: PortTraffic) -> Numbers:

@@ -28,7 +28,7 @@ import numpy as np
 
 from esxparse_simulator.host import Device, NfsVolume, VsanDatastore
 from esxparse_simulator.model.layout import Layout, OncePerLayout, Target
-from esxparse_simulator.model.sample import Arrays, Loads, MemorySample, Traffic, summed
+from esxparse_simulator.model.sample import Loads, Matrix, MemorySample, Traffic, summed
 from esxparse_simulator.model.sums import Index, Numbers, added, divided, index
 
 _PAGE_KB = 4.0
@@ -90,25 +90,44 @@ class Asks:
     misaligned: Numbers
 
 
-class Columns(Arrays):
+class Columns(Matrix):
     """Along the targets: their numbers in this second; those that a kind of target lacks have no effect."""
 
+    names = tuple(
+        sorted(
+            {
+                field.name
+                for kind in (Device, NfsVolume, VsanDatastore)
+                for field in fields(kind)
+                if field.type in {"int", "float"}
+            }
+        )
+    )
 
-_COLUMNS = sorted(
-    {
-        field.name
-        for kind in (Device, NfsVolume, VsanDatastore)
-        for field in fields(kind)
-        if field.type in {"int", "float"}
-    }
-)
+
+class _Last:
+    """The targets whose numbers were asked for last: on most hosts they stay as they are."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.targets = layout.targets
+        self.values = self.of(layout.targets)
+
+    @staticmethod
+    def of(targets: Sequence[Target]) -> Numbers:
+        none = {"queue_depth": NO_LIMIT}
+        rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in Columns.names)
+        return np.array([*rows], dtype=np.float64)
 
 
-def columns(targets: Sequence[Target]) -> Columns:
+_last = OncePerLayout(_Last)
+
+
+def columns(layout: Layout, targets: tuple[Target, ...]) -> Columns:
     """The numbers of all targets."""
-    none = {"queue_depth": NO_LIMIT}
-    rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in _COLUMNS)
-    return Columns(**dict(zip(_COLUMNS, np.array([*rows], dtype=np.float64), strict=True)))
+    last = _last(layout)
+    if targets != last.targets:
+        last.targets, last.values = targets, last.of(targets)
+    return Columns(last.values)
 
 
 class _FlowPlaces:
