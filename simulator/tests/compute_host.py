@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 DISK = "naa.1"
+DISKS: dict[str, Any] = {"read_ms": 0.4, "write_ms": 0.3, "service_ms": 0.002, "mb_per_s": 4000.0}
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def scenario(vms: Sequence[Vm], host: Host | None = None, **fields: Any) -> Scen
     """A host with one LUN and one uplink."""
     given: dict[str, Any] = {
         "adapters": (Adapter("vmhba0", 2048),),
-        "devices": (Device(DISK, ("vmhba0:C0:T0:L0",), 256, 1, 0.4, 0.3, 0.002, 4000.0),),
+        "devices": (Device(DISK, ("vmhba0:C0:T0:L0",), 256, 1, **DISKS),),
         "switches": (Switch("s0", (Nic("vmnic0", 10_000),), ("vmk0",)),),
         "nfs": (),
         "vsan": (),

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, sqrt
 from typing import Any
 
-from esxparse_simulator.drawn.dice import Dice
-from esxparse_simulator.drawn.host import stores_of
+from esxparse_simulator.drawn.host import Dice, stores_of
 from esxparse_simulator.model.engine import moments
 from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.memory import fixed_of, min_free, room
@@ -107,7 +106,7 @@ class Happening:
         return {"start": spells[0]["start"], "end": max(self._end(spell, shape) for spell in spells)}
 
     def _end(self, spell: Tree, shape: str) -> float:
-        """When a spell ends: at the latest with the last sample, which is late; then too, what is there all the time."""
+        """When a spell ends: with the last sample at the latest, and with it what is there all the time."""
         last = max(self.last, float(spell["start"]))
         return last if shape == "whole" else min(last, float(spell["end"]))
 

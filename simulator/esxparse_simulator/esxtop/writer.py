@@ -36,7 +36,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypedDict, Unpack, cast
 
 from esxparse.errors import EsxparseError
 from esxparse.whole import whole_file
@@ -64,17 +64,18 @@ def put(path: Path, parts: Iterable[bytes]) -> int:
         return sum(out.write(part) for part in parts)
 
 
-def write_esxtop(
-    target: str | os.PathLike[str] | IO[bytes],
-    capture: Capture,
-    *,
-    release: str = "6.7",
-    all_counters: bool = True,
-    only: Sequence[str] | None = None,
-    host: str | None = None,
-    utc_offset: int = 0,
-    zone: str | None = None,
-) -> int:
+class How(TypedDict, total=False):
+    """What is written of a capture; see `esxtop_lines`."""
+
+    release: str
+    all_counters: bool
+    only: Sequence[str] | None
+    host: str | None
+    utc_offset: int
+    zone: str | None
+
+
+def write_esxtop(target: str | os.PathLike[str] | IO[bytes], capture: Capture, **how: Unpack[How]) -> int:
     """Write `capture` to a path or to an open binary handle; gives the number of bytes of the capture.
 
     A path is written beside and moved into place when complete, so that nobody meets half a file; one that ends in
@@ -83,9 +84,7 @@ def write_esxtop(
     Raises:
         EsxparseError: what `esxtop_lines` refuses, or a path that cannot be written.
     """
-    made = esxtop_lines(
-        capture, release=release, all_counters=all_counters, only=only, host=host, utc_offset=utc_offset, zone=zone
-    )
+    made = esxtop_lines(capture, **how)
     if not isinstance(target, str | os.PathLike):
         return sum(target.write(line) for line in made)
     path = Path(target)

@@ -33,17 +33,11 @@ class Matrix:
     def __init__(self, values: Numbers) -> None:
         """Those of these rows."""
         self.values = values
-
-    def __getattr__(self, name: str) -> Numbers:
-        """The row of that name, from then on an attribute."""
-        if name not in self.names:
-            raise AttributeError(f"{type(self).__name__} has no {name}")
-        row: Numbers = self.values[self.names.index(name)]
-        self.__dict__[name] = row
-        return row
+        self.__dict__.update(zip(self.names, values, strict=True))
 
     if TYPE_CHECKING:
 
+        def __getattr__(self, name: str) -> Numbers: ...
         def __setattr__(self, name: str, value: Numbers) -> None: ...
 
     @classmethod
