@@ -21,7 +21,6 @@ from esxparse_simulator.model.engine import capture as capture_of
 
 Plans = list[tuple[Run, tuple[FileSpec, ...]]]
 
-
 _ESXTOP = "esxtop"
 _ESXTOP_OPTIONS = frozenset({"release", "all_counters", "only", "host", "utc_offset", "zone"})
 _TRUTH = "truth.toml"

@@ -16,7 +16,6 @@ from esxparse_simulator.limits import check_number
 
 Tree = dict[str, Any]
 
-
 _FIRST = datetime(2026, 1, 5, tzinfo=UTC)
 _DAYS = 250
 _SPEEDS = (1000, 10_000, 25_000, 100_000)

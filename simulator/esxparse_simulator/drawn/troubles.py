@@ -23,7 +23,6 @@ Place = tuple[str | int, ...]
 Things = Mapping[str, Place]
 Change = tuple[Place, str, Any]
 
-
 _SHAPES = ("step", "step", "ramp", "relapse", "pulses", "drift")
 _WHOLE = {"vcpus", "memory_mb", "cpu_limit_mhz", "memory_limit_mb", "queue_depth"}
 _CLOCK = ("clock_jump",)

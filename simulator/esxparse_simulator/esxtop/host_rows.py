@@ -7,7 +7,9 @@ group's worlds. The first node of a wide VM stands for all its home nodes (assum
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from math import fsum
 from typing import NamedTuple
 
@@ -29,36 +31,8 @@ TIMES = (
 """Counters of worlds that a group has the sum of: the first of `WorldTimes`, in its order."""
 SUMMED = ("Timers/sec", "Power Usage Watts")
 """Counters of groups that add up and worlds know nothing of."""
-# Of each counter of a VM's memory the number it shows (one of `MemorySample`, or of `_vms`), and how many times that.
-_MEMORY = {
-    "Numa Remote Memory MBytes": ("remote", 1.0),
-    "Numa Local Memory MBytes": ("local", 1.0),
-    "Numa % Local": ("local_pct", 1.0),
-    "Memory Granted Size MBytes": ("granted", 1.0),
-    "Memory Consumed Size MBytes": ("consumed", 1.0),
-    "Touched MBytes": ("active", 1.0),
-    "Touched Write MBytes": ("active", 0.4),
-    "% Active Estimate": ("active_pct", 1.0),
-    "% Active Slow Estimate": ("active_pct", 1.0),
-    "% Active Fast Estimate": ("active_pct", 1.05),
-    "% Active Next Estimate": ("active_pct", 0.98),
-    "Memctl MBytes": ("ballooned", 1.0),
-    "Memctl Target MBytes": ("target", 1.0),
-    "Swapped MBytes": ("swapped_out", 1.0),
-    "Swap Target MBytes": ("swap_target", 1.0),
-    "Swap Read MBytes/sec": ("swap_in", 1.0),
-    "Swap Written MBytes/sec": ("swap_out", 1.0),
-    "Zero MBytes": ("shared", 0.5),
-    "Shared MBytes": ("shared", 1.1),
-    "Shared Saved MBytes": ("shared", 1.0),
-    "Copy On Write Hint MBytes": ("shared", 0.2),
-    "Commit Target MBytes": ("consumed", 1.0),
-    "Compressed Memory MBytes": ("compressed", 1.0),
-    "Used Compressed Memory MBytes": ("compressed", COMPRESSION),
-    "Compression MBytes/sec": ("zip_rate", 1.0),
-    "Decompression MBytes/sec": ("unzip_rate", 1.0),
-}
-_TIMES_OVER = np.array([[times] for _, times in _MEMORY.values()])
+_MEMORY = tomllib.loads((files("esxparse_simulator.esxtop") / "memory.toml").read_text(encoding="utf-8"))
+_TIMES_OVER = np.array([[row["times"]] for row in _MEMORY.values()])
 
 
 class Part(NamedTuple):
@@ -257,9 +231,10 @@ def _vms(now: Snapshot, layout: Layout) -> Numbers:
         "active_pct": 100.0 * memory.active / fixed.size,
         "ballooned": memory.balloon + fixed.old_balloon,
         "target": memory.balloon_target + fixed.old_balloon,
+        "stored": memory.compressed * COMPRESSION,
         "swapped_out": memory.swapped + fixed.old_swap,
     }
-    shown = [more[name] if name in more else getattr(memory, name) for name, _ in _MEMORY.values()]
+    shown = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
     values: Numbers = np.array(shown) * _TIMES_OVER
     return values
 

@@ -41,7 +41,7 @@ class Rows:
         parts = tuple(self._parts(now))
         if self._order is None:
             self._order = index(self._places(parts))
-        flat = np.concatenate([_ZERO, *(values.ravel() for _, _, values in parts)])
+        flat = np.concatenate([np.zeros(1), *(values.ravel() for _, _, values in parts)])
         row: Numbers = flat.take(self._order)
         for vm, columns in self._leaving.items():
             row[columns] *= now.loads.gone[vm] < 1.0
@@ -65,6 +65,3 @@ class Rows:
             for counter in block.counters:
                 begin = begins.get((block.table, counter.source or ""))
                 yield 0 if begin is None else begin + block.row
-
-
-_ZERO = np.zeros(1)

@@ -96,10 +96,11 @@ def _sample(of: Capture, noise: Noise, second: float, before: Snapshot | None) -
     ready = over_vcpus(layout, worlds.ready)
     ports = carry(layout, loads, storage, ready, second=second, noise=noise, seconds=seconds)
     watts = host_watts(host, pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
+    jumped = sum(jump.by for jump in of.scenario.clock_jumps if jump.second <= second)
     load = _wanting(layout, worlds) / 100.0 / host.pcpus
     return Snapshot(
         second=second,
-        time=of.scenario.start + timedelta(seconds=second + _clock(of.scenario, second)),
+        time=of.scenario.start + timedelta(seconds=second + jumped),
         host=host,
         targets=targets,
         loads=loads,
@@ -124,10 +125,6 @@ def moments(samples: int, interval: float, noise: Noise) -> Iterator[float]:
             late, skipped = noise.uniform("late"), noise.uniform("skipped") < _SKIPPED
             second = second + interval * (2.0 if skipped else 1.0) + _LATE * late * late
         yield second if noise.untidy else number * interval
-
-
-def _clock(scenario: Scenario, second: float) -> float:
-    return sum(jump.by for jump in scenario.clock_jumps if jump.second <= second)
 
 
 def _wanting(layout: Layout, worlds: WorldTimes) -> float:

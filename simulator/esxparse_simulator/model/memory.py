@@ -18,8 +18,8 @@ Evidence: the defaults of Mem.MinFreePct, Mem.CtlMaxPercent and Mem.IdleTax (VMw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -149,8 +149,7 @@ def _by_node(rows: Numbers, fixed: Fixed) -> Numbers:
     return added(rows.ravel(), fixed.columns, rows.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """What each VM may hold, in MB: before its balloon is asked for the rest, and before pages of it are swapped."""
 
     balloon: Numbers

@@ -27,7 +27,7 @@ from esxparse_simulator.model.demand import at
 from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.sample import Loads, PortTraffic, StorageSample
-from esxparse_simulator.model.sums import Index, Numbers, added, added_rows, divided
+from esxparse_simulator.model.sums import Index, Numbers, added, added_rows, divided, index
 
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
@@ -148,9 +148,7 @@ class _Places:
         self.rx_limit = np.array([vm.rx_limit_pps for vm in vms], dtype=np.float64)
         self.uplink_port = np.array([place for place, _ in uplinks], dtype=np.intp)
         self.uplink = np.array([uplink for _, uplink in uplinks], dtype=np.intp)
-        self.vmk_port = np.array(
-            [place for place, port in enumerate(layout.ports) if port.kind == "vmk"], dtype=np.intp
-        )
+        self.vmk_port = index(place for place, port in enumerate(layout.ports) if port.kind == "vmk")
         self.stray = np.array([vm.stray_pps for vm in vms], dtype=np.float64)
 
 

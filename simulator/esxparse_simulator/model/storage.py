@@ -47,7 +47,6 @@ from esxparse_simulator.model.targets import (
 
 Flags = NDArray[np.bool_]
 
-
 _KERNEL_MS = 0.02  # the VMkernel's own time on a command
 _LOST_MS = 10_000.0  # how long a command waits for a path before it fails (assumed: a driver's loss timeout)
 _RETRY_MS = 10.0  # how long a command waits after a reservation conflict (assumed)

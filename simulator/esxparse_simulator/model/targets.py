@@ -20,7 +20,6 @@ so that a miss costs time but not throughput; a vSAN datastore's response times 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum
 
@@ -105,29 +104,17 @@ class Columns(Matrix):
     )
 
 
-class _Last:
-    """The targets whose numbers were asked for last: on most hosts they stay as they are."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.targets = layout.targets
-        self.values = self.of(layout.targets)
-
-    @staticmethod
-    def of(targets: Sequence[Target]) -> Numbers:
-        none = {"queue_depth": NO_LIMIT}
-        rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in Columns.names)
-        return np.array([*rows], dtype=np.float64)
-
-
-_last = OncePerLayout(_Last)
+_last: OncePerLayout[list[tuple[tuple[Target, ...], Numbers]]] = OncePerLayout(lambda _: [])
 
 
 def columns(layout: Layout, targets: tuple[Target, ...]) -> Columns:
-    """The numbers of all targets."""
+    """The numbers of all targets, kept for as long as these stay as they are."""
     last = _last(layout)
-    if targets != last.targets:
-        last.targets, last.values = targets, last.of(targets)
-    return Columns(last.values)
+    if not last or targets != last[0][0]:
+        none = {"queue_depth": NO_LIMIT}
+        rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in Columns.names)
+        last[:] = [(targets, np.array([*rows], dtype=np.float64))]
+    return Columns(last[0][1])
 
 
 class _FlowPlaces:
