@@ -69,16 +69,14 @@ class Happening:
         spells = self._led.get(row["id"]) or list(self._spells(shape))
         self._led |= dict.fromkeys(row.get("leads", ()), spells)
         self._changes[row["id"]] = list(self._changed(row, severity, things, spells))
+        told = self._told(spells, shape)
         about = {
             "trouble": row["id"],
-            **self._when(spells, shape),
+            "start": told["start"],
+            "end": told["end"],
             "severity": round(severity, 3),
             "shape": shape,
-            "spells": [
-                [round(spell["start"], 1), round(self._end(spell, shape), 1)]
-                for n, spell in enumerate(spells)
-                if spell["start"] < self.last or not n
-            ],
+            "spells": told["spells"],
         }
         return [
             {
@@ -98,16 +96,16 @@ class Happening:
         spells = list(self._spells(shape))
         for change in list(self._changed(row, severity, things, spells)):
             _put(self.tree, *change)
-        told = {"where": self._named(things, row["where"]), **self._when(spells, shape), "what": row["what"]}
-        return {"is": "background", "id": row["id"], **told}
+        told, where = self._told(spells, shape), self._named(things, row["where"])
+        when = {"start": told["start"], "end": told["end"]}
+        return {"is": "background", "id": row["id"], "where": where, **when, "what": row["what"]}
 
-    def _when(self, spells: Sequence[Tree], shape: str) -> Tree:
-        return {"start": spells[0]["start"], "end": max(self._end(spell, shape) for spell in spells)}
-
-    def _end(self, spell: Tree, shape: str) -> float:
-        """When a spell ends: with the last sample at the latest, and with it what is there all the time."""
-        last = max(self.last, float(spell["start"]))
-        return last if shape == "whole" else min(last, float(spell["end"]))
+    def _told(self, spells: Sequence[Tree], shape: str) -> Tree:
+        """Begin and end of spells as far as there are samples, of which the last is late; by then, what never ends."""
+        ends = [(spell["start"], self.last if shape == "whole" else spell["end"]) for spell in spells]
+        seen = [(start, min(self.last, end)) for start, end in ends if start < self.last] or [ends[0][:1] * 2]
+        told = [[round(start, 1), round(end, 1)] for start, end in seen]
+        return {"start": seen[0][0], "end": seen[-1][1], "spells": told}
 
     def _things(self, row: Tree) -> dict[str, Place]:
         """Places in the tables by the words of the catalogue: a VM is drawn, and with it what it uses."""
