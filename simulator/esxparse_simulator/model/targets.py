@@ -14,8 +14,9 @@ A vSAN cluster is taken to be even: this host's disks and its VMkernel port see 
 it. Each read is served by some host's disks, each write by those of `copies` hosts; nearly all of it crosses the
 network. Congestion (0..255) holds every command back before it is let in.
 
-Assumed, as no array documents it: one coverage for all users of a target; disks behind the cache answer side by side,
-so that a miss costs time but not throughput; a vSAN datastore's response times do not follow those of the devices.
+Evidence: none. Assumed, as no array documents it: one coverage for all users of a target; disks behind the cache answer
+side by side, so that a miss costs time but not throughput; a vSAN datastore's response times do not follow those of the
+devices.
 """
 
 from __future__ import annotations
