@@ -36,35 +36,14 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.stamps import in_utc, of_zone
-from esxparse.formats.kit.tables import Row, frames, known, schema
+from esxparse.formats.kit.tables import Row, data, frames, known, schema
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
 FORMAT = "vmstat"
 
-_SAMPLE = {
-    "r": "runnable",
-    "b": "blocked",
-    "swpd": "swapped_kib",
-    "free": "free_kib",
-    "buff": "buffers_kib",
-    "cache": "cache_kib",
-    "inact": "inactive_kib",
-    "active": "active_kib",
-    "si": "swapped_in_kib_per_s",
-    "so": "swapped_out_kib_per_s",
-    "bi": "read_kib_per_s",
-    "bo": "written_kib_per_s",
-    "in": "interrupts_per_s",
-    "cs": "context_switches_per_s",
-    "us": "user_pct",
-    "sy": "system_pct",
-    "id": "idle_pct",
-    "wa": "iowait_pct",
-    "st": "steal_pct",
-    "gu": "guest_pct",
-}
+_SAMPLE = data(__file__)
 _DISK = tuple(
     schema(
         "device reads reads_merged read_sectors read_ms writes writes_merged written_sectors write_ms f64, "

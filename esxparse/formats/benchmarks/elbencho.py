@@ -27,11 +27,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, scaled, whole
 from esxparse.formats.kit.objects import each_object, mapping
-from esxparse.formats.kit.tables import Schema, known, schema
+from esxparse.formats.kit.tables import Schema, data, known, schema
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source

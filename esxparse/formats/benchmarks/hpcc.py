@@ -22,10 +22,10 @@ import re
 from collections.abc import Sequence
 
 from esxparse.formats.benchmarks import linpack
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, nothing, repetitions, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, nothing, repetitions, tables
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
-from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.tables import data, known, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 

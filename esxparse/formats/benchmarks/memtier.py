@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 

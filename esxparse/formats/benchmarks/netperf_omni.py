@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from esxparse.formats.benchmarks.table import BETTER, Figure, data
+from esxparse.formats.benchmarks.table import BETTER, Figure
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import data
 from esxparse.formats.kit.text import cells_of
 
 _UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")

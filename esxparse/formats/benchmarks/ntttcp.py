@@ -29,11 +29,11 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import each_object, listed, mapping
-from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.tables import data, known, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 

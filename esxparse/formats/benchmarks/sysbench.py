@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, nothing, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 

@@ -17,11 +17,9 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
@@ -45,11 +43,6 @@ _LINES_SHOWN = 5
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 """Which way is better, as data files write it."""
-
-
-def data(module: str) -> dict[str, Any]:
-    """The TOML file beside a module."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -34,17 +36,10 @@ from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_facts import log_name
 from esxparse.formats.fio.log_units import Told, clue_of_run
-from esxparse.formats.fio.output import is_output, parse_output
+from esxparse.formats.fio.output import Parsed, is_output, parse_output
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.source import resolve
+from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from esxparse.formats.fio.output import Parsed
-    from esxparse.formats.source import Source
 
 _FILES = 2_000
 """A directory of more files is looked through so far."""

@@ -29,26 +29,23 @@ tools/hist/fio-histo-log-pctiles.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from esxparse.errors import DamagedError
-from esxparse.formats.fio.log_facts import DIRECTION, clock, of_clock, since_1970, span, whose
+from esxparse.formats.fio.log_facts import DIRECTION, LogName, clock, of_clock, since_1970, span, whose
 from esxparse.formats.fio.log_lines import damage, read_entries
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
     from polars._typing import PolarsDataType
-
-    from esxparse.formats.fio.log_facts import LogName
-    from esxparse.formats.source import Source
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those that fio prints unless told otherwise."""

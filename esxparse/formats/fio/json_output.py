@@ -7,9 +7,10 @@ fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.fio.documents import DOCUMENT, Content, Piece, rewritten, walk
 from esxparse.formats.fio.options import asked, effective, size, sizes
@@ -17,9 +18,6 @@ from esxparse.formats.fio.tables import CONVENIENT, Counts, Document, Row, distr
 from esxparse.formats.kit.numbers import LARGEST, exact, scaled
 from esxparse.formats.kit.objects import Places, mapping
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 KIB = 1024
 UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))

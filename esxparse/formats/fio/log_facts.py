@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from esxparse.formats.window import TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LAYOUTS: dict[int, tuple[tuple[str, ...], ...]] = {
     4: (("time", "value", "direction", "size"),),

@@ -6,17 +6,13 @@ Source: fio's stat.c and iolog.c, several releases; microseconds in flight are L
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from esxparse.formats.fio import histogram
 from esxparse.formats.fio.log_facts import DIRECTION, layout, log_name, numbered, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Release = tuple[int, int]
 Entry = Mapping[str, int]

@@ -40,10 +40,10 @@ above 1 is a priority, not the offset 0 of averages that fio to 3.18 writes with
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -54,6 +54,7 @@ from esxparse.formats.fio.log_facts import (
     DIRECTION,
     LAYOUTS,
     LogName,
+    Row,
     bounds,
     layout,
     log_name,
@@ -66,18 +67,12 @@ from esxparse.formats.fio.log_facts import (
 )
 from esxparse.formats.fio.log_lines import damage
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_units import LATENCIES, clue_beside, release_beside, unit_of
+from esxparse.formats.fio.log_units import LATENCIES, Clue, Told, Unit, clue_beside, release_beside, unit_of
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.source import Source
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.fio.log_facts import Row
-    from esxparse.formats.fio.log_units import Clue, Told, Unit
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 FORMAT = "fio"
 

@@ -12,16 +12,14 @@ lib, several releases.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
 from esxparse.formats.fio.options import asked, size
 from esxparse.formats.fio.tables import Document, Row
 from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 RESULT = re.compile(
     r"^[^\S\n]*+(?P<job>\S.*?|): \(groupid=(?P<group>\d+), jobs=(?P<members>\d+)\): err=\s*(?P<error>-?\d+)"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Line = tuple[int, str, str | None]
 """Number, text, and the host that said it where a client tells."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,9 +16,6 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.tables import schema
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -14,14 +14,12 @@ output".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _START = r"^(?:[345];fio[- ][^;\n]*;[^;\n]*;\d+;-?\d+;|2;[^;\n]*;\d+;-?\d+;)"
 LINE = re.compile(_START + r"(?:\d+;){5,6}[-\w.]+;", re.MULTILINE)

@@ -7,14 +7,13 @@ a name made from their own.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from esxparse.formats.kit.numbers import LARGEST
 from esxparse.formats.kit.numbers import number as plain_number
+from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
 
 _DIGITS = 20
@@ -93,13 +92,9 @@ class Column:
     factor: float = 1.0
 
 
-def _columns(table: str) -> dict[str, Column]:
-    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {title: Column(**told) for title, told in data[table].items()}
-
-
-RESULTS = _columns("results")
-ACCESS_SPECS = _columns("access_specs")
+RESULTS, ACCESS_SPECS = (
+    {title: Column(**told) for title, told in data(__file__)[table].items()} for table in ("results", "access_specs")
+)
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
 """What a column of times may be called in front of the others, in a log of updates."""

@@ -77,25 +77,20 @@ Source: display filter reference of Wireshark, and what TShark 4.0 prints for on
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets import iscsi, nfs, tshark
 from esxparse.formats.packets.fields import FIELDS, prepared
 from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
 from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
-from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
-    from esxparse.recording import Severity
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording, Severity
 
 FORMAT = "packets"
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, messages, names, number
+from esxparse.formats.packets.fields import ISCSI_FIELDS, Frame, deal, first, messages, names, number
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
 
     import polars as pl
-
-    from esxparse.formats.packets.fields import Frame
 
 _COMMAND, _DATA_OUT, _RESPONSE, _DATA_IN, _REJECT, _EVENT = 0x01, 0x05, 0x21, 0x25, 0x3F, 0x32
 _WITHOUT_TAG = (_REJECT, _EVENT)

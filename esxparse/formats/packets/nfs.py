@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.packets.fields import NFS_FIELDS, can_be_told, counts, deal, first, messages, names, number
+from esxparse.formats.packets.fields import NFS_FIELDS, Frame, can_be_told, counts, deal, first, messages, names, number
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
 
     import polars as pl
-
-    from esxparse.formats.packets.fields import Frame
 
 _READ, _WRITE, _COMMIT = 25, 38, 5
 _IO_4 = {_READ: "READ", _WRITE: "WRITE", _COMMIT: "COMMIT"}

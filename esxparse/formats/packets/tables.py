@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets.fields import TCP_EVENTS
 from esxparse.formats.window import TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.recording import Note
+from esxparse.recording import Note
 
 _SYN, _ACK = 0x02, 0x10
 _SERVER_PORTS = (2049, 3260, 111)

@@ -9,27 +9,24 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.decompress import Raw
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.pieces import whole_lines
 from esxparse.formats.kit.text import cut_note, may_be_cut
 from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.formats.read_ahead import ReadAhead
+from esxparse.formats.source import Source
 from esxparse.recording import Note
 from esxparse.whole import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from esxparse.formats.kit.notes import Notes
-    from esxparse.formats.source import Source
 
 _LINES = 50_000
 _SEPARATORS = ("\t", ";", "|", ",", " ")

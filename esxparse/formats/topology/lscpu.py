@@ -28,10 +28,8 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from esxparse.errors import DamagedError
@@ -39,7 +37,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.kit.tables import data, distinct, frames, known, schema
 from esxparse.formats.source import Source
 from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
@@ -169,8 +167,7 @@ _CACHES = schema("cache str, one_bytes all_bytes instances i64")
 @cache
 def labels() -> Mapping[str, str]:
     """Label as printed, in any language, to what the fact is."""
-    text = files("esxparse.formats.topology").joinpath("lscpu_labels.toml").read_text("utf-8")
-    return {label: key for key, names in tomllib.loads(text).items() for label in names}
+    return {label: key for key, names in data(__file__, "lscpu_labels.toml").items() for label in names}
 
 
 def recognise(head: Head) -> bool:
