@@ -28,7 +28,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
 
@@ -212,5 +212,4 @@ def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
     other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
     if not other:
         return refused
-    more = f" and {len(other) - _SHOWN:,} more" if len(other) > _SHOWN else ""
-    return [*refused, Note(f"not read: {', '.join(other[:_SHOWN])}{more}")]
+    return [*refused, Note(f"not read: {some(other, _SHOWN)}")]

@@ -21,6 +21,7 @@ from esxparse.formats.archives import is_tar, is_zip
 from esxparse.formats.bundle import Found, look_through, unwrap
 from esxparse.formats.decompress import Layer, Raw
 from esxparse.formats.kit.head import HEAD, Head
+from esxparse.formats.kit.notes import some
 from esxparse.formats.kit.pieces import fill, large
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.names import STANDARD_INPUT
@@ -219,11 +220,6 @@ def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
     return file, Raw(file, "standard input" if where == STANDARD_INPUT else remote.shown(where))
 
 
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 def _only(name: str, met: list[Found], member: str | None) -> Found:
     """The one capture that is meant, or an error that says why there is none."""
     found = [one for one in met if one.kind == "capture"] or [one for one in met if one.kind == "other"]
@@ -231,19 +227,19 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
         return found[0]
     if found:
         names = [one.name for one in found]
-        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({_list(names)})"
+        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({some(names, _LISTED)})"
         raise (UnreadableError if found[0].kind == "capture" else SeveralError)(msg)
     refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
         raise UnreadableError(f"{name}: {refused[0]}" if refused else f"{name} holds no {member}")
-    left_out = f"; not read: {_list(refused)}" if refused else ""
+    left_out = f"; not read: {some(refused, _LISTED)}" if refused else ""
     raise UnreadableError(f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}")
 
 
 def _passed_over(found: list[Found]) -> str | None:
     """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
     refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
-    return f"skipped in the bundle, so a capture may be missing: {_list(refused)}" if refused else None
+    return f"skipped in the bundle, so a capture may be missing: {some(refused, _LISTED)}" if refused else None
 
 
 def _no_bundle(name: str, member: str) -> UnreadableError:

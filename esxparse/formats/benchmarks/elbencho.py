@@ -27,9 +27,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
 from esxparse.formats.kit.tables import Schema, data, known, schema
 from esxparse.formats.kit.text import cells_of
@@ -252,7 +252,7 @@ def _converted(row: Fields) -> Fields:
             ("elapsed_ms", "elapsed_s", 1e-3),
         ):
             if name in {suffix, f"read_mix_{suffix}"}:
-                found[name.replace(suffix, other)] = None if value is None else value * factor
+                found[name.replace(suffix, other)] = times(value, factor)
                 del found[name]
     return found
 
@@ -265,9 +265,7 @@ def run_of(phase: Fields) -> Run:
     ]
     for of, sides in phase["latency"].items():
         prefix = {"io": "latency", "entries": "entry_latency"}.get(of, f"{of.replace(' ', '_')}_latency")
-        figures += [
-            Figure(f"{prefix}_{side[:-3]}", value, "ms", higher_is_better=False) for side, value in sides.items()
-        ]
+        figures += [lower(f"{prefix}_{side[:-3]}", value, "ms") for side, value in sides.items()]
     settings = {name.lower(): cell for name, cell in phase["settings"].items()}
     shown = [f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name)]
     return Run(phase["operation"], ", ".join(shown), tuple(figures))
@@ -310,12 +308,6 @@ def read(source: Source) -> Recording:
     notes[:0] = text.notes
     details = _tables(phases, notes)
     details["live"] = live, {**_LIVE, **dict.fromkeys(_DATA["live"].values(), _LATENCIES["min_ms"])}
-    if not any(rows for rows, _ in details.values()):
-        raise nothing(notes, "elbencho")
     times = [row["time"] for row in live]
     facts = {"start": min(times, default=None), "end": max(times, default=None), "samples": len(phases) or len(live)}
-    releases = [phase["release"] for phase in phases if phase.get("release")]
-    facts["release"] = releases[0] if releases else None
-    return Recording(
-        FORMAT, source.name, tables("elbencho", list(map(run_of, phases)), details), known(facts), tuple(notes)
-    )
+    return recording(source, FORMAT, "elbencho", list(map(run_of, phases)), details, facts | whose(phases), notes)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, Run, higher, listing, nothing, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -186,11 +186,8 @@ def about(run: Fields, place: int) -> list[Note]:
 def configuration(run: Fields) -> str:
     """The settings of a run, as text."""
     threads = run.get("threads") or run.get("requested")
-    parts = [
-        f"{run['array_size']} elements" if run.get("array_size") else "",
-        f"{threads} threads" if threads else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    elements = f"{run['array_size']} elements" if run.get("array_size") else ""
+    return listing(elements, f"{threads} threads" if threads else "")
 
 
 def read(source: Source) -> Recording:
@@ -203,16 +200,11 @@ def read(source: Source) -> Recording:
         threads = run.get("threads") or run.get("requested")
         shared = {"run": place, "array_size": run.get("array_size"), "threads": threads, "valid": run["valid"]}
         for row in run["kernels"]:
-            figure = Figure("bandwidth", row["bandwidth_mb_per_s"], "MB/s", higher_is_better=True)
+            figure = higher("bandwidth", row["bandwidth_mb_per_s"], "MB/s")
             runs.append(Run(row["kernel"], configuration(run), (figure,), run["valid"]))
             rows.append({**shared, **row})
     if not rows:
         raise nothing(notes, "STREAM")
-    facts = {"release": next((run["release"] for run in found if run.get("release")), None), "samples": len(found)}
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables("stream", runs, {"kernels": (rows, _SCHEMA)}),
-        meta={name: value for name, value in facts.items() if value is not None},
-        notes=(*notes, *left_out(rest, "warning"), *left_out(unknown)),
-    )
+    notes += [*left_out(rest, "warning"), *left_out(unknown)]
+    facts = {**whose(found), "samples": len(found)}
+    return recording(source, FORMAT, "STREAM", runs, {"kernels": (rows, _SCHEMA)}, facts, notes)

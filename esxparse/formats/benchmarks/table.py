@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import Schema, frames, schema
-from esxparse.recording import Note
+from esxparse.formats.kit.tables import Schema, frames, known, schema
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,6 +67,34 @@ class Run:
     valid: bool | None = None
 
 
+def higher(metric: str, value: float | None, unit: str) -> Figure:
+    """A figure of which higher is better."""
+    return Figure(metric, value, unit, higher_is_better=True)
+
+
+def lower(metric: str, value: float | None, unit: str) -> Figure:
+    """A figure of which lower is better."""
+    return Figure(metric, value, unit, higher_is_better=False)
+
+
+def listing(*parts: str | None) -> str:
+    """The parts that hold anything, as one text."""
+    return ", ".join(filter(None, parts))
+
+
+def numbered(runs: Iterable[Mapping[str, Any]], part: str) -> list[Fields]:
+    """The rows of one part of all runs, with the number of their run."""
+    return [{"run": place, **row} for place, run in enumerate(runs, 1) for row in run[part]]
+
+
+def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
+    """The release of runs, the first that is told, and their host, where there is one only."""
+    kept = list(runs)
+    hosts = {run["host"] for run in kept if run.get("host")}
+    release = next((run["release"] for run in kept if run.get("release")), None)
+    return {"release": release, "host": hosts.pop() if len(hosts) == 1 else None}
+
+
 def repetitions(runs: Iterable[Run]) -> list[int]:
     """The repetition of each run, from 1, among those with its test and configuration."""
     seen: Counter[tuple[str, str]] = Counter()
@@ -97,6 +126,24 @@ def tables(
         if figure.value is not None and math.isfinite(figure.value)
     ]
     return frames({"benchmark_results": (rows, SCHEMA), **details})
+
+
+def recording(
+    source: Source,
+    reader: str,
+    program: str,
+    runs: Sequence[Run],
+    details: Mapping[str, tuple[Sequence[Fields], Schema]],
+    facts: Mapping[str, Any],
+    notes: Sequence[Note],
+    *,
+    enough: object = True,
+) -> Recording:
+    """The recording of a file of a program, by its reader; an error where there is no table, or not `enough`."""
+    found = tables(reader.replace("_", "-"), runs, details)
+    if not (found and enough):
+        raise nothing(notes, program)
+    return Recording(reader, source.name, found, known(facts), tuple(notes))
 
 
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.tables import frames, schema
-from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,12 +75,3 @@ def empty() -> dict[str, list[Row]]:
 def lazy(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
     return frames({name: (rows[name], SCHEMAS[name]) for name in TABLES})
-
-
-def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
-    """One note for lines that are not understood, with the first of them."""
-    there = list(lines)
-    if there:
-        line, text = there[0]
-        more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
-        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning", unused=len(there))

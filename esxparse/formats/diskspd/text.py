@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment, strange
-from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment
+from esxparse.formats.kit.notes import Notes, left_out, strange
 from esxparse.formats.kit.numbers import number, size_bytes, whole
 from esxparse.formats.kit.tables import data
 from esxparse.recording import Note

@@ -37,7 +37,7 @@ from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_facts import log_name
 from esxparse.formats.fio.log_units import Told, clue_of_run
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
 
@@ -269,36 +269,29 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
     return {name: pl.concat(found, how="diagonal") for name, found in frames.items()}
 
 
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 def _left_over(files: Sequence[_File]) -> list[Note]:
     notes = Notes()
     for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
-            notes.say(f"{said}: {_names(names)}")
+            notes.say(f"{said}: {some(names, _LISTED)}")
     return notes
 
 
 def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[str, Any]:
-    meta: dict[str, Any] = dict(outputs[0].parsed.meta) if outputs else {}
-    starts = [one.parsed.meta["start"] for one in outputs if one.parsed.meta.get("start")]
-    ends = [one.parsed.meta["end"] for one in outputs if one.parsed.meta.get("end")]
-    starts += [rec.meta["start"] for rec in recordings if rec.meta.get("start")]
-    ends += [rec.meta["end"] for rec in recordings if rec.meta.get("end")]
-    units = {rec.source: rec.meta["unit"] for rec in recordings}
-    releases = sorted({str(one.parsed.meta["release"]) for one in outputs if one.parsed.meta.get("release")})
-    named = {
+    metas = [one.parsed.meta for one in outputs]
+    every = [*metas, *(rec.meta for rec in recordings)]
+    releases = sorted({str(meta["release"]) for meta in metas if meta.get("release")})
+    return {
+        **(metas[0] if metas else {}),
         "release": ", ".join(releases) or None,
         "outputs": [one.name for one in outputs],
-        "documents": sum(int(one.parsed.meta.get("documents") or 1) for one in outputs),
+        "documents": sum(int(meta.get("documents") or 1) for meta in metas),
         "logs": len(recordings),
-        "units": units,
+        "units": {rec.source: rec.meta["unit"] for rec in recordings},
+        "start": min((meta["start"] for meta in every if meta.get("start")), default=None),
+        "end": max((meta["end"] for meta in every if meta.get("end")), default=None),
     }
-    return {**meta, **named, "start": min(starts, default=None), "end": max(ends, default=None)}
 
 
 def read_directory(path: Path) -> Recording:
@@ -315,9 +308,10 @@ def read_directory(path: Path) -> Recording:
     from_logs = _together(recordings)
     from_outputs = _tables_of(outputs)
     of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
-    several = [Note(f"{len(outputs)} outputs of different runs: {_names([one.name for one in outputs])}")]
-    several = several if len(outputs) > 1 else []
+    several = Notes()
+    if len(outputs) > 1:
+        several.say(f"{len(outputs)} outputs of different runs: {some([one.name for one in outputs], _LISTED)}")
     if runs:
-        several.append(Note(f"runs of their own, not read: {_names([str(run.relative_to(path)) for run in runs])}"))
+        several.say(f"runs of their own, not read: {some([str(run.relative_to(path)) for run in runs], _LISTED)}")
     notes = Notes([*unread, *of_outputs, *repeated, *several, *of_logs, *_left_over(files)])
     return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

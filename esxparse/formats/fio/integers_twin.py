@@ -159,8 +159,7 @@ def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column
         all were to be: reading ends before that line, the first with one.
     """
     if not FEWEST_COLUMNS <= len(columns) <= MOST_COLUMNS:
-        msg = "columns must be 2 to 16"
-        raise ValueError(msg)
+        raise ValueError("columns must be 2 to 16")
     run = _Run(bytes(data), columns)
     plain = not any(column.hexadecimal for column in columns)
     while run.more():

@@ -18,23 +18,15 @@ import polars as pl
 
 from esxparse.formats.window import TIME
 
-LAYOUTS: dict[int, tuple[tuple[str, ...], ...]] = {
-    4: (("time", "value", "direction", "size"),),
-    5: (
-        ("time", "value", "direction", "size", "priority"),
-        ("time", "value", "direction", "size", "offset"),
-    ),
-    6: (
-        ("time", "value", "direction", "size", "offset", "priority"),
-        ("time", "value", "maximum", "direction", "size", "priority"),
-        ("time", "value", "direction", "size", "priority", "issued"),
-    ),
-    7: (
-        ("time", "value", "direction", "size", "offset", "priority", "issued"),
-        ("time", "value", "maximum", "direction", "size", "offset", "priority"),
-    ),
-    8: (("time", "value", "maximum", "direction", "size", "offset", "priority", "issued"),),
-}
+_EVERY = (
+    "time value direction size",
+    *(f"time value direction size {more}" for more in ("priority", "offset", "offset priority")),
+    "time value maximum direction size priority",
+    "time value direction size priority issued",
+    "time value direction size offset priority issued",
+    *(f"time value maximum direction size offset priority{more}" for more in ("", " issued")),
+)
+LAYOUTS = {width: tuple(one for each in _EVERY if len(one := (*each.split(),)) == width) for width in range(4, 9)}
 """Number of columns to what they may be, the likelier first."""
 
 _NUMBER = r"(?:\d{1,20}|0x[0-9a-fA-F]{4})"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
-from esxparse.formats.fio.options import asked, size
+from esxparse.formats.fio.options import DIRECTIONS, asked, size
 from esxparse.formats.fio.tables import Document, Row
 from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
@@ -40,6 +40,8 @@ _GROUP_NEW = re.compile(
     r"bw=(?P<all>[^\s(]+)\s*\([^)]*\), (?P<min>[^-\s]+)-(?P<max>[^\s(]+)\s*\([^)]*\), "
     r"io=(?P<total>[^\s(]+)\s*\([^)]*\), run=(?P<shortest>\d+)-(?P<longest>\d+)msec"
 )
+_AMOUNTS = {"total_bytes": "total", "bandwidth_bytes_per_s": "all"}
+_AMOUNTS |= {f"bandwidth_{side}_bytes_per_s": side for side in ("min", "max")}
 _DISK = re.compile(r"^\s*(?P<disk>\S.*?): (?P<fields>ios=\d+/\d+, .*util=[\d.]+%.*)$")
 _DISK_FIELD = re.compile(r"(aggr)?(ios|sectors|merge|ticks|in_queue|util)=([\d.]+)(?:/(\d+))?")
 _DISK_COLUMNS = {
@@ -50,7 +52,6 @@ _DISK_COLUMNS = {
     "in_queue": ("in_queue_ms",),
     "util": ("util_pct",),
 }
-_DIRECTIONS = ("read", "write", "trim")
 _WORDS = ("ioengine", "iodepth")
 
 
@@ -61,7 +62,7 @@ def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
     old = re.search(r"\bbs=([^,(\s]+)", rest)
     ranges = dict(zip("RWT", old[1].split("/"), strict=False)) if old else dict(texts)
     sizes: dict[str, int | None] = {}
-    for letter, direction in zip("RWT", _DIRECTIONS, strict=True):
+    for letter, direction in zip("RWT", DIRECTIONS, strict=True):
         low, _, high = (ranges.get(letter) or ranges.get("W") or "").partition("-")
         sizes[direction] = _block_size(low) if low and high in ("", low) else None
     return sizes, {"ioengine": option.get("ioengine"), "iodepth": option.get("iodepth")}
@@ -104,19 +105,11 @@ def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], host
         found = line and (_GROUP_NEW.match(line["rest"]) or _GROUP_OLD.match(line["rest"]))
         if line and found:
             new = found.re is _GROUP_NEW
-            document.rows["groups"].append(
-                {
-                    "hostname": hostname,
-                    "group": head["group"],
-                    "direction": "all" if line["direction"] == "MIXED" else line["direction"].lower(),
-                    "total_bytes": amount_in_bytes(found["total"], new=new),
-                    "bandwidth_bytes_per_s": amount_in_bytes(found["all"], new=new),
-                    "bandwidth_min_bytes_per_s": amount_in_bytes(found["min"], new=new),
-                    "bandwidth_max_bytes_per_s": amount_in_bytes(found["max"], new=new),
-                    "runtime_min_s": scaled(found["shortest"], 1e-3),
-                    "runtime_max_s": scaled(found["longest"], 1e-3),
-                }
-            )
+            direction = "all" if line["direction"] == "MIXED" else line["direction"].lower()
+            whose = {"hostname": hostname, "group": head["group"], "direction": direction}
+            amounts = {column: amount_in_bytes(found[name], new=new) for column, name in _AMOUNTS.items()}
+            times = {"runtime_min_s": scaled(found["shortest"], 1e-3), "runtime_max_s": scaled(found["longest"], 1e-3)}
+            document.rows["groups"].append({**whose, **amounts, **times})
 
 
 def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> None:

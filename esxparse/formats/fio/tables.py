@@ -51,6 +51,8 @@ SCHEMAS = {
 
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
 """Percentiles that have a column of `jobs`."""
+CPU = ("usr_cpu_pct", "sys_cpu_pct", "context_switches", "major_faults", "minor_faults")
+"""Columns of `jobs`, in the order in which fio prints what they hold."""
 
 _AT_ONCE = 64
 """Latencies whose bins are computed together."""
@@ -256,11 +258,10 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], li
 
 def _refusals(refused: Iterable[str]) -> list[Note]:
     found = list(refused)
-    if not found:
-        return []
-    return [
-        Note(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})", severity="warning")
-    ]
+    notes = Notes()
+    if found:
+        notes.warn(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})")
+    return notes
 
 
 def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
@@ -273,19 +274,10 @@ def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], 
         bound = exact(name.lstrip(">= "))
         if bound is None:
             continue
-        opened = name.startswith(">")
-        end = None if opened else scaled(bound, unit_ms)
+        limit, opened = scaled(bound, unit_ms), name.startswith(">")
         if exact(share) not in (0, None):
-            rows.append(
-                {
-                    **whose,
-                    "direction": "all",
-                    "latency": "lat",
-                    "source": "distribution",
-                    "from_ms": scaled(bound, unit_ms) if opened else begin,
-                    "to_ms": end,
-                    "share_pct": share,
-                }
-            )
-        begin = end or begin
+            which = {**whose, "direction": "all", "latency": "lat", "source": "distribution"}
+            limits = {"from_ms": limit if opened else begin, "to_ms": None if opened else limit}
+            rows.append({**which, **limits, "share_pct": share})
+        begin = begin if opened else limit or begin
     return rows

@@ -98,6 +98,11 @@ def scaled(value: object, factor: float) -> float | int | None:
         return math.inf
 
 
+def times(value: float | None, factor: float) -> float | None:
+    """A number times `factor`, where there is one."""
+    return None if value is None else value * factor
+
+
 def size_bytes(text: str | None) -> int | None:
     """Bytes of a size in powers of 1024, at the beginning of a text.
 

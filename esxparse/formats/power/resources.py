@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.numbers import times
 from esxparse.formats.kit.objects import mapping, mappings
 from esxparse.formats.kit.tables import data, picked
 from esxparse.formats.power.readings import Reading, Stamp, cap, kind_of, number, stamp, step, watts
@@ -94,7 +95,6 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
     name = _text(control.get("Name"), f"PowerControl {_text(control.get('MemberId'), place)}")
     metrics = mapping(control.get("PowerMetrics"))
     context = _text(control.get("PhysicalContext"))
-    minutes = number(metrics.get("IntervalInMin"))
     kind = kind_of(f"{name} {context}")
     return {
         "source": source,
@@ -105,7 +105,7 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
         "watts_minimum": watts(metrics.get("MinConsumedWatts", metrics.get("MinIntervalConsumedWatts"))),
         "watts_maximum": watts(metrics.get("MaxConsumedWatts", metrics.get("MaxIntervalConsumedWatts"))),
         "watts_cap": cap(mapping(control.get("PowerLimit")).get("LimitInWatts")),
-        "interval_s": None if minutes is None else minutes * _MINUTE_S,
+        "interval_s": times(number(metrics.get("IntervalInMin")), _MINUTE_S),
     }
 
 

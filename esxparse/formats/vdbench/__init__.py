@@ -40,7 +40,7 @@ from pathlib import Path
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.kit.tables import known, schema
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
@@ -221,6 +221,5 @@ def read_directory(path: Path) -> Recording:
             del found.rows[before:]
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
     if other:
-        more = f" and {len(other) - _LISTED} more" if len(other) > _LISTED else ""
-        notes.say(f"not read: {', '.join(other[:_LISTED])}{more}")
+        notes.say(f"not read: {some(other, _LISTED)}")
     return _recording(str(path), found, clock, notes)
