@@ -107,8 +107,7 @@ def _of_line(match: re.Match[str], phase: Fields) -> bool:
     label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
     if inside:
         return _of_list(label, inside["inside"], phase)
-    pair = _PAIR.fullmatch(match["rest"])
-    if pair is None:
+    if (pair := _PAIR.fullmatch(match["rest"])) is None:
         return False
     column = _DATA["text"].get(label.lower())
     if column is None and (entries := _ENTRIES.fullmatch(label)):
@@ -125,8 +124,7 @@ def _of_line(match: re.Match[str], phase: Fields) -> bool:
 
 def _of_list(label: str, inside: str, phase: Fields) -> bool:
     """Adds latencies, percentiles or a histogram."""
-    match = _OF.fullmatch(label)
-    if match is None:
+    if (match := _OF.fullmatch(label)) is None:
         return label in {"Time ms each", "Svc compl. time"}
     of = _kind(match["what"], match["side"] == "rd")
     if label.endswith("latency"):

@@ -25,7 +25,7 @@ from typing import Any
 from esxparse.formats.benchmarks.table import Fields, Run, errors, higher, listing, lower, numbered, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number, scaled, times, whole
+from esxparse.formats.kit.numbers import POWERS, number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
 from esxparse.formats.kit.tables import distinct, schema
 from esxparse.formats.source import Source
@@ -34,7 +34,6 @@ from esxparse.recording import Recording
 FORMAT = "ioping"
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _TIME = r"(?P<{0}>\d[\d.]*) (?P<{0}_unit>ns|us|ms|sec|s|min|hour|day)\b"
 _REQUEST = re.compile(
     r"(?P<size>\d[\d.]*) (?P<unit>[KMGTP]?i?B|bytes|[KMGT]b?) (?P<way><<<|>>>|<>>?|from|to) (?P<target>.+?):"
@@ -92,7 +91,7 @@ def _ms(match: re.Match[str], name: str = "time") -> float | None:
 
 
 def _many(match: re.Match[str], name: str, base: int) -> float | None:
-    return times(number(match[name]), base ** _POWERS[match["many"].lower()])
+    return times(number(match[name]), base ** POWERS[match["many"].lower()])
 
 
 def _raw(line: str) -> Fields:
@@ -144,7 +143,7 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
     for place, line in enumerate(_short(lines), 1):
         if request := _REQUEST.search(line):
             _start(runs, request["target"], whole(request["request"]))
-            size = _POWERS[request["unit"][0].lower()] if request["unit"][0] in "KMGTP" else 0
+            size = POWERS[request["unit"][0].lower()] if request["unit"][0] in "KMGTP" else 0
             operation = _WAYS.get(request["way"])
             row: Fields = {"request": whole(request["request"]), "operation": operation, "latency_ms": _ms(request)}
             row["bytes"] = _counted((number(request["size"]) or 0.0) * 1024.0**size)

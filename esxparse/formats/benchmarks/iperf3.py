@@ -25,7 +25,18 @@ from collections.abc import Sequence
 
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.iperf3_json import Test
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, higher, listing, lower, numbered, recording, whose
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    higher,
+    listing,
+    lower,
+    numbered,
+    ordinary,
+    recording,
+    whose,
+)
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number, scaled, whole
@@ -61,10 +72,7 @@ _SETTINGS = re.compile(
     r"Starting Test: protocol: (?P<protocol>\w+), (?P<streams>\d+) streams, (?P<block>\d+) byte blocks"
     r"(?:.*, (?P<seconds>\d+) second test)?"
 )
-_ORDINARY = re.compile(
-    r"^\s*(?:-{5,}|Server listening|\[\s*\d+\] local |Reverse mode|iperf Done|Test Complete|Time:|Cookie:|TCP MSS|"
-    r"Linux |Control connection|(?:snd|rcv)_tcp_congestion|\[\s*\d+\] \((?:sender|receiver) stat|Target Bitrate)"
-)
+_ORDINARY = ordinary("iperf3")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -85,8 +93,7 @@ def _size(text: str | None, unit: str | None) -> float | None:
 
 def read_line(line: str, *, datagrams: bool) -> Fields | None:
     """A line of a stream or of their sum: an interval, or a side's account at the end."""
-    match = _LINE.search(line)
-    if not match:
+    if not (match := _LINE.search(line)):
         return None
     rest = match["rest"]
     side = _SIDE.search(rest)

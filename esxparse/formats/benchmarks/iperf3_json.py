@@ -52,8 +52,7 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
             place += 1
             found = document.setdefault("intervals", [])
             while opened := _ELEMENT.match(text, place, end):
-                whole = _decoded(opened.end() - 1, effort)
-                if not whole:
+                if not (whole := _decoded(opened.end() - 1, effort)):
                     break
                 found.append(whole[0])
                 place = whole[1]
@@ -85,8 +84,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
             continue
         following = _NEXT.search(mended, begin + 1)
         place = following.start() if following else len(mended)
-        document = _salvaged(mended, begin, place, effort)
-        if document:
+        if document := _salvaged(mended, begin, place, effort):
             found.append((line, document))
         notes.warn("the document is cut or damaged: its complete parts are read", line)
     between.append((place, mended[place:]))
@@ -136,8 +134,7 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
         parts = [(str(part.get("socket")), part) for part in map(mapping, listed(interval.get("streams")))]
         parts += [("sum", mapping(interval.get(name))) for name in ("sum", "sum_bidir_reverse") if name in interval]
         for stream, part in parts:
-            elapsed = number(part.get("end"))
-            if elapsed is None:
+            if (elapsed := number(part.get("end"))) is None:
                 continue
             moment = start + timedelta(seconds=elapsed) if start and abs(elapsed) < _LONGEST else None
             omitted = part.get("omitted") if isinstance(part.get("omitted"), bool) else None

@@ -32,7 +32,7 @@ from math import prod
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import Fields, Run, higher, lower, nothing, repetitions, tables
+from esxparse.formats.benchmarks.table import Fields, Run, higher, lower, nothing, ordinary, repetitions, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -72,15 +72,8 @@ _HPL_ASKED = re.compile(
 )
 """What is combined: there is a solve for each combination."""
 _HPL_END = re.compile(r"^\s*End of [Tt]ests|^\s*Finished\s+\d+ tests")
-_ORDINARY = re.compile(
-    r"^\s*(?:[-=]{20,}|={5,}|T/V\s|Size\s+LDA\b|(?:HPLinpack|HPL)\b|\|\|Ax-b|Written by |Modified by |An explanation |"
-    r"The following (?:parameter|scaled)|- (?:The (?:matrix|following|relative) |Computational tests )|Column=|"
-    r"(?:N|NB|P|Q|[PR]MAP|[PR]FACT|NBMIN|NDIV|BCAST|DEPTH|SWAP|L1|U|EQUIL|ALIGN|T/V|Time|Gflops)\s*:|\d+ tests |"
-    r"Finished\s+\d+ tests|End of [Tt]ests|CPU frequency:|Number of |Leading dimension |Data alignment |"
-    r"Parameters are set|Maximum memory requested|"
-    r"Performance Summary|Residual checks |Current date|Done:|.*LINPACK (?:Benchmark )?data)|"
-    r"^(?:\s*+[\d.eE+-]++)++\s*+$"
-)
+_ORDINARY = ordinary("linpack")
+_NUMBERS = re.compile(r"^(?:\s*+[\d.eE+-]++)++\s*+$")
 
 SOLVES = schema(
     "benchmark str, repetition size lda align_kib nb p q i64, variant str, "
@@ -202,7 +195,7 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
         notes.warn(f"the run ended before its result{share}: only its progress is in the file", len(lines))
-    known = (_MKL_SOLVE, _HPL_SOLVE, _PROGRESS, _HPL_TIME, _ORDINARY, _ERROR)
+    known = (_MKL_SOLVE, _HPL_SOLVE, _PROGRESS, _HPL_TIME, _ORDINARY, _NUMBERS, _ERROR)
     every = [(place, line, is_damaged(line)) for place, line in enumerate(lines, 1) if line.strip()]
     rest = [(at, line) for at, line, damaged in every if not damaged and not any(one.match(line) for one in known)]
     notes += [*left_out(rest), *left_out([(at, line) for at, line, damaged in every if damaged], "warning")]

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, lower, recording
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, lower, ordinary, recording
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
@@ -43,9 +43,7 @@ _SETTING = re.compile(
     r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per (?:client|thread)|Seconds)\s*$",
     re.IGNORECASE,
 )
-_ORDINARY = re.compile(
-    r"^\s*(?:[-=]{3,}$|\[RUN #|Writing results to|Request Latency Distribution|Json file|Warning: |Random|Sleep)"
-)
+_ORDINARY = ordinary("memtier")
 _ERROR = re.compile(
     r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )

@@ -81,8 +81,7 @@ class Found:
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
-    match = text.BANNER.match(lines[at])
-    if not match:
+    if not (match := text.BANNER.match(lines[at])):
         return 0
     more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
     if not found.groups or found.groups[-1][1]:
@@ -96,8 +95,7 @@ def _banner(lines: Sequence[str], at: int, found: Found) -> int:
 
 
 def _classic(lines: Sequence[str], at: int, found: Found) -> int:
-    shape = text.shape_of(lines[at])
-    if not shape:
+    if not (shape := text.shape_of(lines[at])):
         return 0
     family, cells = shape
     result = text.read_classic(family, cells, found.banner(family), found.unit)
@@ -312,8 +310,7 @@ def read(source: Source) -> Recording:
         "intervals": (found.intervals, _INTERVALS),
         "histogram": (numbered(results, "histogram"), _HISTOGRAM),
     }
-    tabled = tables("netperf", runs, details)
-    if not tabled:
+    if not (tabled := tables("netperf", runs, details)):
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.warn("no result: the run ended early, or failed")

@@ -32,8 +32,7 @@ _UNIT = re.compile(
 
 def unit_of(text: str) -> tuple[float, str] | None:
     """Factor and unit of a throughput whose printed unit (or titles) say so: Mbit/s or transactions/s."""
-    match = _UNIT.search(text)
-    if not match:
+    if not (match := _UNIT.search(text)):
         return None
     return (1.0, "transactions/s") if match["trans"] else (_FACTORS[match["size"]], "Mbit/s")
 

@@ -229,8 +229,7 @@ def read_bins(line: str) -> list[Fields]:
     """The bins of one line of a histogram."""
     if over := _OVER.match(line):
         return [{"from_ms": times(number(over["seconds"]), 1e3), "to_ms": None, "count": whole(over["count"])}]
-    match = _HISTOGRAM.match(line)
-    if not match:
+    if not (match := _HISTOGRAM.match(line)):
         return []
     tens, unit = match["row"].split("_")
     width = _ROW_TIMES[tens] * _ROW_MS[unit]

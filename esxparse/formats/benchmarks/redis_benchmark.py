@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from esxparse.formats.benchmarks.table import Fields, Run, errors, higher, lower, recording, repetitions
+from esxparse.formats.benchmarks.table import Fields, Run, errors, higher, lower, ordinary, recording, repetitions
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -58,10 +58,7 @@ _SHOWN = {
     "requests": "{} requests",
     "threads": "{} threads",
 }
-_ORDINARY = re.compile(
-    r"^\s*(?:host configuration|multi-thread|cluster mode|node \[|Cumulative distribution|Latency by percentile|"
-    r"Summary:|latency summary|All clients disconnected|\d+ requests completed)"
-)
+_ORDINARY = ordinary("redis_benchmark")
 _ERROR = re.compile(
     r"^\s*(?:Could not connect|Error\b|ERROR\b|WARNING|Writing to socket|Server closed|\(error\)|Invalid|Timeout|"
     r"Cluster .*(?:fail|error))",
@@ -97,8 +94,7 @@ def read_setting(line: str) -> Fields:
 
 def read_percent(line: str, *, by_percentile: bool) -> Fields | None:
     """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
-    match = _PERCENT.match(line)
-    if not match:
+    if not (match := _PERCENT.match(line)):
         return None
     share, latency, count = number(match["share"]), number(match["ms"]), whole(match["count"])
     if by_percentile:

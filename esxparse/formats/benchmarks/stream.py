@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from esxparse.formats.benchmarks.table import Fields, Run, higher, listing, nothing, recording, whose
+from esxparse.formats.benchmarks.table import Fields, Run, higher, listing, nothing, ordinary, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -50,14 +50,7 @@ _FACTS = {
 }
 _PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECASE)
 _FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
-_ORDINARY = re.compile(
-    r"^\s*+(?:[-+|=][-+|=\s]{4,}$|-{5,}|STREAM\b|BabelStream|Array size|Total |Memory per array|"
-    r"Each (?:kernel|test|run)|The \*?best\*? |will be used|Number of |Your clock|Each test below|\(= \d+ clock|"
-    r"Increase the size|you are not getting|WARNING |"
-    r"For best results|precision of |Solution Validates|This system uses|Using |Running |Driver|Precision|"
-    r"Implementation|Arrays? |Data type|Printing|Reduction|\*{3})",
-    re.IGNORECASE,
-)
+_ORDINARY = ordinary("stream", re.IGNORECASE)
 _COMMON = ("copy", "scale", "add", "triad")
 
 _SCHEMA = schema(
@@ -67,8 +60,7 @@ _SCHEMA = schema(
 
 def read_titles(line: str) -> tuple[float, list[str]] | None:
     """What the titles of a table say: MB/s per unit of its rates, and which times its columns hold."""
-    match = _TITLES.match(line)
-    if not match:
+    if not (match := _TITLES.match(line)):
         return None
     times = [_TIME_NAMES[word.lower()] for word in _TIME.findall(match["rest"])]
     return _factor(match["unit"]), times

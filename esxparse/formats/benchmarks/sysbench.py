@@ -29,6 +29,7 @@ from esxparse.formats.benchmarks.table import (
     higher,
     lower,
     numbered,
+    ordinary,
     recording,
     whose,
 )
@@ -64,15 +65,7 @@ _SHOWN: dict[str, str] = _DATA["shown"]
 _PERCENTILE = re.compile(rf"^\s*(?:approx\.\s+)?(?P<which>\d+(?:\.\d+)?)(?:th|st|nd|rd)? percentile:\s*{_N}(?:ms)?\s*$")
 _OLD_BANDWIDTH = re.compile(r"Total transferred \S+\s+\((?P<value>[\d.]+)(?P<size>[KMGT]?)i?[bB]/sec\)")
 _QUERIES = re.compile(rf"^\s+(?P<kind>read|write|other|total):\s+{_N}\s*$")
-_ORDINARY = re.compile(
-    r"^\s*(?:Running the test with|Initializ|Threads? started|Done\.|General statistics|Latency|Threads fairness|"
-    r"events \(avg|execution time \(avg|CPU speed|SQL statistics|OLTP test stat|queries performed|"
-    r"Test execution summary|per-request statistics|response time|File operations|Throughput|Report |"
-    r"Random number|Time limit|value  -|"
-    r"total size|scope|\d+ files|Number of |Read/Write ratio|Periodic FSYNC|Calling fsync|Using |Extra file|Read \S+b|"
-    r"Maximum prime|Memory |\(last message|Running |No DB drivers|Skipping|Warmup|Additional request|percentile|Doing|"
-    r"WARNING: Both|Creating|.*\.\.\.$|Thread yields|Mutex)"
-)
+_ORDINARY = ordinary("sysbench")
 _END = re.compile(r"^\s*execution time \(avg/stddev\):")
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 

@@ -17,6 +17,7 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import Schema, frames, known, schema
+from esxparse.formats.kit.tables import Schema, data, frames, known, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -44,6 +45,11 @@ _LINES_SHOWN = 5
 
 BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 """Which way is better, as data files write it."""
+
+
+def ordinary(program: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """What the lines of a program are that hold no figure."""
+    return re.compile(rf"^\s*+(?:{'|'.join(data(__file__, 'ordinary.toml')[program])})", flags)
 
 
 @dataclass(frozen=True)
@@ -109,22 +115,11 @@ def tables(
     benchmark: str, runs: Sequence[Run], details: Mapping[str, tuple[Sequence[Fields], Schema]]
 ) -> dict[str, pl.LazyFrame]:
     """`benchmark_results` and the detail tables (name to rows and schema); without empty ones."""
-    rows = [
-        {
-            "benchmark": benchmark,
-            "test": run.test,
-            "configuration": run.configuration,
-            "repetition": repetition,
-            "metric": figure.metric,
-            "value": figure.value,
-            "unit": figure.unit,
-            "higher_is_better": figure.higher_is_better,
-            "valid": run.valid,
-        }
-        for run, repetition in zip(runs, repetitions(runs), strict=True)
-        for figure in run.figures
-        if figure.value is not None and math.isfinite(figure.value)
-    ]
+    rows = []
+    for run, repetition in zip(runs, repetitions(runs), strict=True):
+        whole = {"benchmark": benchmark, "test": run.test, "configuration": run.configuration, "valid": run.valid}
+        measured = [one for one in run.figures if one.value is not None and math.isfinite(one.value)]
+        rows += [{**whole, "repetition": repetition, **vars(one)} for one in measured]
     return frames({"benchmark_results": (rows, SCHEMA), **details})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames, schemas
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,21 +18,7 @@ TABLES = ("jobs", "percentiles", "series", "cpu", "targets")
 DIRECTIONS = ("read", "write", "all")
 SETTINGS = ("block_size_bytes", "queue_depth", "read_pct", "random_pct")
 
-_SPAN = "run timespan i64"
-SCHEMAS = {
-    "jobs": schema(
-        f"{_SPAN}, level str, thread i64, target direction str, ios bytes i64, iops bandwidth_bytes_per_s f64, "
-        "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms iops_stddev run_time_s f64, "
-        "workers block_size_bytes queue_depth i64, read_pct random_pct f64"
-    ),
-    "percentiles": schema(f"{_SPAN}, target direction str, percentile latency_ms f64"),
-    "series": schema(f"{_SPAN}, thread i64, target str, elapsed_s f64, metric direction str, value f64"),
-    "cpu": schema(f"{_SPAN}, socket node group core cpu i64, cpu_pct user_pct kernel_pct idle_pct f64"),
-    "targets": schema(
-        f"{_SPAN}, target str, block_size_bytes queue_depth workers i64, read_pct random_pct f64, stride_bytes i64, "
-        "duration_s warmup_s cooldown_s f64"
-    ),
-}
+SCHEMAS = schemas(__file__)
 
 _TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UTC)?")
 

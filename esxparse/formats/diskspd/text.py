@@ -89,8 +89,7 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
     before: Lines = []
     spans: list[tuple[int, Lines]] = []
     for numbered in lines:
-        found = _RESULTS.fullmatch(numbered[1])
-        if found:
+        if found := _RESULTS.fullmatch(numbered[1]):
             spans.append((int(found[1]), []))
         elif _TOTALS.fullmatch(numbered[1]):
             # Sums over the time spans, which are all in the tables.
@@ -271,8 +270,7 @@ def _percentile(title: str) -> float | None:
     >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
     (25.0, 99.9, 99.999, 100.0)
     """
-    found = _PERCENTILE.fullmatch(title)
-    if not found:
+    if not (found := _PERCENTILE.fullmatch(title)):
         return None
     if found["nines"]:
         return float("99." + "9" * (int(found["nines"]) - 2)) if int(found["nines"]) > 2 else None  # noqa: PLR2004

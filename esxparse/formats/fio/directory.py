@@ -201,8 +201,7 @@ def _release(outputs: Sequence[_Output]) -> Told | None:
     """The release of all outputs; None if they disagree."""
     found: dict[tuple[int, int], str] = {}
     for one in outputs:
-        match = _RELEASE.search(str(one.parsed.meta.get("release") or ""))
-        if match:
+        if match := _RELEASE.search(str(one.parsed.meta.get("release") or "")):
             found.setdefault((int(match[1]), int(match[2])), one.name)
     return Told(*next(iter(found.items()))) if len(found) == 1 else None
 

@@ -114,8 +114,7 @@ def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 
 def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     """Percentiles and bins of one latency, into their tables; those percentiles."""
-    percentiles = _percentiles(found, unit)
-    if percentiles:
+    if percentiles := _percentiles(found, unit):
         document.rows["percentiles"].append({**whose, "latency_ms": percentiles})
     bins = found.get("bins")
     if bins and isinstance(bins, (dict, Counts)):
@@ -276,8 +275,7 @@ def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[
     spans: list[tuple[int, int]] = []
     lines = Places(text)
     at = 0
-    first = DOCUMENT.search(text)
-    if first is None:
+    if DOCUMENT.search(text) is None:
         for start, pieces in rewritten(content) if '"jobname"' in text else ():
             document, end = _document(lines, start, lines.line(start), pieces)
             documents.append(document)

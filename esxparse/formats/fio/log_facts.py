@@ -173,8 +173,7 @@ def log_name(name: str) -> LogName:
     LogName(base='randread', metric='clat', number=3, host=None)
     """
     last = _PACKED.sub("", _FOLDERS.split(name)[-1])
-    match = _NAME.fullmatch(last)
-    if not match:
+    if not (match := _NAME.fullmatch(last)):
         return LogName(last.removesuffix(".log"), "unknown", None, None)
     metric = "clat_hist" if match["metric"] == "hist" else match["metric"]
     number = match["number"]

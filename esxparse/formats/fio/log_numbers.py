@@ -149,8 +149,7 @@ class _Reader:
         with self.lock:
             if self.ended:
                 return None
-            length = self._fill(buffer)
-            if not length:
+            if not (length := self._fill(buffer)):
                 return None
             with memoryview(buffer)[:length] as data:
                 lines = number_of_lines(data)

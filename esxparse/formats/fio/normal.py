@@ -64,13 +64,9 @@ def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
     sizes: dict[str, int | None] = {}
     for letter, direction in zip("RWT", DIRECTIONS, strict=True):
         low, _, high = (ranges.get(letter) or ranges.get("W") or "").partition("-")
-        sizes[direction] = _block_size(low) if low and high in ("", low) else None
+        # `4K` and `4096B`, `64.0KiB`: all in powers of 1024, rounded to one decimal if not whole.
+        sizes[direction] = size(low.replace("i", "")) if low and high in ("", low) else None
     return sizes, {"ioengine": option.get("ioengine"), "iodepth": option.get("iodepth")}
-
-
-def _block_size(text: str) -> int | None:
-    """`4K` and `4096B`, `64.0KiB`: all in powers of 1024, rounded to one decimal if not whole."""
-    return size(text.replace("i", ""))
 
 
 def _is_head(text: str) -> bool:
@@ -91,12 +87,6 @@ def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
         block.append(line)
     if block:
         yield block
-
-
-def _options(document: Document, whose: Row, given: Row) -> None:
-    document.rows["options"] += [
-        {**whose, "option": name, "value": value, "given": "job"} for name, value in given.items() if value
-    ]
 
 
 def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], hostname: str | None) -> None:
@@ -170,7 +160,8 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
                 whose = {name: row[name] for name in ("job_number", "job", "hostname", "group")}
                 bs = re.search(r"\bbs=(.*?), (?:ioengine|iodepth)=", match["rest"])
                 given = {"rw": match["rw"], "bs": bs[1] if bs else None, **others}
-                _options(document, whose, given)
+                rows_of = [{**whose, "option": name, "value": value} for name, value in given.items() if value]
+                document.rows["options"] += [row | {"given": "job"} for row in rows_of]
                 done.add(row["job_number"])
         found.append({**row, **extra})
     return found

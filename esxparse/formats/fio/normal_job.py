@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from esxparse.formats.fio.options import release_number
 from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
-from esxparse.formats.kit.numbers import exact, scaled
+from esxparse.formats.kit.numbers import POWERS, exact, scaled
 
 Line = tuple[int, str, str | None]
 """Number, text, and the host that said it where a client tells."""
@@ -44,7 +44,6 @@ _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
 _NANOSECONDS_SINCE = (2, 99)
 
@@ -57,13 +56,12 @@ def _plain(text: str | None) -> float | None:
 
 def _times(match: re.Match[str], thousand: int) -> float | None:
     found = exact(match["number"])
-    return None if found is None else found * thousand ** _POWERS[match["prefix"].lower()]
+    return None if found is None else found * thousand ** POWERS[match["prefix"].lower()]
 
 
 def amount_in_bytes(text: str, *, new: bool) -> float | None:
     """Bytes (per second, where it says so): `77552KB` of fio 2, `1289MiB` and `1351MB` of fio 3; bits become bytes."""
-    match = _AMOUNT.match(text)
-    if not match:
+    if not (match := _AMOUNT.match(text)):
         return None
     found = _times(match, 1024 if match["binary"] or not new else 1000)
     return scaled(found, 1 / 8 if match["unit"] in ("bit", "b") else 1.0)
@@ -94,12 +92,8 @@ def _traffic(match: re.Match[str], *, new: bool) -> Row:
 
 def _sampled(match: re.Match[str]) -> Row:
     # The samples are KiB/s, and divided by fio's kilo where they are large; the label does not always say so.
-    factor = 1024 ** max(_POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
+    factor = 1024 ** max(POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
     return _moments(match, 3, "bandwidth", "_bytes_per_s", factor)
-
-
-def _per_direction(text: str) -> list[float]:
-    return [exact(digits) or 0 for digits in re.findall(r"\d+", text)]
 
 
 @dataclass
@@ -180,7 +174,8 @@ def _on_depths(block: _Block, match: re.Match[str]) -> None:
 
 
 def _on_issued(block: _Block, match: re.Match[str]) -> None:
-    block.issued = {name: _per_direction(match[name] or "") for name in ("total", "short", "drop")}
+    numbers = {name: re.findall(r"\d+", match[name] or "") for name in ("total", "short", "drop")}
+    block.issued = {name: [exact(digits) or 0 for digits in found] for name, found in numbers.items()}
 
 
 _LINES: tuple[tuple[re.Pattern[str], Callable[[_Block, re.Match[str]], None]], ...] = (

@@ -60,8 +60,7 @@ def _count(text: str, column: Column, separator: str, place: tuple[int, int], od
     whole = _whole(text, separator)
     if column.kind == "setting" and whole is not None and (whole < 0 or whole >= _UNSIGNED_NEGATIVE):
         return None
-    wrong = _wrong(whole)
-    if wrong:
+    if wrong := _wrong(whole):
         odd.append((wrong, *place, text))
         return None
     return whole
@@ -73,8 +72,7 @@ def value(text: str, column: Column, separator: str, place: tuple[int, int], odd
         return text or None
     if column.kind != "number":
         return _count(text, column, separator, place, odd)
-    found = number(text, separator)
-    if found is None:
+    if (found := number(text, separator)) is None:
         odd.append(("is not a number", *place, text))
         return None
     return found * column.factor

@@ -76,8 +76,7 @@ def some(names: Sequence[str], shown: int) -> str:
 
 def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
     """A warning about lines that are not understood: the first, and how many there are."""
-    there = list(lines)
-    if there:
+    if there := list(lines):
         line, text = there[0]
         more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
         yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning", unused=len(there))

@@ -45,6 +45,11 @@ def data(module: str, name: str = "") -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def schemas(module: str) -> dict[str, Schema]:
+    """Tables by name, with the columns that the TOML file beside a module gives them."""
+    return {name: schema(text) for name, text in data(module)["tables"].items()}
+
+
 def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
     """A row of the values that `names` has by column, each as `read` reads it; None where it is not there.
 

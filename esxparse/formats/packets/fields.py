@@ -143,6 +143,12 @@ def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> 
     return shares
 
 
+def conversation(facts: dict[str, Any], identity: int | None, *, asks: bool) -> tuple[Any, ...]:
+    """What a request and its reply have in common: connection, ends, and the number that tells one from another."""
+    ends = (facts["src"], facts["sport"]), (facts["dst"], facts["dport"])
+    return (facts["stream"], *(ends if asks else ends[::-1]), identity)
+
+
 def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:
     """How often a field stands in messages of these kinds; of an unknown kind any number of times."""
     return [-1 if kind is None else table.get(str(kind), 0) for kind in kinds]

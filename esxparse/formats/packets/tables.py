@@ -93,7 +93,7 @@ def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return (
         whole.filter(pl.col("first").is_not_null())
         .select(
-            pl.from_epoch(pl.col("first") // 1000, "us").cast(TIME).alias("time"),
+            _moment("first").alias("time"),
             ((pl.col("last") - pl.col("first")) / 1e9).alias("duration_s"),
             "stream",
             client.field("address").alias("client"),

@@ -205,8 +205,7 @@ def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
     """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
-    mark = separator(header)
-    if mark is not None:
+    if (mark := separator(header)) is not None:
         yield from _from_fields(header, mark, lines, notes)
     else:
         yield from _from_ek((line for some in ([header], lines) for line in some), notes)
@@ -238,8 +237,7 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 
 def program() -> str:
     """Where tshark is."""
-    found = shutil.which("tshark")
-    if found is None:
+    if (found := shutil.which("tshark")) is None:
         msg = (
             "a packet capture is decoded by tshark, which is not on the PATH: install it (apt install tshark), "
             f"or where it is installed run {_ELSEWHERE} and open trace.json"

@@ -74,8 +74,7 @@ def style(tokens: Iterable[Token]) -> Style:
     """How the numbers of a document are written, by the majority of those that tell."""
     told: dict[str, list[Token]] = {".": [], ",": []}
     for token in tokens:
-        sign = decimal_sign(token.text, grouped=token.grouped)
-        if sign:
+        if sign := decimal_sign(token.text, grouped=token.grouped):
             told[sign].append(token)
     if not told["."] and not told[","]:
         return Style(None, None, None)
@@ -310,8 +309,7 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
     text = text.strip()
     if text in {"", "(null)"}:
         return None, None
-    both = _UNIT_AND_NAME.fullmatch(text)
-    if both:
+    if both := _UNIT_AND_NAME.fullmatch(text):
         return both[1] or both[3], both[2] or both[4]
     return (None, text) if _NAME_ALONE.fullmatch(text) else (text, None)
 
@@ -331,15 +329,13 @@ def command(line: str) -> str | None:
     return found[1] if found else None
 
 
-def left_out(lines: Iterable[tuple[int, str]], what: str, severity: str) -> tuple[Note, ...]:
+def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) -> tuple[Note, ...]:
     """One note for all lines of a kind."""
-    found = list(lines)
-    if not found:
+    if not (found := list(lines)):
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
     many = f"{len(found):,} line{'s' if len(found) > 1 else ''} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
-    severe: Severity = "warning" if severity == "warning" else "info"
-    return (Note(many, found[0][0], severity=severe, unused=len(found)),)
+    return (Note(many, found[0][0], severity=severity, unused=len(found)),)
 
 
 def interval_meta(events: Sequence[Row]) -> Row:

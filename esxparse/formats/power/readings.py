@@ -152,8 +152,7 @@ def number(value: object) -> float | None:
         return None
     factor = 1.0
     if isinstance(value, str):
-        match = _NUMBER.fullmatch(value.strip())
-        if not match:
+        if not (match := _NUMBER.fullmatch(value.strip())):
             return None
         factor = _UNITS.get(match[2].lower(), 1.0)
         value = match[1].replace(",", "").replace("'", "")

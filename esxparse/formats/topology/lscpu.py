@@ -135,11 +135,10 @@ def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     there = [one for one in rows if one["online"] is not False]
     if not there:
         return {}
-    cores = distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there)
     return {
         "threads": len(there),
         "sockets": distinct(one["socket"] for one in there),
-        "cores": cores,
+        "cores": distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there),
         "numa_nodes": distinct(one["node"] for one in there),
         "mhz": max((one["max_mhz"] for one in there if one["max_mhz"] is not None), default=None),
     }
@@ -194,7 +193,8 @@ def read(source: Source) -> Recording:
     if _JSON.search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
-        caches = [_listed_cache(one) for one in mappings(content.get("caches"))]
+        texts = ({key: str(value) for key, value in one.items()} for one in mappings(content.get("caches")))
+        caches = [cache_row(one) for one in texts]
         rows = [row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
     elif _has_columns(text.text):
         rows, caches, notes = read_columns(text.lines())
@@ -279,10 +279,6 @@ def _cache(fact: _Fact) -> dict[str, Any] | None:
         "all_bytes": size if of_all else None,
         "instances": many,
     }
-
-
-def _listed_cache(one: Mapping[str, Any]) -> dict[str, Any]:
-    return cache_row({str(key): str(value) for key, value in one.items()})
 
 
 def _number(value: str | None) -> float | None:

@@ -149,10 +149,6 @@ def _plain(text: str) -> str:
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
 
-def _cells(line: str, table: Titles) -> list[str]:
-    return cells_of(line, table.delimiter)
-
-
 def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> tuple[list[Row], Notes]:
     """The values of an export, and notes on what is none."""
     notes = Notes(_about(table))
@@ -161,7 +157,7 @@ def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> t
     for place, line in enumerate(lines[table.line :], table.line + 1):
         if not line.strip():
             continue
-        cells = _cells(line, table)
+        cells = cells_of(line, table.delimiter)
         if len(cells) != len(table.cells):
             odd.say(f"{len(cells)} cells where the titles are {len(table.cells)}: left out", place)
         elif cells == table.cells:
@@ -212,8 +208,7 @@ def _values(place: int, cells: list[str], table: Titles, time: datetime, odd: Co
 
 
 def _valued(place: int, cell: str, row: Row, table: Titles, odd: Counted) -> Iterator[Row]:
-    value = number(cell, "," if table.delimiter != "," and "," in cell else ".")
-    if value is not None:
+    if (value := number(cell, "," if table.delimiter != "," and "," in cell else ".")) is not None:
         yield {**row, "value": value}
     elif cell:
         odd.say(f"{excerpt(cell)!r} is no number: left out", place)

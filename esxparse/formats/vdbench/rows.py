@@ -75,8 +75,7 @@ class Clock:
 
     def created(self, line: str) -> bool:
         """Learns the zone from the line of `summary.html` that says when it was created, where it is one."""
-        match = _CREATED.search(line)
-        if not match:
+        if not (match := _CREATED.search(line)):
             return False
         local = stamp(f"{match['day']} {match['clock']} UTC")
         stated = f"{match['utc_day']} {match['utc_clock']} UTC" if match["utc_day"] else None
