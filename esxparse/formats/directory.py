@@ -141,7 +141,8 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
         try:
             rec = read_one(one.source)
         except EsxparseError as error:
-            notes.warn(_about(one.name, str(error), one.source.name))
+            why = str(error).removeprefix(one.source.name).lstrip(": ")
+            notes.warn(f"{one.name}: {why}: not read")
             continue
         read_ones.append((one.name, rec))
         for name, table in rec.tables.items():
@@ -160,10 +161,6 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
     tables = {name: pl.concat(found, how="diagonal_relaxed", rechunk=True) for name, found in parts.items()}
     lazy = {name: table.lazy() for name, table in tables.items()}
     return Recording(read_ones[0][1].format, where, lazy, _meta(read_ones), tuple(notes))
-
-
-def _about(name: str, message: str, where: str) -> str:
-    return f"{name}: {message.removeprefix(where).lstrip(': ')}: not read"
 
 
 def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:

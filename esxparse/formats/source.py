@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -320,22 +320,14 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
     with closing(raw):
         layer, layers, found = _found(file, raw, member, known)
         if found is not None:
-            met = _without_content(found)
+            # Content that was looked at is let go, one member after the other.
+            met = [replace(each, content=None) for each in found]
             one = _only(name, met, member)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
-            found_in = f"{name}:{one.name}"
+            found_in, packed = f"{name}:{one.name}", ", ".join(one.layers)
             begin = one.head and replace(one.head, name=found_in)
-            return Source(
-                found_in,
-                None,
-                ", ".join(one.layers),
-                None,
-                wrong,
-                where=text,
-                member=one.name,
-                timeout=timeout,
-                looked_at=begin,
-            )
+            plain = Source(found_in, None, packed, None, wrong, where=text, timeout=timeout, looked_at=begin)
+            return replace(plain, member=one.name)
         if member is not None:
             raise _no_bundle(name, member)
         begin = Head(layer.peek(HEAD), name)
@@ -345,13 +337,8 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
             size = said if isinstance(said, int) else None
         elif not layers:
             size, path = os.fstat(file.fileno()).st_size, Path(text)
-        packed = ", ".join(layers) or None
-        return Source(name, size, packed, path, where=text, timeout=timeout, looked_at=begin)
-
-
-def _without_content(found: Iterable[Found]) -> list[Found]:
-    """What was found, for its names: content that was looked at is let go, one member after the other."""
-    return [replace(one, content=None) for one in found]
+        whole = ", ".join(layers) or None
+        return Source(name, size, whole, path, where=text, timeout=timeout, looked_at=begin)
 
 
 def each_known(where: str, known: Callable[[Head], bool], timeout: float | None) -> Iterator[Found]:

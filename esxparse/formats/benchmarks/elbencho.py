@@ -132,14 +132,12 @@ def _of_list(label: str, inside: str, phase: Fields) -> bool:
         phase["latency"][of] = {_SIDES[side]: _ms(cell) for side, cell in sides.items() if side in _SIDES}
     elif label.endswith("% us"):
         steps = [part.partition("%<=")[::2] for part in inside.split()]
-        phase["percentiles"] += [
-            {"of": of, "percentile": number(p), "at_most_ms": scaled(number(us), 1e-3)} for p, us in steps
-        ]
+        rows = ((number(p), scaled(number(us), 1e-3)) for p, us in steps)
+        phase["percentiles"] += [{"of": of, "percentile": p, "at_most_ms": ms} for p, ms in rows]
     else:
         bins = [part.partition(":")[::2] for part in inside.split(",")]
-        phase["histogram"] += [
-            {"of": of, "to_ms": scaled(number(us.strip()), 1e-3), "count": whole(n)} for us, n in bins
-        ]
+        counts = ((scaled(number(us.strip()), 1e-3), whole(n)) for us, n in bins)
+        phase["histogram"] += [{"of": of, "to_ms": ms, "count": n} for ms, n in counts]
     return True
 
 
@@ -156,9 +154,8 @@ def read_csv(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
             notes.warn(f"{len(cells)} cells where the titles are {len(titles)}: left out", place)
         elif titles and line.strip():
             row = dict(zip(titles, cells, strict=True))
-            phase = _phase(
-                row["operation"], started=row.get("ISO date") or None, line=place, release=row.get("version")
-            )
+            started = row.get("ISO date") or None
+            phase = _phase(row["operation"], started=started, line=place, release=row.get("version"))
             phase["settings"] = {name.lower(): cell for name, cell in row.items() if cell}
             for title, cell in row.items():
                 _of_cell(title, number(cell), phase)
@@ -213,9 +210,8 @@ def _of_latency(latency: Fields, phase: Fields) -> None:
                 phase["latency"][of] = sides
         bins = mapping(both.get("histogram")) or mapping(latency.get(f"{what}.histogram"))
         steps = {us: whole(count) for us, count in bins.items() if number(us) is not None}
-        phase["histogram"] += [
-            {"of": _kind(what, False), "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()
-        ]
+        whose = {"of": _kind(what, False)}
+        phase["histogram"] += [{**whose, "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()]
 
 
 def read_live(lines: Sequence[str]) -> tuple[list[Fields], Notes]:

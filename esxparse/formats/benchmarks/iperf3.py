@@ -39,7 +39,7 @@ from esxparse.formats.benchmarks.table import (
 )
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
-from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -98,16 +98,10 @@ def read_line(line: str, *, datagrams: bool) -> Fields | None:
     rest = match["rest"]
     side = _SIDE.search(rest)
     rate, size = _size(match["rate"], match["rate_unit"]), _size(match["bytes"], match["bytes_unit"])
-    row: Fields = {
-        "stream": match["stream"].lower(),
-        "role": match["role"],
-        "start_s": number(match["start"]),
-        "elapsed_s": number(match["end"]),
-        "bytes": None if size is None else whole(round(size)),
-        "bits_per_s": None if rate is None else rate * (8 if match["rate_unit"].endswith("Bytes") else 1),
-        "side": side[1] if side else None,
-        "omitted": "(omitted)" in rest,
-    }
+    row: Fields = {"stream": match["stream"].lower(), "role": match["role"], "side": side[1] if side else None}
+    row |= {"start_s": number(match["start"]), "elapsed_s": number(match["end"]), "omitted": "(omitted)" in rest}
+    row["bytes"] = None if size is None else whole(round(size))
+    row["bits_per_s"] = times(rate, 8 if match["rate_unit"].endswith("Bytes") else 1)
     if udp := _UDP.match(rest):
         row |= {"jitter_ms": number(udp["jitter"]), "lost_pct": number(udp["pct"])}
         row |= {"lost_packets": whole(udp["lost"]), "packets": whole(udp["packets"])}

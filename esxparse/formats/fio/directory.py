@@ -35,7 +35,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_units import Told, clue_of_run
+from esxparse.formats.fio.log_units import Told, agreed, clue_of_run
 from esxparse.formats.fio.output import Parsed, is_output, parse_output
 from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
@@ -199,11 +199,8 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
 
 def _release(outputs: Sequence[_Output]) -> Told | None:
     """The release of all outputs; None if they disagree."""
-    found: dict[tuple[int, int], str] = {}
-    for one in outputs:
-        if match := _RELEASE.search(str(one.parsed.meta.get("release") or "")):
-            found.setdefault((int(match[1]), int(match[2])), one.name)
-    return Told(*next(iter(found.items()))) if len(found) == 1 else None
+    named = ((_RELEASE.search(str(one.parsed.meta.get("release") or "")), one.name) for one in outputs)
+    return agreed(((int(match[1]), int(match[2])), name) for match, name in named if match)
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:

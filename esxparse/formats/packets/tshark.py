@@ -109,8 +109,7 @@ def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> 
     columns = [cell.strip('"') for cell in header.split(mark)]
     missing = [field for field in NEEDED if field not in columns]
     if missing:
-        msg = f"has no column {missing[0]}: run tshark again with -e {missing[0]}"
-        raise DamagedError(msg)
+        raise DamagedError(f"has no column {missing[0]}: run tshark again with -e {missing[0]}")
     # Of a field that was asked for twice the first column counts.
     unique = [name if name not in columns[:place] else f"{name}#{place}" for place, name in enumerate(columns)]
     odd: list[int] = []
@@ -149,10 +148,9 @@ def _keys() -> dict[str, str]:
 
 def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> None:
     """Adds the fields below `node`, in their order."""
-    if isinstance(node, list):
-        for item in node:
-            _gather(item, keys, found)
-    elif isinstance(node, dict):
+    for item in node if isinstance(node, list) else ():
+        _gather(item, keys, found)
+    if isinstance(node, dict):
         for key, value in node.items():
             field = keys.get(key)
             if field is None or isinstance(value, dict):
@@ -161,10 +159,8 @@ def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> Non
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, dict):
                     _gather(item, keys, found)
-                elif item is not None:
-                    found.setdefault(field, []).append(str(item))
                 else:
-                    found.setdefault(field, []).append("1")
+                    found.setdefault(field, []).append("1" if item is None else str(item))
 
 
 def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
@@ -238,11 +234,10 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 def program() -> str:
     """Where tshark is."""
     if (found := shutil.which("tshark")) is None:
-        msg = (
+        raise EsxparseError(
             "a packet capture is decoded by tshark, which is not on the PATH: install it (apt install tshark), "
             f"or where it is installed run {_ELSEWHERE} and open trace.json"
         )
-        raise EsxparseError(msg)
     return found
 
 
