@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames, schemas
 from esxparse.recording import Note, Severity
 
 NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
@@ -243,19 +243,7 @@ Schema = dict[str, type[pl.DataType] | pl.DataType]
 
 COUNTED = "counted"
 
-EVENTS = schema(
-    "run i64, elapsed_s f64, aggregate str, cpus i64, event pmu cgroup str, value f64, state unit str, "
-    "runtime_ms counted_pct stddev_pct metric_value f64, metric_unit metric_name str"
-)
-METRICS = schema(
-    "run i64, elapsed_s f64, aggregate event metric_group metric_name str, metric_value f64, "
-    "metric_unit threshold str, counted_pct f64"
-)
-RUNS = schema(
-    "run i64, command str, started_local local, repetitions i64, "
-    "elapsed_s elapsed_stddev_s elapsed_stddev_pct user_s sys_s f64"
-)
-REPETITIONS = schema("run repetition i64, elapsed_s f64")
+EVENTS, METRICS, RUNS, REPETITIONS = schemas(__file__).values()
 
 _PMU = re.compile(r".*\[([\w-]+)\]$|([\w-]+)/")
 _CLOCKS = re.compile(r"(?:task-clock|cpu-clock|duration_time|user_time|system_time)(?::\w+)?")
