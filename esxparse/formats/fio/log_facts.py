@@ -20,13 +20,17 @@ from esxparse.formats.window import TIME
 
 _EVERY = (
     "time value direction size",
-    *(f"time value direction size {more}" for more in ("priority", "offset", "offset priority")),
+    "time value direction size priority",
+    "time value direction size offset",
+    "time value direction size offset priority",
     "time value maximum direction size priority",
     "time value direction size priority issued",
     "time value direction size offset priority issued",
-    *(f"time value maximum direction size offset priority{more}" for more in ("", " issued")),
+    "time value maximum direction size offset priority",
+    "time value maximum direction size offset priority issued",
 )
-LAYOUTS = {width: tuple(one for each in _EVERY if len(one := (*each.split(),)) == width) for width in range(4, 9)}
+_COLUMNS = [tuple(one.split()) for one in _EVERY]
+LAYOUTS = {width: tuple(one for one in _COLUMNS if len(one) == width) for width in range(4, 9)}
 """Number of columns to what they may be, the likelier first."""
 
 _NUMBER = r"(?:\d{1,20}|0x[0-9a-fA-F]{4})"
