@@ -101,20 +101,27 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
     header, sections = _outline(notebook)
-    style = (_FILES / "report.css").read_text(encoding="utf-8") + palette()
-    boot = (_FILES / "boot.js.j2").read_text(encoding="utf-8")
-    figures = [piece for section in sections for row in section.rows for piece in row if piece.figure is not None]
-    scripts = [] if not figures else [runtime or vega_runtime(), boot]
+    style = _file("report.css") + palette()
+    pieces = [piece for section in sections for row in section.rows for piece in row]
+    charts = any(piece.figure is not None for piece in pieces)
+    scripts = [_file("tables.js.j2")] if any("<table" in piece.html for piece in pieces) else []
+    if charts:
+        scripts += [runtime or vega_runtime(), _file("linked.js.j2"), _file("boot.js.j2")]
     page = {
         "header": header,
         "sections": sections,
         "style": style,
+        "charts": charts,
         "scripts": scripts,
         "policy": policy(scripts),
     }
     # The template names what it escapes.
     environment = Environment(loader=FileSystemLoader(_FILES))  # noqa: S701
     return environment.get_template("report.html.j2").render(page=page)
+
+
+def _file(name: str) -> str:
+    return (_FILES / name).read_text(encoding="utf-8")
 
 
 def _outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
