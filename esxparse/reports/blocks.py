@@ -167,6 +167,36 @@ def note(text: str, level: str = "info", section: str = "") -> Block:
     return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line of what a report opens with: how bad, when, what, what to do next, and the section that shows it."""
+
+    level: str
+    when: str
+    text: str
+    next: str
+    section: str = ""
+
+
+def listed(verdicts: Iterable[Verdict]) -> Block:
+    """Verdicts one below the other."""
+    items, lines = [], []
+    for one in verdicts:
+        level = _known(one.level)
+        link = f' <a href="#{anchor(one.section)}">{escape(one.section)}</a>' if one.section else ""
+        items.append(
+            f'<li class="ex-{level}"><p><span class="ex-badge ex-{level}">{escape(one.level)}</span> '
+            f"<b>{escape(one.when)}</b></p><p>{escape(one.text)}{link}</p><p><b>Next</b> {escape(one.next)}</p></li>"
+        )
+        lines.append(f"{one.when}: {one.text}")
+    return Block(f'<ol class="ex-verdicts">{"".join(items)}</ol>', "\n".join(lines))
+
+
+def headline(text: str) -> Block:
+    """What a report comes to, in one line."""
+    return Block(f'<p class="ex-headline">{escape(text)}</p>', text)
+
+
 def card(title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]]) -> Block:
     """A finding: a title that links lead to, its verdict in a box, and points below it, each under a word.
 

@@ -25,6 +25,7 @@ from jinja2 import Environment, FileSystemLoader
 from platformdirs import user_cache_path
 
 from esxparse.charts.theme import css_variables
+from esxparse.reports.colours import settle
 from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, VEGALITE_MIME, anchor
 from esxparse.whole import whole_file
 
@@ -47,7 +48,7 @@ class Piece:
     """Something on the page: ready HTML, or a figure with its chart."""
 
     html: str = ""
-    figure: dict[str, str] | None = None
+    figure: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -103,7 +104,11 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     header, sections = _outline(notebook)
     style = _file("report.css") + palette()
     pieces = [piece for section in sections for row in section.rows for piece in row]
-    charts = any(piece.figure is not None for piece in pieces)
+    charts = [piece.figure for piece in pieces if piece.figure is not None]
+    settle([figure["spec"] for figure in charts])
+    for figure in charts:
+        figure["spec"].pop("usermeta", None)
+        figure["spec"] = _json_inside_script(_themed(figure["spec"]))
     scripts = [_file("tables.js.j2")] if any("<table" in piece.html for piece in pieces) else []
     if charts:
         scripts += [runtime or vega_runtime(), _file("linked.js.j2"), _file("boot.js.j2")]
@@ -111,7 +116,7 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
         "header": header,
         "sections": sections,
         "style": style,
-        "charts": charts,
+        "charts": bool(charts),
         "scripts": scripts,
         "policy": policy(scripts),
     }
@@ -171,7 +176,7 @@ def _other_output(output: NotebookNode) -> str:
     return f"<pre>{escape(str(data['text/plain']))}</pre>" if "text/plain" in data else ""
 
 
-def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
+def _figure(spec: dict[str, Any], ident: str) -> dict[str, Any]:
     """A chart apart from its words: those are set as HTML, where they wrap, can be searched and are read aloud."""
     spec = json.loads(json.dumps(spec))
     title = spec.pop("title", "")
@@ -182,11 +187,11 @@ def _figure(spec: dict[str, Any], ident: str) -> dict[str, str]:
         subtitle = ""
     return {
         "id": ident,
-        "anchor": str(spec.pop("usermeta", {}).get("anchor", "")),
+        "anchor": str(spec.get("usermeta", {}).get("anchor", "")),
         "title": _line(title),
         "subtitle": _line(subtitle),
         "alt": str(spec.get("description", "")) or _line(title),
-        "spec": _json_inside_script(_themed(spec)),
+        "spec": spec,
     }
 
 

@@ -36,6 +36,8 @@ _PLURALS: Final = {
     "node": "nodes",
 }
 
+_NEVER: Final = "no sample met its condition, or had enough going on to be judged"
+
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
 _SCHEMA: Final = {
@@ -99,7 +101,7 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
     """
     judged = set(found["id"])
     rows = [
-        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series)}
+        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series) or _NEVER}
         for rule in rules.values()
         if rule.id not in judged
     ]
@@ -119,7 +121,7 @@ def evidence(found: Findings) -> Block:
 
     `found`: from `ex.diagnose`.
     """
-    worst = {number: found[place] for number, place in verdicts.worst(found).items()}
+    worst = {number: found[place] for number, place in verdicts.worst(found, None).items()}
     if not worst:
         return NOTHING
     rows = [
