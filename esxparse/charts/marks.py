@@ -130,7 +130,7 @@ def rules(
     unit: str,
     axis: str = "y",
     words: tuple[str, str] = ("warn", "critical"),
-    place: Callable[[float, str], str] = lambda at, text: "right",
+    place: Callable[[float, str], str] | None = None,
 ) -> list[alt.Chart]:
     """Dashed lines with labels at the thresholds that lie below `top`, the upper end of the axis.
 
@@ -156,7 +156,7 @@ def rules(
         across = axis == "y"
         at = alt.Y("at:Q") if across else alt.X("at:Q")
         rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour(level)).encode(at)
-        side = place(value, text) if across else _word_side(level, value / top)
+        side = (place(value, text) if place else "right") if across else _word_side(level, value / top)
         settings: dict[str, Any] = {
             "align": side,
             "baseline": "bottom",
@@ -256,9 +256,9 @@ def over_time(
         detail = [f"{dash}:N"] if dash is not None else []
         # The thin line at the band's upper edge keeps a peak visible that is one bucket wide.
         edge = alt.OverlayMarkDef(opacity=0.55, strokeWidth=0.9)
-        many = (
-            base if reduced.step_s is not None else alt.Chart(rounded(data.filter(label=rest))).encode(base.encoding.x)
-        )
+        many = base
+        if reduced.step_s is None:
+            many = alt.Chart(rounded(data.filter(label=rest))).encode(base.encoding.x)
         band = many.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
         layers.append(band.encode(alt.Y2(f"{low}:Q"), color=hue, detail=detail))
     layers.append(base.mark_line().encode(y, **series))

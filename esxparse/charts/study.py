@@ -102,7 +102,9 @@ def _lines(
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
     layers: list[Any] = []
     if straight and data["linear"].null_count() < data.height:
-        layers.append(base.mark_line(strokeDash=[2, 4], strokeWidth=1.3).encode(alt.Y("linear:Q", title=words.value)))
+        # It may leave the chart by a thousand times.
+        dotted = base.mark_line(strokeDash=[2, 4], strokeWidth=1.3, clip=True)
+        layers.append(dotted.encode(alt.Y("linear:Q", title=words.value)))
     if level is not None:
         layers.append(_level(alt.Y("at:Q"), level))
     if spread := _spread(data):

@@ -25,8 +25,8 @@ from jinja2 import Environment, FileSystemLoader
 from platformdirs import user_cache_path
 
 from esxparse.charts.theme import css_variables
-from esxparse.reports.colours import settle
 from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, VEGALITE_MIME, anchor
+from esxparse.reports.colours import settle
 from esxparse.whole import whole_file
 
 if TYPE_CHECKING:

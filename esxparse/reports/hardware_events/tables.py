@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from esxparse.reports.hardware_events.gather import Gathered, Subject
 
-_MOST_ROWS: Final = 60
 _MOST_SPREAD: Final = 3
 _SPOKEN_FROM_S: Final = 120
 _LONGEST: Final = 70
@@ -115,7 +114,7 @@ def listed(found: Gathered) -> Block:
         Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
         Column("metric", "As perf reports it"),
     ]
-    return table(frame, columns, "Events", "No events were counted.", most=_MOST_ROWS)
+    return table(frame, columns, "Events", "No events were counted.")
 
 
 def compared(found: Gathered) -> Block:
@@ -139,7 +138,7 @@ def compared(found: Gathered) -> Block:
     ]
     left_out = every.height - frame.height
     alone = f"; {left_out} more events were in only one recording, or 0" if left_out else ""
-    return table(frame, columns, f"{first} / {second}: ratio of counts{alone}", most=_MOST_ROWS)
+    return table(frame, columns, f"{first} / {second}: ratio of counts{alone}")
 
 
 def estimates(found: Gathered) -> Block:
@@ -179,7 +178,7 @@ def estimates(found: Gathered) -> Block:
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
     empty = "As far as the recordings show, every event had a counter the whole time."
-    return table(frame, columns, "Estimated, or not counted", empty, most=_MOST_ROWS)
+    return table(frame, columns, "Estimated, or not counted", empty)
 
 
 def spread(found: Gathered) -> Block:
@@ -202,7 +201,7 @@ def spread(found: Gathered) -> Block:
         Column("times", "Highest / median", digits=2),
         Column("share", "Highest overall", "%", digits=1),
     ]
-    return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first", most=_MOST_ROWS)
+    return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first")
 
 
 def rate_charts(found: Gathered) -> list[alt.LayerChart]:
@@ -259,7 +258,7 @@ def metrics(found: Gathered) -> Block:
         Column("threshold", "perf says"),
     ]
     caption = "Metrics that perf computed, mean over intervals and CPUs"
-    return table(pl.concat(there), columns, caption, most=_MOST_ROWS)
+    return table(pl.concat(there), columns, caption)
 
 
 def commands(found: Gathered) -> list[tuple[str, str]]:

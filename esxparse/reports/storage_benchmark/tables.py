@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from esxparse.reports.storage_benchmark.gather import Gathered
 
-_MOST_ROWS: Final = 60
-
 
 def header(gathered: Gathered, title: str) -> Header:
     """The title, and which programs reported."""
@@ -76,7 +74,7 @@ def tests(gathered: Gathered) -> Block:
         Column("latency_max_ms", "Highest", "ms", digits=1),
         Column("errors", "Errors", digits=None),
     ]
-    return table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes", most=_MOST_ROWS)
+    return table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes")
 
 
 _HISTOGRAMS: Final = {
