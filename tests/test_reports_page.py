@@ -49,10 +49,10 @@ def strokes(chart):
     )
 
 
-def test_pointing_at_a_chart_tells_every_series_and_draws_a_line_through_all_charts(wide, busy_host_sheet):
+def test_pointing_at_a_chart_tells_every_series_and_draws_a_line_through_all_charts(wide):
     pointed(wide, figure(wide, "Ready per vCPU over time"), 0.25)
     rows = wide.page.eval_on_selector_all(".ex-tip tr", "all => all.map(r => [...r.cells].map(c => c.innerText))")
-    assert wide.page.inner_text(".ex-tip b") == "2026-03-11 09:02:30 UTC"
+    assert re.fullmatch(r"2026-03-11 09:02:[34]\d UTC", wide.page.inner_text(".ex-tip b"))
     assert rows[0][0] == "orders-app"
     assert rows[0][1].endswith(" %")
     assert float(rows[0][1].split()[0]) > 10
@@ -102,7 +102,7 @@ def test_a_name_has_one_colour_and_is_singled_out_in_all_charts_that_draw_it(wid
     wide.page.select_option(".ex-bar select", "")
 
 
-def test_the_data_of_a_chart_are_in_its_csv(wide, busy_host_sheet):
+def test_the_data_of_a_chart_are_in_its_csv(wide):
     with wide.page.expect_download() as got:
         figure(wide, "Power drawn by the host").locator("figcaption button").click()
     rows = list(csv.reader(got.value.path().read_text(encoding="utf-8-sig").splitlines()))
@@ -120,7 +120,7 @@ def test_tables_sort_by_key_and_search_and_fold(wide):
     title.focus()
     wide.page.keyboard.press("Enter")
     assert table.locator("th[aria-sort=ascending]").inner_text() == "Worst"
-    names = table.locator("tbody tr td:nth-child(5)").all_inner_texts()
+    names = table.locator("tbody tr td:nth-child(4)").all_inner_texts()
     assert names == sorted(names, key=str.casefold)
     tools = table.locator("xpath=../preceding-sibling::p[1]")
     tools.locator("input").fill("files-02 balloon")

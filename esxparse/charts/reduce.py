@@ -212,7 +212,7 @@ def emptiest(frame: pl.DataFrame, by: Sequence[str], value: str, strip: tuple[fl
     # A line passes where the one or the other of two neighbours does, or where it jumps over the strip.
     passes = pl.max_horizontal(high, high.shift(1).over(by)) >= strip[0]
     passes &= pl.min_horizontal(low, low.shift(1).over(by)) <= strip[1]
-    at = (pl.col("time") - first) / max(last - first, timedelta(seconds=1))  # type: ignore[operator, type-var]
+    at = (pl.col("time") - first) / max(last - first, timedelta(seconds=1))  # type: ignore[operator]
     crossed = frame.sort(*by, "time").select(at=at, passes=passes).filter("passes")["at"]
     counts = {
         "right": (crossed >= 1 - share).sum(),
