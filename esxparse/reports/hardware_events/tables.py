@@ -21,6 +21,8 @@ from esxparse.reports.hardware_events.gather import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import altair as alt
 
     from esxparse.reports.hardware_events.gather import Gathered, Subject
@@ -117,10 +119,34 @@ def listed(found: Gathered) -> Block:
     return table(frame, columns, "Events", "No events were counted.")
 
 
-def compared(found: Gathered) -> Block:
-    """Two recordings beside each other."""
-    if found.compared is None:
+def _against_first(subjects: Sequence[Subject]) -> Block:
+    """The events that several of three or more recordings counted, each recording against the first that did."""
+    if len(subjects) <= 2:  # noqa: PLR2004  two have a table of their own
         return NOTHING
+    every = pl.concat(
+        [one.whole.select("event", "value", "per_s").with_columns(recording=pl.lit(one.name)) for one in subjects],
+        how="vertical_relaxed",
+    )
+    ratios = {
+        f"{name}_ratio": pl.col(name) / pl.when(pl.col(name).first() > 0).then(pl.col(name).first()).over("event")
+        for name in ("value", "per_s")
+    }
+    frame = every.filter(pl.len().over("event") > 1).with_columns(**ratios).sort("event", maintain_order=True)
+    columns = [
+        Column("event", "Event", fit="name", mono=True),
+        Column("recording", "Recording", fit="name"),
+        Column("value", "Count", digits=_digits(frame["value"], 1)),
+        Column("value_ratio", "Ratio of counts", digits=3),
+        Column("per_s", "Per second", digits=_digits(frame["per_s"], 1)),
+        Column("per_s_ratio", "Ratio of rates", digits=3),
+    ]
+    return table(frame, columns, f"{len(subjects)} recordings, each against the first that counted the event")
+
+
+def compared(found: Gathered) -> Block:
+    """Two recordings beside each other, or each of many against the first."""
+    if found.compared is None:
+        return _against_first(found.subjects)
     first, second = (one.name for one in found.subjects)
     every = found.compared.collect()
     ratios = pl.coalesce("value_ratio", "rate_ratio")
