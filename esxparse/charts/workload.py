@@ -56,7 +56,7 @@ def _kind() -> pl.Expr:
 
 
 def _series(results: pl.LazyFrame, axis: str, parts: Sequence[pl.Expr]) -> pl.Expr:
-    """What tells series apart: also the setting of recordings, and the recording itself, if it is a sweep of its own."""
+    """What tells series apart: also the setting of recordings, and the recording if it is a sweep of its own."""
     if "setting" in results.collect_schema():
         parts = [pl.col("setting"), *parts]
     if "recording" in results.collect_schema():

@@ -103,9 +103,9 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
     `recordings`: what they read. `more`: notes on what came after, each with the name of what it is on.
     """
     noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
-    alike: dict[tuple[object, ...], list[str]] = {}
+    alike: dict[tuple[object, ...], dict[str, None]] = {}
     for name, one in noted:
-        alike.setdefault((one.severity, one.line, one.column, one.message), []).append(name)
+        alike.setdefault((one.severity, one.line, one.column, one.message), {})[name] = None
     text, number = pl.String, pl.Int64
     every = len(recordings)
     frame = pl.DataFrame(

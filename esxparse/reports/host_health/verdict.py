@@ -206,8 +206,8 @@ def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
             [
                 Column("verdict", "Verdict", level=True),
                 Column("area", "Area", fit="short"),
-                Column("screen", "Measure", fit="short"),
-                Column("meaning", "Meaning", fit="name"),
+                Column("screen", "Measure"),
+                Column("meaning", "Meaning"),
                 Column("object", "Worst", fit="name"),
                 Column("over", "Over the limit", fit="short"),
                 Column("p95", "95th percentile"),
