@@ -97,7 +97,7 @@ def _lines(
         order = [str(one) for one in pl.Series(places).cast(pl.String)]
         x = alt.X("place:O", title=words.place, sort=order, axis=alt.Axis(labelAngle=0))
     else:
-        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, padding=12))
+        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, nice=False, padding=12))
     y = alt.Y("value:Q", **axis)
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
     layers: list[Any] = []
