@@ -7,9 +7,15 @@ import re
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import altair as alt
 import axe_playwright_python
 import browser
+import nbformat
+import polars as pl
 import pytest
+
+from esxparse.reports import blocks
+from esxparse.reports.export import to_html
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +206,24 @@ def test_sections_are_linked_and_the_figures_named(wide):
     alts = wide.page.eval_on_selector_all(".ex-chart", "all => all.map(one => one.getAttribute('aria-label'))")
     assert all(alts)
     assert wide.page.get_attribute("html", "lang") == "en"
+
+
+@pytest.mark.parametrize(
+    "minutes", [[0, 60_000, 120_000], ["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T00:02"]]
+)
+def test_charts_that_others_made_are_drawn_too_and_no_cell_of_their_csv_is_a_formula(chromium, tmp_path, minutes):
+    rows = pl.DataFrame({"time": minutes, "v": [1, 2, 3], "label": ["=a", "b", "=a"], "full": ["=a", "b", "=a"]})
+    line = alt.Chart(rows).mark_line().encode(x="time:T", y="v:Q", color="label:N", tooltip=["full:N", "v:Q"])
+    seen = alt.selection_point(on="pointerover", empty=False)
+    dots = line.mark_point().encode(opacity=alt.condition(seen, alt.value(1), alt.value(0))).add_params(seen)
+    drawn = [line, alt.hconcat(line, line), line.facet(column="label:N"), alt.layer(line, dots)]
+    outputs = [{blocks.VEGALITE_MIME: chart.to_dict(), "text/plain": ""} for chart in drawn]
+    shown = [nbformat.v4.new_output("display_data", data=data) for data in outputs]
+    page = tmp_path / "own.html"
+    page.write_text(to_html(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=shown)])))
+    with browser.opened(chromium, page) as opened:
+        assert all(width > 0 for width, _ in opened.charts())
+        with opened.page.expect_download() as got:
+            opened.page.locator("figcaption button").first.click()
+        assert got.value.path().read_text(encoding="utf-8-sig").splitlines()[1].startswith("'=a,1,")
+        assert opened.problems == []
