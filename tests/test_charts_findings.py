@@ -52,8 +52,8 @@ def test_the_spell_is_shaded_from_the_interval_of_its_first_sample():
     assert (row["time"] - first, row["end"] - first) == (20_000, 45_000)
     assert titles(spec, "y") == {"%RDY, % of one core"}
     assert {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)} == {
-        "warn 5 % of one core",
-        "critical 10 % of one core",
+        "warn 5 %",
+        "critical 10 %",
     }
 
 
@@ -77,7 +77,7 @@ def test_a_trouble_all_the_time_has_no_before_and_an_object_without_values_no_ch
 def test_two_limits_close_together_share_a_label():
     spec = findings.spell(evidence_of(levels=type(READY)(warn=1.0, critical=2.0))).to_dict()
     said = {one["text"] for layer in marks_of(spec, "text") for one in data(spec, layer)}
-    assert said == {"", "warn 1, critical 2 % of one core"}
+    assert said == {"", "warn 1, critical 2 %"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import pairwise
 
 import polars as pl
@@ -13,6 +14,7 @@ from search import examples
 from esxparse.charts.reduce import (
     bucket_step,
     drawable,
+    emptiest,
     leaders,
     over_time,
     ranking,
@@ -107,3 +109,14 @@ def test_no_name_in_a_chart_is_one_that_objects_of_javascript_have():
         drawn["label"].to_list() == drawn["full"].to_list() == ["__proto__\u2060", "constructor\u2060", "db-01", None]
     )
     assert drawable(names[:3]) == drawn["label"].to_list()[:3]
+
+
+def test_a_label_goes_where_the_fewest_lines_pass():
+    times = [START + timedelta(seconds=number) for number in range(100)]
+    values = [10.0 if number > 60 else 0.0 for number in range(100)]
+    frame = pl.DataFrame({"label": "a", "time": times, "v": values, "v_min": values, "v_max": values})
+    assert emptiest(frame, ["label"], "v", (9.0, 11.0), 0.3) == "left"
+    assert emptiest(frame, ["label"], "v", (-1.0, 1.0), 0.3) == "right"
+    # A line that jumps over the strip between two samples crosses it.
+    assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.3) == "right"
+    assert emptiest(frame, ["label"], "v", (4.0, 6.0), 0.9) == "right"

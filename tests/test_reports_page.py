@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
+import altair as alt
+import axe_playwright_python
 import browser
+import nbformat
+import polars as pl
 import pytest
+
+from esxparse.reports import blocks
+from esxparse.reports.export import to_html
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +33,116 @@ def in_scheme(seen, scheme):
     seen.page.emulate_media(color_scheme="light")
 
 
-def test_pointing_at_a_line_tells_name_time_and_value(wide):
-    dots = wide.page.query_selector_all(
-        "figure:has(h3:text-is('Ready per vCPU over time')) svg .mark-symbol.role-mark path"
+def figure(seen, title):
+    """A figure by its heading, in the window."""
+    found = seen.page.locator(f"figure:has(h3:text-is('{title}'))")
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def pointed(seen, chart, share):
+    """Moves to `share` of the width of a chart's plot; gives its box."""
+    box = chart.locator("svg .role-frame .background").first.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+    return box
+
+
+def strokes(chart):
+    """The colour of each line of a chart, by the name in its data."""
+    return chart.locator("svg .mark-line path").evaluate_all(
+        "all => Object.fromEntries(all.map(p => { const d = p.__data__.items ? p.__data__.items[0] : p.__data__;"
+        " return [d.datum.full ?? d.datum.label, p.getAttribute('stroke')] }))"
     )
-    peak = min(dots, key=lambda dot: dot.bounding_box()["y"])
-    peak.scroll_into_view_if_needed()
-    box = peak.bounding_box()
-    wide.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    wide.page.wait_for_selector("#vg-tooltip-element.visible")
-    values = wide.page.eval_on_selector_all("#vg-tooltip-element td.value", "all => all.map(one => one.textContent)")
-    assert values[0] == "orders-app"
-    assert re.fullmatch(r"Mar 11, 2026 09:0\d:\d\d", values[1])
-    assert float(values[2]) > 20
+
+
+def test_pointing_at_a_chart_tells_every_series_and_draws_a_line_through_all_charts(wide):
+    pointed(wide, figure(wide, "Ready per vCPU over time"), 0.25)
+    rows = wide.page.eval_on_selector_all(".ex-tip tr", "all => all.map(r => [...r.cells].map(c => c.innerText))")
+    assert re.fullmatch(r"2026-03-11 09:02:[34]\d UTC", wide.page.inner_text(".ex-tip b"))
+    assert rows[0][0] == "orders-app"
+    assert rows[0][1].endswith(" %")
+    assert float(rows[0][1].split()[0]) > 10
+    assert len(rows) == 8
+    shares = wide.page.evaluate(
+        "[...document.querySelectorAll('.ex-cross')].map(c => { const f = c.closest('figure')"
+        ".querySelector('.role-frame .background').getBoundingClientRect();"
+        " return (c.getBoundingClientRect().left - f.left) / f.width })"
+    )
+    assert len(shares) > 10
+    assert max(shares) - min(shares) < 0.01
+
+
+def test_a_zoom_holds_in_all_charts_until_it_is_reset(wide):
+    other = figure(wide, "Host CPU, used and util")
+    labels = "svg .role-axis-label text"
+    before = sorted(other.locator(labels).all_text_contents())
+    box = pointed(wide, figure(wide, "Power drawn by the host"), 0.2)
+    wide.page.mouse.down()
+    wide.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 20, steps=3)
+    wide.page.mouse.up()
+    wide.page.wait_for_function(
+        "[...document.querySelectorAll('.role-axis-label text')].filter(t => t.textContent === '09:03:00').length > 10"
+    )
+    assert wide.page.inner_text(".ex-bar output").startswith("09:02:0")
+    wide.page.click("text=Reset zoom")
+    wide.page.wait_for_function(
+        "![...document.querySelectorAll('.role-axis-label text')].some(t => t.textContent === '09:03:00')"
+    )
+    assert sorted(other.locator(labels).all_text_contents()) == before
+
+
+def test_a_name_has_one_colour_and_is_singled_out_in_all_charts_that_draw_it(wide):
+    first = strokes(figure(wide, "report-batch: time withheld by a limit 30.7 % on average"))
+    second = strokes(figure(wide, "Ready per vCPU over time"))
+    assert first["report-batch"] == second["report-batch"]
+    assert len(set(second.values())) == len(second)
+    wide.page.select_option(".ex-bar select", "files-02")
+    wide.page.wait_for_timeout(300)
+    shown = (
+        figure(wide, "Ready per vCPU over time")
+        .locator("svg .mark-line path")
+        .evaluate_all("all => all.filter(p => Number(p.getAttribute('opacity') ?? 1) > 0.5).length")
+    )
+    assert shown == 1
+    assert "ex-without" in figure(wide, "Limited per vCPU").get_attribute("class")
+    assert wide.page.locator("tr.ex-only").count() >= 2
+    wide.page.select_option(".ex-bar select", "")
+
+
+def test_the_data_of_a_chart_are_in_its_csv(wide):
+    with wide.page.expect_download() as got:
+        figure(wide, "Power drawn by the host").locator("figcaption button").click()
+    rows = list(csv.reader(got.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    assert got.value.suggested_filename == "power-drawn-by-the-host.csv"
+    assert rows[0][:3] == ["Drawn by", "time, UTC", "watts"]
+    assert len(rows) == 122
+    assert rows[1][1] == "2026-03-11T09:00:00.000Z"
+
+
+def test_tables_sort_by_key_and_search_and_fold(wide):
+    table = wide.page.locator("table", has=wide.page.locator("th:has-text('Warning from')")).first
+    visible = table.locator("tbody tr:visible")
+    assert visible.count() == 15
+    title = table.locator("th button:text-is('Worst')")
+    title.focus()
+    wide.page.keyboard.press("Enter")
+    assert table.locator("th[aria-sort=ascending]").inner_text() == "Worst"
+    names = table.locator("tbody tr td:nth-child(5)").all_inner_texts()
+    assert names == sorted(names, key=str.casefold)
+    tools = table.locator("xpath=../preceding-sibling::p[1]")
+    tools.locator("input").fill("files-02 balloon")
+    assert 0 < visible.count() < 5
+    tools.locator("input").fill("")
+    table.locator("xpath=../following-sibling::button[1]").click()
+    assert visible.count() > 30
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_hinders_readers_with_assistive_technology(wide, scheme):
+    with in_scheme(wide, scheme):
+        wide.page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+        found = wide.page.evaluate("axe.run().then(all => all.violations.map(one => [one.id, one.nodes[0].html]))")
+    assert found == []
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -100,3 +206,24 @@ def test_sections_are_linked_and_the_figures_named(wide):
     alts = wide.page.eval_on_selector_all(".ex-chart", "all => all.map(one => one.getAttribute('aria-label'))")
     assert all(alts)
     assert wide.page.get_attribute("html", "lang") == "en"
+
+
+@pytest.mark.parametrize(
+    "minutes", [[0, 60_000, 120_000], ["2026-01-01T00:00", "2026-01-01T00:01", "2026-01-01T00:02"]]
+)
+def test_charts_that_others_made_are_drawn_too_and_no_cell_of_their_csv_is_a_formula(chromium, tmp_path, minutes):
+    rows = pl.DataFrame({"time": minutes, "v": [1, 2, 3], "label": ["=a", "b", "=a"], "full": ["=a", "b", "=a"]})
+    line = alt.Chart(rows).mark_line().encode(x="time:T", y="v:Q", color="label:N", tooltip=["full:N", "v:Q"])
+    seen = alt.selection_point(on="pointerover", empty=False)
+    dots = line.mark_point().encode(opacity=alt.condition(seen, alt.value(1), alt.value(0))).add_params(seen)
+    drawn = [line, alt.hconcat(line, line), line.facet(column="label:N"), alt.layer(line, dots)]
+    outputs = [{blocks.VEGALITE_MIME: chart.to_dict(), "text/plain": ""} for chart in drawn]
+    shown = [nbformat.v4.new_output("display_data", data=data) for data in outputs]
+    page = tmp_path / "own.html"
+    page.write_text(to_html(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=shown)])))
+    with browser.opened(chromium, page) as opened:
+        assert all(width > 0 for width, _ in opened.charts())
+        with opened.page.expect_download() as got:
+            opened.page.locator("figcaption button").first.click()
+        assert got.value.path().read_text(encoding="utf-8-sig").splitlines()[1].startswith("'=a,1,")
+        assert opened.problems == []

@@ -44,6 +44,21 @@ def test_samples_below_the_floor_do_not_count_unless_they_go_on():
     assert verdict.judge(limits, dead).select("verdict", "extreme").row(0) == ("critical", 5000.0)
 
 
+def test_a_slow_device_passed_over_for_its_floor_is_named_with_the_reason():
+    limits = {"disk.gavg": rules.load("standard")["disk.gavg"]}
+    quiet = series("device", ("busy", "idle"), good_iops=[[900.0] * 9, [2.0] * 9], gavg_ms=[[3.0] * 9, [28.0] * 9])
+    said = verdict.not_judged(limits, quiet, verdict.judge(limits, quiet)).text
+    assert re.search(r"idle +28\.0 +ms +fewer than 10 commands/s", said)
+    assert "busy" not in said
+
+
+def test_few_samples_are_said_where_a_percentile_judges(busy_host):
+    found = verdict.judge(rules.load("standard"), series_of(busy_host))
+    assert verdict.overview(found, "standard", 3).text.startswith("3 samples: a 95th percentile of so few")
+    assert "samples:" not in verdict.overview(found, "standard", 20).text
+    assert "Memory that the balloon has taken from the guest" in verdict.overview(found, "standard", 20).text
+
+
 def test_the_verdict_on_the_bundled_host_agrees_with_its_metrics(busy_host):
     waits = scheduling.per_vcpu(busy_host["group_cpu"], inventory.vms(busy_host["vcpu"]), busy_host["vcpu"])
     found = verdict.judge(rules.load("standard"), series_of(busy_host))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from fault_hosts import seen
@@ -22,7 +23,9 @@ def limited():
 
 def test_the_report_opens_with_the_verdicts_and_never_says_that_all_is_well(limited):
     sick = verdicts.sentences(limited)
-    assert re.match(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.*Confidence \d+%\.", sick.text)
+    assert sick.text.startswith("1 trouble: 1 critical\n")
+    assert re.search(r"11:03:20 to 11:06:15: logs-01 was held back by a CPU limit.*Confidence \d+%\.", sick.text)
+    assert limited[0].next in unescape(sick.html)
     assert '<a href="#finding-1">Finding 1</a>' in sick.html
     assert "%MLMTD was" in verdict.evidence(limited).text
     well = verdicts.sentences(ex.diagnose(seen("healthy-web", 0.0).recording)).text

@@ -59,6 +59,18 @@ def test_two_recordings_are_compared_by_counts_and_by_rates(modes, tmp_path):
     assert ratios == {"of counts": pytest.approx(1.7666, abs=1e-4), "of rates": pytest.approx(1.7386, abs=1e-4)}
 
 
+def test_three_recordings_stand_against_the_first_that_counted_an_event():
+    paths = [ex.datasets_dir() / "vpmc" / f"nested-guest-{number}.perf.txt" for number in (1, 2, 3)]
+    counts = [
+        dict(ex.open(path)["events"].select("event", "value").collect().iter_rows())["dTLB-load-misses"]
+        for path in paths
+    ]
+    lines = [
+        line for line in tables.compared(gather.gather(paths)).text.splitlines() if line.startswith("dTLB-load-misses")
+    ]
+    assert [f"{count / counts[0]:.3f}" in line for count, line in zip(counts, lines, strict=True)] == [True] * 3
+
+
 def test_one_recording_tells_rates_shares_and_what_was_not_counted(tmp_path):
     page = text_of(report(FORMATS / "perf-plain.txt", "hardware_events", tmp_path / "report.html"))
     rows = {row["event"]: row for row in ex.open(FORMATS / "perf-plain.txt")["events"].collect().rows(named=True)}

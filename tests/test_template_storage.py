@@ -11,6 +11,7 @@ import pytest
 import esxparse as ex
 from esxparse.charts import latency, workload
 from esxparse.cli import main
+from esxparse.reports.storage_benchmark import gather
 
 SAMPLES = ex.datasets_dir() / "formats"
 
@@ -61,6 +62,20 @@ def test_recordings_that_are_sweeps_are_compared_and_those_that_are_points_are_j
         "random read, 4 KiB",
         "sequential read, 4 KiB",
     }
+
+
+def test_repetitions_are_one_test_and_settings_are_series_of_their_own(tmp_path):
+    for name in ("plain-1", "plain-2", "tuned-1", "tuned-2"):
+        copy = (ex.datasets_dir() / "baseline" / "randread-4k-32.json").read_bytes()
+        (tmp_path / f"{name}.json").write_bytes(copy)
+    found = gather.gather(sorted(tmp_path.iterdir()))
+    means = found.means.collect()
+    assert found.results.collect().height == 4
+    assert means["test"].to_list() == ["plain: randread", "tuned: randread"]
+    assert means["setting"].to_list() == ["plain", "tuned"]
+    assert means["iops"].to_list() == [pytest.approx(found.results.collect()["iops"][0])] * 2
+    # Depths are no repetitions.
+    assert gather.repetitions(["randread-4k-1", "randread-4k-32"]) == {}
 
 
 def test_nothing_to_compare_is_no_chart():

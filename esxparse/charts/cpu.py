@@ -13,7 +13,7 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.marks import Levels
-from esxparse.charts.reduce import leaders, over_time, ranking, rounded, spoken, with_labels
+from esxparse.charts.reduce import kept, leaders, over_time, ranking, rounded, spoken, with_labels
 from esxparse.charts.theme import HEAT
 from esxparse.metrics.scheduling import FROM_GROUP
 
@@ -24,19 +24,18 @@ _HEAT_CELLS: Final = 6000
 
 
 class Wait(NamedTuple):
-    """A way in which a VM fails to run: its column, title and axis."""
+    """A way in which a VM fails to run: its column, title and meaning."""
 
     column: str
     title: str
     meaning: str
-    hue: str
 
 
 WAITS: Final = {
-    "ready": Wait("contention_pct", "Ready", "ready to run, no physical CPU free", "blue"),
-    "costop": Wait("costop_pct", "Co-stop", "stopped until its sibling vCPUs catch up", "teal"),
-    "limited": Wait("max_limited_pct", "Limited", "held back by a CPU limit", "plum"),
-    "swap_wait": Wait("swap_wait_pct", "Swap wait", "waiting for memory to be read from swap", "wine"),
+    "ready": Wait("contention_pct", "Ready", "ready to run, no physical CPU free"),
+    "costop": Wait("costop_pct", "Co-stop", "stopped until its sibling vCPUs catch up"),
+    "limited": Wait("max_limited_pct", "Limited", "held back by a CPU limit"),
+    "swap_wait": Wait("swap_wait_pct", "Swap wait", "waiting for memory to be read from swap"),
 }
 """The waits of `scheduling.per_vcpu`, each in % of the time of one vCPU."""
 
@@ -145,7 +144,6 @@ def wait_ranked(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | None 
         unit="%",
         mark="max",
         levels=levels,
-        hue=kind.hue,
     )
 
 
@@ -161,12 +159,12 @@ def wait_over_time(per_vcpu: pl.LazyFrame | None, wait: str, levels: Levels | No
     chosen = leaders(named, "label", kind.column)
     if not chosen.chosen:
         return None
-    reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [kind.column], ["label", "vm"])
-    reduced = reduced._replace(frame=reduced.frame.rename({"vm": "full"}))
+    reduced = over_time(kept(named, chosen, "VMs", "vm"), [kind.column], ["label", "full"])
     return marks.over_time(
         reduced,
         kind.column,
         chosen.chosen,
+        rest=chosen.rest("VMs"),
         palette=marks.same_colours(chosen),
         title=marks.heading(
             f"{kind.title} per vCPU over time",
@@ -202,7 +200,6 @@ def used_ranked(per_vcpu: pl.LazyFrame | None) -> alt.LayerChart | None:
         noun="VM",
         unit="cores",
         mark="max",
-        hue="blue",
     )
 
 

@@ -96,6 +96,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         .encode(marks.time_x(times), alt.X2("end:T"))
     )
     chart.layer.insert(0, shade)
+    chart.usermeta = {"fault": fault}
     return chart
 
 

@@ -11,14 +11,14 @@ the names (those of series where none are given).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import altair as alt
 import polars as pl
 
-from esxparse.charts.reduce import Leaders, Reduced, drawable, rounded
+from esxparse.charts.reduce import Leaders, Reduced, drawable, emptiest, rounded
 from esxparse.charts.theme import SERIES, colour, colours
 
 HEIGHT: Final = 220
@@ -33,6 +33,12 @@ MOST_POINTS: Final = 600
 _HEADROOM: Final = 1.06
 
 _SHOW_SECONDS_BELOW: Final = 180
+
+_TEXT_HEIGHT: Final = 0.08
+"""Share of a chart's height that a label takes."""
+_TEXT_WIDTH: Final = 0.018
+"""Share of a chart's width that a letter takes, on a telephone."""
+_ENDS: Final[dict[str, Any]] = {"right": "width", "left": 0, "center": alt.ExprRef("width / 2")}
 
 _NEAR_END: Final = 0.25
 _NEAR_LINES: Final = 0.07
@@ -119,11 +125,17 @@ def top_of(values: Sequence[float | None], levels: Levels | None) -> float:
 
 
 def rules(
-    levels: Levels | None, top: float, unit: str, axis: str = "y", words: tuple[str, str] = ("warn", "critical")
+    levels: Levels | None,
+    top: float,
+    unit: str,
+    axis: str = "y",
+    words: tuple[str, str] = ("warn", "critical"),
+    place: Callable[[float, str], str] | None = None,
 ) -> list[alt.Chart]:
     """Dashed lines with labels at the thresholds that lie below `top`, the upper end of the axis.
 
-    `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` name the two limits.
+    `axis` is "y" for lines across a chart over time, "x" for lines down a ranking; `words` name the two limits; `place`
+    says where above a line across a chart its label is in nobody's way: "right", "left" or "center".
     """
     if levels is None:
         return []
@@ -136,27 +148,28 @@ def rules(
     for (level, value), word in zip(limits, words, strict=True):
         if value is None or not 0 < value <= top or (level == "critical" and value == levels.warn):
             continue
-        text = f"{word} {value:,g} {unit}".strip()
+        # The axis has the words of a unit: a label has room for a sign.
+        text = f"{word} {value:,g} {unit.partition(' of ')[0]}".strip()
         if near:
             text = "" if level == "warn" else f"{words[0]} {warn:,g}, {text}"
         base = alt.Chart(pl.DataFrame({"at": [float(value)], "text": [text]}))
         across = axis == "y"
-        place = alt.Y("at:Q") if across else alt.X("at:Q")
-        rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour(level)).encode(place)
-        side = "right" if across else _word_side(level, value / top)
+        at = alt.Y("at:Q") if across else alt.X("at:Q")
+        rule = base.mark_rule(strokeDash=[6, 4], strokeWidth=1.3, color=colour(level)).encode(at)
+        side = (place(value, text) if place else "right") if across else _word_side(level, value / top)
         settings: dict[str, Any] = {
             "align": side,
             "baseline": "bottom",
-            "dx": -3 if side == "right" else 3,
+            "dx": {"right": -3, "left": 3, "center": 0}[side],
             "dy": -3 if across else 0,
         }
         # In a ranking the words stand on two lines: however close the limits are, neither covers the other.
         height = -3 if level == "warn" else -15
-        other = alt.X(value="width") if across else alt.Y(value=height)
+        other = alt.X(value=_ENDS[side]) if across else alt.Y(value=height)
         # A rim in the colour of the page keeps the words readable where lines run behind them.
         rim = base.mark_text(**settings, stroke=colour("page"), strokeWidth=3, strokeOpacity=0.7, strokeJoin="round")
         said = base.mark_text(**settings, color=colour(level))
-        drawn += [rule, *(layer.encode(place, other, alt.Text("text:N")) for layer in (rim, said))]
+        drawn += [rule, *(layer.encode(at, other, alt.Text("text:N")) for layer in (rim, said))]
     return drawn
 
 
@@ -209,11 +222,13 @@ def over_time(
     dash: str | None = None,
     words: tuple[str, str] = ("warn", "critical"),
     legend: bool | Sequence[str] = True,
+    rest: str = "",
 ) -> alt.LayerChart:
     """Lines of `value` over time, one for each of `names`, over their bands of lowest to highest sample.
 
     `reduced` has `label`, `time`, `value`, `value_min`, `value_max`, perhaps `full` (the unshortened name) and `dash`,
-    a column that tells solid from dashed lines. `words` name the two limits of `levels`.
+    a column that tells solid from dashed lines. `words` name the two limits of `levels`. `rest`: label of what stands
+    for many, grey in its band.
     """
     low, high = f"{value}_min", f"{value}_max"
     data = reduced.frame.filter(pl.col(value).is_not_null())
@@ -221,7 +236,9 @@ def over_time(
     base = alt.Chart(rounded(data)).encode(time_x(data["time"]))
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y(f"{value}:Q", title=y_title, scale=scale)
-    hue = series_colour(names, palette, legend=legend)
+    hues = list(palette or colours(len(names)))
+    more = [rest] if rest else []
+    hue = series_colour([*names, *more], [*hues, colour("rest")][: len(hues) + len(more)], legend=legend)
     series: dict[str, Any] = {"color": hue}
     if dash is not None:
         series["strokeDash"] = alt.StrokeDash(
@@ -232,20 +249,29 @@ def over_time(
     name = "full" if "full" in data.columns else "label"
     tips = [alt.Tooltip(f"{name}:N", title=noun), time_tip(), number_tip(value, unit)]
     layers: list[Any] = []
-    if reduced.step_s is not None:
-        tips = [*tips[:1], time_tip(title="From (UTC)"), number_tip(value, f"mean, {unit}")]
+    if reduced.step_s is not None or rest:
+        when = time_tip() if reduced.step_s is None else time_tip(title="From (UTC)")
+        tips = [*tips[:1], when, number_tip(value, f"mean, {unit}")]
         tips += [number_tip(low, f"lowest, {unit}"), number_tip(high, f"highest, {unit}")]
         detail = [f"{dash}:N"] if dash is not None else []
         # The thin line at the band's upper edge keeps a peak visible that is one bucket wide.
         edge = alt.OverlayMarkDef(opacity=0.55, strokeWidth=0.9)
-        band = base.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
+        many = base
+        if reduced.step_s is None:
+            many = alt.Chart(rounded(data.filter(label=rest))).encode(base.encoding.x)
+        band = many.mark_area(opacity=0.16, line=edge).encode(alt.Y(f"{high}:Q", title=y_title, scale=scale))
         layers.append(band.encode(alt.Y2(f"{low}:Q"), color=hue, detail=detail))
     layers.append(base.mark_line().encode(y, **series))
     # As it is, altair would look for its class among all there are.
     seen = alt.OpacityValue(**alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)))
     dots = base.mark_point(filled=True, size=70).encode(y, seen, color=hue, tooltip=tips)
     layers.append(dots.add_params(hover))
-    return layered([*layers, *rules(levels, top, unit, words=words)], title, said)
+    lines = ["label", *([dash] if dash is not None else [])]
+
+    def place(at: float, text: str) -> str:
+        return emptiest(data, lines, value, (at, at + _TEXT_HEIGHT * top), min(0.5, _TEXT_WIDTH * len(text)))
+
+    return layered([*layers, *rules(levels, top, unit, words=words, place=place)], title, said)
 
 
 def against(
@@ -309,9 +335,10 @@ def ranked(
     mark: str | None = None,
     mark_title: str = "highest sample",
     levels: Levels | None = None,
-    hue: str = "blue",
 ) -> alt.LayerChart:
-    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`; `hue` names their colour.
+    """Bars of `value`, longest first as `table` is sorted, with a tick at `mark`.
+
+    They are grey: colours tell names apart, and an axis has these already. A report colours those it has findings on.
 
     `table` has `label`, `full`, `value` and `mark` (such as the highest sample), one row per instance, in order.
     """
@@ -323,8 +350,9 @@ def ranked(
     tips = [alt.Tooltip("full:N", title=noun), number_tip(value, f"{value}, {unit}")]
     if mark:
         tips.append(number_tip(mark, f"{mark_title}, {unit}"))
-    bars = base.mark_bar(color=colour(hue), height=alt.RelativeBandSize(0.62)).encode(
-        alt.X(f"{value}:Q", title=x_title, scale=scale), tooltip=tips
+    hue = series_colour(labels, [colour("rest")] * len(labels), legend=False)
+    bars = base.mark_bar(height=alt.RelativeBandSize(0.62)).encode(
+        alt.X(f"{value}:Q", title=x_title, scale=scale), hue, tooltip=tips
     )
     layers: list[Any] = [bars]
     if mark:

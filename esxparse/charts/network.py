@@ -11,7 +11,7 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.marks import Levels
-from esxparse.charts.reduce import MAX_RANKED, leaders, over_time, with_labels
+from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, with_labels
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,7 +23,7 @@ _KINDS: Final = {
     "vmkernel": ("VMkernel port", "VMkernel ports"),
     "other": ("Other port", "other ports"),
 }
-_DROPS: Final = {"tx": ("Sent packets dropped", "wine"), "rx": ("Received packets dropped", "plum")}
+_DROPS: Final = {"tx": "Sent packets dropped", "rx": "Received packets dropped"}
 
 
 def throughput(
@@ -44,26 +44,26 @@ def throughput(
     chosen = leaders(both, "label", "both", n=6)
     if not chosen.chosen:
         return None
+    noun, nouns = _KINDS[kind]
     long = (
-        of_kind.filter(pl.col("label").is_in(chosen.chosen))
+        kept(of_kind, chosen, nouns, "client")
         .unpivot(
             list(_DIRECTIONS),
-            index=["time", "label", "client"],
+            index=["time", "label", "full"],
             variable_name="direction",
             value_name="mbits",
         )
         .drop_nulls("mbits")
         .with_columns(pl.col("direction").replace_strict(_DIRECTIONS))
     )
-    reduced = over_time(long, ["mbits"], ["label", "client", "direction"])
-    reduced = reduced._replace(frame=reduced.frame.rename({"client": "full"}))
-    noun, nouns = _KINDS[kind]
+    reduced = over_time(long, ["mbits"], ["label", "full", "direction"])
     link, words = _links(speeds, reduced.frame["full"].unique().to_list())
     highest = reduced.frame.select(pl.col("mbits_max").max()).item()
     return marks.over_time(
         reduced,
         "mbits",
         chosen.chosen,
+        rest=chosen.rest(nouns),
         palette=marks.same_colours(chosen),
         title=marks.heading(
             f"{noun} traffic over time", words, chosen.caption(nouns, "95th percentile"), reduced.caption
@@ -102,7 +102,7 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
     """
     if summary is None:
         return None
-    title, hue = _DROPS[direction]
+    title = _DROPS[direction]
     share, highest = f"drop_{direction}_pct", f"max_drop_{direction}_pct"
     table = (
         with_labels(summary, "client", "port_id")
@@ -126,5 +126,4 @@ def drops_ranked(summary: pl.LazyFrame | None, direction: str, levels: Levels | 
         unit="%",
         mark="max",
         levels=levels,
-        hue=hue,
     )

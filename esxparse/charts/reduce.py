@@ -8,6 +8,7 @@ number of buckets and keeps each bucket's minimum, mean and maximum, so that a p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final, NamedTuple
 from unicodedata import east_asian_width
 
@@ -89,7 +90,16 @@ class Leaders(NamedTuple):
         """`the 8 of 212 VMs with the highest p95`, `3 more VMs had none`; empty where all are drawn."""
         if len(self.chosen) + self.nothing == self.total:
             return _none_of(self.nothing, noun) if self.nothing else ""
-        return f"the {len(self.chosen)} of {self.total} {noun} with the highest {by}"
+        return (
+            f"the {len(self.chosen)} of {self.total} {noun} with the highest {by}; grey: mean and range of the others"
+        )
+
+    def rest(self, noun: str) -> str:
+        """What stands for all that are not drawn by themselves, `43 other VMs`; empty where there are none."""
+        others = self.total - len(self.chosen)
+        if others == self.nothing:
+            return ""
+        return f"{others} other {noun if others > 1 else noun.removesuffix('s')}"
 
 
 def spoken(seconds: int) -> str:
@@ -174,6 +184,42 @@ def leaders(
     some = ranked.filter(pl.col("_max") > 0) if nonzero else ranked
     every = frame.select(pl.col(by).drop_nulls().unique().sort()).collect()[by].to_list()
     return Leaders(some[by].head(n).to_list(), every, ranked.height, ranked.height - some.height)
+
+
+def kept(frame: pl.LazyFrame, chosen: Leaders, noun: str, full: str) -> pl.LazyFrame:
+    """The rows of `chosen`, their names in a column `full`, and those of all others under one name.
+
+    `frame`: columns `label` and `full`. `noun`: what an instance is, in the plural. `full`: column of the full names.
+    """
+    own = pl.col("label").is_in(chosen.chosen)
+    rest = chosen.rest(noun)
+    if not rest:
+        return frame.filter(own).rename({full: "full"})
+    one = pl.when(own)
+    return frame.with_columns(
+        label=one.then("label").otherwise(pl.lit(rest)), full=one.then(full).otherwise(pl.lit(rest))
+    )
+
+
+def emptiest(frame: pl.DataFrame, by: Sequence[str], value: str, strip: tuple[float, float], share: float) -> str:
+    """Where in a strip across a chart over time the fewest lines pass: at its "right", "left" or "center".
+
+    `frame`: `time`, `by` (what tells lines apart), and `value` with its `_min` and `_max`. `strip`: its lower and upper
+    end, as values. `share`: how much of the chart's width each place takes.
+    """
+    first, last = frame["time"].min(), frame["time"].max()
+    low, high = pl.col(f"{value}_min"), pl.col(f"{value}_max")
+    # A line passes where the one or the other of two neighbours does, or where it jumps over the strip.
+    passes = pl.max_horizontal(high, high.shift(1).over(by)) >= strip[0]
+    passes &= pl.min_horizontal(low, low.shift(1).over(by)) <= strip[1]
+    at = (pl.col("time") - first) / max(last - first, timedelta(seconds=1))  # type: ignore[operator]
+    crossed = frame.sort(*by, "time").select(at=at, passes=passes).filter("passes")["at"]
+    counts = {
+        "right": (crossed >= 1 - share).sum(),
+        "left": (crossed <= share).sum(),
+        "center": ((crossed - 0.5).abs() <= share / 2).sum(),
+    }
+    return min(counts, key=lambda place: counts[place])
 
 
 def ranking(

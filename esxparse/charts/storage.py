@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.charts import marks
 from esxparse.charts.marks import Levels
-from esxparse.charts.reduce import MAX_RANKED, leaders, over_time, rounded, with_labels
+from esxparse.charts.reduce import MAX_RANKED, kept, leaders, over_time, rounded, with_labels
 from esxparse.charts.theme import colour
 
 _PARTS: Final = {"davg_ms": "DAVG", "kavg_ms": "KAVG", "unsplit_ms": "GAVG, not split"}
@@ -164,13 +164,13 @@ def _devices(
     chosen = leaders(named, "label", value, order=order, nonzero=nonzero)
     if not chosen.chosen:
         return None
-    reduced = over_time(named.filter(pl.col("label").is_in(chosen.chosen)), [value], ["label", "device"], weight=weight)
-    reduced = reduced._replace(frame=reduced.frame.rename({"device": "full"}))
+    reduced = over_time(kept(named, chosen, "devices", "device"), [value], ["label", "full"], weight=weight)
     by = {"p95": "95th percentile", "mean": "mean", "max": "highest sample"}[order]
     return marks.over_time(
         reduced,
         value,
         chosen.chosen,
+        rest=chosen.rest("devices"),
         palette=marks.same_colours(chosen),
         title=marks.heading(title, chosen.caption("devices", by), reduced.caption),
         said=f"{title}, by device, {unit}.",

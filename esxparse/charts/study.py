@@ -97,12 +97,14 @@ def _lines(
         order = [str(one) for one in pl.Series(places).cast(pl.String)]
         x = alt.X("place:O", title=words.place, sort=order, axis=alt.Axis(labelAngle=0))
     else:
-        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, padding=12))
+        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, nice=False, padding=12))
     y = alt.Y("value:Q", **axis)
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
     layers: list[Any] = []
     if straight and data["linear"].null_count() < data.height:
-        layers.append(base.mark_line(strokeDash=[2, 4], strokeWidth=1.3).encode(alt.Y("linear:Q", title=words.value)))
+        # It may leave the chart by a thousand times.
+        dotted = base.mark_line(strokeDash=[2, 4], strokeWidth=1.3, clip=True)
+        layers.append(dotted.encode(alt.Y("linear:Q", title=words.value)))
     if level is not None:
         layers.append(_level(alt.Y("at:Q"), level))
     if spread := _spread(data):

@@ -56,7 +56,9 @@ def _kind() -> pl.Expr:
 
 
 def _series(results: pl.LazyFrame, axis: str, parts: Sequence[pl.Expr]) -> pl.Expr:
-    """What tells series apart: also the recording, where recordings are sweeps of their own and not points of one."""
+    """What tells series apart: also the setting of recordings, and the recording if it is a sweep of its own."""
+    if "setting" in results.collect_schema():
+        parts = [pl.col("setting"), *parts]
     if "recording" in results.collect_schema():
         places = results.group_by("recording").agg(pl.col(axis).drop_nulls().n_unique()).collect()
         if (places[axis] > 1).any() and places.height > 1:
@@ -143,8 +145,10 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
     table = (
         results.filter(pl.col("outstanding").is_not_null(), pl.col("latency_mean_ms").is_not_null())
         .with_columns(label=_series(results, "outstanding", [_kind(), size]))
-        .filter(pl.col("outstanding").n_unique().over("label") > 1)
-        .sort("label", "outstanding", "iops")
+        .sort("iops", descending=True)
+        .unique(["label", "outstanding"], keep="first", maintain_order=True)
+        .filter(pl.len().over("label") > 1)
+        .sort("label", "outstanding")
         .select("label", "test", "outstanding", "iops", "latency_mean_ms")
         .collect()
     )
@@ -169,7 +173,7 @@ def latency_against_iops(results: pl.LazyFrame) -> alt.LayerChart | None:
         base.mark_line().encode(order=alt.Order("outstanding:Q")),
         base.mark_point(filled=True, size=60).encode(tooltip=tips),
     ]
-    heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os", left_out)
+    heading = marks.heading("Latency against IOPS", "one point per number of outstanding I/Os, the best", left_out)
     return marks.layered(layers, heading, "Mean latency against I/Os per second of each kind of I/O.")
 
 

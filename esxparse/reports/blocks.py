@@ -72,6 +72,9 @@ class Block:
         return {"text/html": self.html, "text/plain": self.text}
 
 
+MOST_ROWS: Final = 5000
+"""Rows of a table, or a browser could not open the page; what is left out is said in its caption."""
+
 NOTHING: Final = Block("", "")
 """What a cell shows where there is nothing to say."""
 
@@ -106,20 +109,17 @@ class Figure:
         return {**self.live, VEGALITE_MIME: self.spec, "text/plain": str(self.spec.get("description", "chart"))}
 
 
-def table(
-    frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "", most: int | None = None
-) -> Block:
-    """A table of `frame`, numbers to the right, units in the head.
+def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
+    """A table of `frame`, numbers to the right, units in the head; the page folds and searches a long one.
 
     Args:
         frame: Any frame; only `columns` are shown, and those it lacks or that hold nothing at all are left out.
         columns: What to show, in order.
         caption: What the table is, one line above it.
         empty: What to say where there are no rows.
-        most: Rows to show at most; the caption says how many there are.
     """
-    if most is not None and frame.height > most:
-        frame, caption = frame.head(most), f"{caption} (the first {most} of {frame.height})"
+    if frame.height > MOST_ROWS:
+        frame, caption = frame.head(MOST_ROWS), f"{caption} (the first {MOST_ROWS:,} of {frame.height:,})"
     shown = [column for column in columns if column.name in frame.columns]
     if frame.is_empty():
         return note(empty or f"{caption}: nothing to show.")
@@ -168,6 +168,37 @@ def note(text: str, level: str = "info", section: str = "") -> Block:
     """
     link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
     return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line of what a report opens with: how bad, when, what, what to do next, and the section that shows it."""
+
+    level: str
+    when: str
+    text: str
+    next: str
+    section: str = ""
+
+
+def listed(verdicts: Iterable[Verdict]) -> Block:
+    """Verdicts one below the other."""
+    items, lines = [], []
+    for one in verdicts:
+        level = _known(one.level)
+        link = f' <a href="#{anchor(one.section)}">{escape(one.section)}</a>' if one.section else ""
+        items.append(
+            f'<li class="ex-{level}"><p><span class="ex-badge ex-{level}">{escape(one.level)}</span> '
+            f"<strong>{escape(one.when)}</strong></p><p>{escape(one.text)}{link}</p>"
+            f"<p><strong>Next</strong> {escape(one.next)}</p></li>"
+        )
+        lines.append(f"{one.when}: {one.text}")
+    return Block(f'<ol class="ex-verdicts">{"".join(items)}</ol>', "\n".join(lines))
+
+
+def headline(text: str) -> Block:
+    """What a report comes to, in one line."""
+    return Block(f'<p class="ex-headline">{escape(text)}</p>', text)
 
 
 def card(title: str, ident: str, text: str, level: str, said: Iterable[tuple[str, str]]) -> Block:

@@ -1,7 +1,7 @@
 """A notebook that was run -> one HTML file that needs nothing but itself.
 
 The page holds its style, the Vega runtime once, and each chart as a block of JSON. Its Content-Security-Policy allows
-the two scripts it came with, by their hashes, and no request at all: even text that somehow became markup could neither
+the scripts it came with, by their hashes, and no request at all: even text that somehow became markup could neither
 run nor call home. Vega's expressions are interpreted (`ast`), not compiled, so the policy needs no `unsafe-eval`.
 
 Names of VMs arrive escaped in the HTML of `blocks`, and as JSON in the charts, where `<` is written as an escape.
@@ -22,6 +22,7 @@ from jinja2 import Environment, FileSystemLoader
 from esxparse.charts.runtime import hash_of, vega_runtime
 from esxparse.charts.theme import css_variables, palette
 from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, SECTION_MIME, VEGALITE_MIME, anchor
+from esxparse.reports.colours import settle
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -74,20 +75,31 @@ def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
     `notebook`: a notebook that was run. `runtime`: what `vega_runtime` gives, if it is at hand already.
     """
     header, sections = outline(notebook)
-    style = (_FILES / "report.css").read_text(encoding="utf-8") + palette()
-    boot = (_FILES / "boot.js.j2").read_text(encoding="utf-8")
-    figures = [piece for section in sections for row in section.rows for piece in row if piece.figure is not None]
-    scripts = [] if not figures else [runtime or vega_runtime(), boot]
+    style = _file("report.css") + palette()
+    pieces = [piece for section in sections for row in section.rows for piece in row]
+    charts = [piece.figure for piece in pieces if piece.figure is not None]
+    settle([figure["spec"] for figure in charts])
+    for figure in charts:
+        figure["spec"].pop("usermeta", None)
+        figure["spec"] = _json_inside_script(_themed(figure["spec"]))
+    scripts = [_file("tables.js.j2")] if any("<table" in piece.html for piece in pieces) else []
+    if charts:
+        scripts += [runtime or vega_runtime(), _file("linked.js.j2"), _file("boot.js.j2")]
     page = {
         "header": header,
         "sections": sections,
         "style": style,
+        "charts": bool(charts),
         "scripts": scripts,
         "policy": policy(scripts),
     }
     # The template names what it escapes.
     environment = Environment(loader=FileSystemLoader(_FILES))  # noqa: S701
     return environment.get_template("report.html.j2").render(page=page)
+
+
+def _file(name: str) -> str:
+    return (_FILES / name).read_text(encoding="utf-8")
 
 
 def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
@@ -154,12 +166,11 @@ def _figure(spec: dict[str, Any], ident: str) -> dict[str, Any]:
         subtitle = ""
     return {
         "id": ident,
-        "anchor": str(spec.pop("usermeta", {}).get("anchor", "")),
+        "anchor": str(spec.get("usermeta", {}).get("anchor", "")),
         "title": _line(title),
         "subtitle": _line(subtitle),
         "alt": str(spec.get("description", "")) or _line(title),
-        "plain": spec,
-        "spec": _json_inside_script(_themed(spec)),
+        "spec": spec,
     }
 
 

@@ -47,7 +47,7 @@ def page(
     ]
     made.sort(key=lambda row: (-row["rank"], row["name"].casefold()))
     counts = {level: sum(row["worst"] == level for row in made) for level in ("critical", "warning")}
-    script = (_FILES / "index.js.j2").read_text(encoding="utf-8")
+    script = (_FILES / "tables.js.j2").read_text(encoding="utf-8")
     style = "".join((_FILES / name).read_text(encoding="utf-8") for name in ("report.css", "index.css"))
     # The template escapes everything but the style and the script, which are ours.
     environment = Environment(loader=FileSystemLoader(_FILES), autoescape=True)

@@ -58,7 +58,7 @@ def write(notebook: NotebookNode, where: Target) -> None:
                 parts.append(piece.html)
             else:
                 name = f"{piece.figure['id']}.svg"
-                parts.append(_figure(piece, keep(name, pictures.svg(piece.figure["plain"]).encode())))
+                parts.append(_figure(piece, keep(name, pictures.svg(piece.figure["spec"]).encode())))
     text = _Converter(heading_style="ATX", escape_misc=True, bullets="-").convert("".join(parts))
     if drawn:
         folder.mkdir(exist_ok=True)

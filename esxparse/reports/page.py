@@ -103,9 +103,13 @@ def reader_notes(recordings: Sequence[Recording], more: Iterable[tuple[str, Note
     `recordings`: what they read. `more`: notes on what came after, each with the name of what it is on.
     """
     noted = [*((Path(rec.source).name, one) for rec in recordings for one in rec.notes), *more]
+    alike: dict[tuple[object, ...], dict[str, None]] = {}
+    for name, one in noted:
+        alike.setdefault((one.severity, one.line, one.column, one.message), {})[name] = None
     text, number = pl.String, pl.Int64
+    every = len(recordings)
     frame = pl.DataFrame(
-        [(name, one.severity, one.line, one.column, one.message) for name, one in noted],
+        [(f"all {every} files" if 1 < len(names) == every else ", ".join(names), *one) for one, names in alike.items()],
         schema={"file": text, "severity": text, "line": number, "column": number, "message": text},
         orient="row",
     )

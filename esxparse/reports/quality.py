@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 _LEVELS = {"fail": "critical", "warn": "warning"}
-_SHOWN = 50
 
 
 def section(recordings: Sequence[Recording]) -> Block:
@@ -58,4 +57,4 @@ def section(recordings: Sequence[Recording]) -> Block:
         Column("means", "What a sound recording looks like"),
     ]
     caption = f"Data quality: {len(wrong)} expectations not met, {met:,} met"
-    return stack(*left_out, table(frame, columns, caption, f"Data quality: all {met:,} expectations are met.", _SHOWN))
+    return stack(*left_out, table(frame, columns, caption, f"Data quality: all {met:,} expectations are met."))

@@ -7,10 +7,23 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse.reports import page
-from esxparse.reports.blocks import NOTHING, Block, Column, anchor, card, note, stack, table
+from esxparse.reports.blocks import (
+    NOTHING,
+    Block,
+    Column,
+    Verdict,
+    anchor,
+    card,
+    headline,
+    listed,
+    note,
+    stack,
+    table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     import altair as alt
 
@@ -26,10 +39,10 @@ _BLIND: Final = {
 }
 
 
-def worst(found: Findings) -> dict[int, int]:
+def worst(found: Findings, most: int | None = MOST) -> dict[int, int]:
     """The findings that a report opens with, those that are troubles: number in the report to place in `found`."""
     places = [place for place, one in enumerate(found) if one.severity != "info"]
-    return dict(enumerate(places[:MOST], 1))
+    return dict(enumerate(places[:most], 1))
 
 
 def name(number: int) -> str:
@@ -38,7 +51,7 @@ def name(number: int) -> str:
 
 
 def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
-    """The verdicts, most important first, each with a link to what shows it.
+    """The verdicts, most important first: how bad, when, what and why, what to do next, a link to what shows it.
 
     `found`: from `ex.diagnose`. `linked`: numbers of findings that the report shows; all unless told.
     """
@@ -49,12 +62,26 @@ def sentences(found: Findings, linked: Iterable[int] | None = None) -> Block:
     if not told:
         level = "ok" if 2 * found.judged >= found.of else "warning"
         return note(f"{found.verdict} What could not be judged is not said to be well.", level)
-    return stack(
-        *(
-            note(_said(found[place]), found[place].severity, name(number) if number in shown else "")
-            for number, place in told.items()
+    entries = [
+        Verdict(
+            one.severity,
+            _when(one, found.times) or one.entity["name"],
+            f"{one.verdict}{_sure(one)}",
+            one.next,
+            name(number) if number in shown else "",
         )
-    )
+        for number, one in ((number, found[place]) for number, place in told.items())
+    ]
+    return stack(headline(_counted(found)), listed(entries))
+
+
+def _counted(found: Findings) -> str:
+    levels = [found[place].severity for place in worst(found, None).values()]
+    critical, warning = levels.count("critical"), levels.count("warning")
+    each = [f"{critical} critical"] if critical else []
+    each += [f"{warning} {'warning' if warning == 1 else 'warnings'}"] if warning else []
+    more = f"; the first {MOST} here, all in the list of findings" if len(levels) > MOST else ""
+    return f"{len(levels)} {'trouble' if len(levels) == 1 else 'troubles'}: {', '.join(each)}{more}"
 
 
 def charts(found: Findings) -> dict[int, alt.LayerChart]:
@@ -66,7 +93,8 @@ def charts(found: Findings) -> dict[int, alt.LayerChart]:
 def anchored(number: int, drawn: list[alt.LayerChart]) -> list[alt.LayerChart]:
     """The charts of a finding, the first where links to the finding lead."""
     for one in drawn[:1]:
-        one.usermeta = {"anchor": anchor(name(number))}
+        told = one.usermeta if isinstance(one.usermeta, dict) else {}
+        one.usermeta = {**told, "anchor": anchor(name(number))}
     return drawn
 
 
@@ -113,7 +141,18 @@ def not_judged(found: Findings, *what: str) -> Block:
 
 def _said(one: Finding) -> str:
     """The verdict with its time, where it is a time of the recording, and how sure it is."""
-    timed = one.start is not None and one.end is not None and one.entity["kind"] != "runs"
-    when = f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}: " if timed else ""
-    sure = f" Confidence {one.confidence:.0%}." if one.confidence else ""
-    return f"{when}{one.verdict}{sure}"
+    when = _when(one, ())
+    return f"{when}: {one.verdict}{_sure(one)}" if when else f"{one.verdict}{_sure(one)}"
+
+
+def _when(one: Finding, times: Sequence[datetime]) -> str:
+    """When a trouble was there; in words where that is all the time of a recording."""
+    if one.start is None or one.end is None or one.entity["kind"] == "runs":
+        return ""
+    if len(times) > 1 and one.start <= times[0] and one.end >= times[-1]:
+        return "the whole time"
+    return f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}"
+
+
+def _sure(one: Finding) -> str:
+    return f" Confidence {one.confidence:.0%}." if one.confidence else ""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from esxparse.diagnosis.experiments.verdicts import StudyFindings
     from esxparse.studies import Study
 
-_MOST_RUNS: Final = 60
 _MOST_CHARTS: Final = 4
 _MOST_BARS: Final = 12
 _WIDEST: Final = 26
@@ -163,7 +162,7 @@ def differences(found: StudyFindings) -> Block:
         for row in found.differences
     ]
     caption = f"Against {found.differences[0]['baseline']}: geometric means over configurations"
-    return table(pl.DataFrame(rows), columns, caption, most=_MOST_RUNS)
+    return table(pl.DataFrame(rows), columns, caption)
 
 
 def runs(study: Study) -> Block:
@@ -178,7 +177,7 @@ def runs(study: Study) -> Block:
         Column("n", "Runs", digits=None),
         *(Column(name, *_SHOWN[name]) for name in shown),
     ]
-    return table(means, columns, "Configurations, means of their runs", most=_MOST_RUNS)
+    return table(means, columns, "Configurations, means of their runs")
 
 
 def notes(study: Study) -> Block:

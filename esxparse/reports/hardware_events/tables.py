@@ -21,11 +21,12 @@ from esxparse.reports.hardware_events.gather import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import altair as alt
 
     from esxparse.reports.hardware_events.gather import Gathered, Subject
 
-_MOST_ROWS: Final = 60
 _MOST_SPREAD: Final = 3
 _SPOKEN_FROM_S: Final = 120
 _LONGEST: Final = 70
@@ -115,13 +116,37 @@ def listed(found: Gathered) -> Block:
         Column("stddev_pct", "Deviation \u00b1", "%", digits=2),
         Column("metric", "As perf reports it"),
     ]
-    return table(frame, columns, "Events", "No events were counted.", most=_MOST_ROWS)
+    return table(frame, columns, "Events", "No events were counted.")
+
+
+def _against_first(subjects: Sequence[Subject]) -> Block:
+    """The events that several of three or more recordings counted, each recording against the first that did."""
+    if len(subjects) <= 2:  # noqa: PLR2004  two have a table of their own
+        return NOTHING
+    every = pl.concat(
+        [one.whole.select("event", "value", "per_s").with_columns(recording=pl.lit(one.name)) for one in subjects],
+        how="vertical_relaxed",
+    )
+    ratios = {
+        f"{name}_ratio": pl.col(name) / pl.when(pl.col(name).first() > 0).then(pl.col(name).first()).over("event")
+        for name in ("value", "per_s")
+    }
+    frame = every.filter(pl.len().over("event") > 1).with_columns(**ratios).sort("event", maintain_order=True)
+    columns = [
+        Column("event", "Event", fit="name", mono=True),
+        Column("recording", "Recording", fit="name"),
+        Column("value", "Count", digits=_digits(frame["value"], 1)),
+        Column("value_ratio", "Ratio of counts", digits=3),
+        Column("per_s", "Per second", digits=_digits(frame["per_s"], 1)),
+        Column("per_s_ratio", "Ratio of rates", digits=3),
+    ]
+    return table(frame, columns, f"{len(subjects)} recordings, each against the first that counted the event")
 
 
 def compared(found: Gathered) -> Block:
-    """Two recordings beside each other."""
+    """Two recordings beside each other, or each of many against the first."""
     if found.compared is None:
-        return NOTHING
+        return _against_first(found.subjects)
     first, second = (one.name for one in found.subjects)
     every = found.compared.collect()
     ratios = pl.coalesce("value_ratio", "rate_ratio")
@@ -139,7 +164,7 @@ def compared(found: Gathered) -> Block:
     ]
     left_out = every.height - frame.height
     alone = f"; {left_out} more events were in only one recording, or 0" if left_out else ""
-    return table(frame, columns, f"{first} / {second}: ratio of counts{alone}", most=_MOST_ROWS)
+    return table(frame, columns, f"{first} / {second}: ratio of counts{alone}")
 
 
 def estimates(found: Gathered) -> Block:
@@ -179,7 +204,7 @@ def estimates(found: Gathered) -> Block:
     ]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("subject", "event", "level", "what"), pl.String))
     empty = "As far as the recordings show, every event had a counter the whole time."
-    return table(frame, columns, "Estimated, or not counted", empty, most=_MOST_ROWS)
+    return table(frame, columns, "Estimated, or not counted", empty)
 
 
 def spread(found: Gathered) -> Block:
@@ -202,7 +227,7 @@ def spread(found: Gathered) -> Block:
         Column("times", "Highest / median", digits=2),
         Column("share", "Highest overall", "%", digits=1),
     ]
-    return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first", most=_MOST_ROWS)
+    return table(frame, columns, "Distribution of events over CPUs or other units, most uneven first")
 
 
 def rate_charts(found: Gathered) -> list[alt.LayerChart]:
@@ -259,7 +284,7 @@ def metrics(found: Gathered) -> Block:
         Column("threshold", "perf says"),
     ]
     caption = "Metrics that perf computed, mean over intervals and CPUs"
-    return table(pl.concat(there), columns, caption, most=_MOST_ROWS)
+    return table(pl.concat(there), columns, caption)
 
 
 def commands(found: Gathered) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -25,9 +25,6 @@ from esxparse.reports.blocks import (
 
 if TYPE_CHECKING:
     from esxparse.recording import Recording
-
-MOST_ROWS: Final = 40
-"""Rows of a list; what is left out is said in its caption."""
 
 
 def header(rec: Recording, title: str) -> Header:
@@ -100,12 +97,7 @@ def vm_cpu(per_vcpu: pl.LazyFrame | None) -> Block:
         Column("swap_wait", "Swap wait, p95", "%"),
         Column("waits_of", "Waits of", fit="short"),
     ]
-    return table(
-        frame,
-        columns,
-        "VMs, per vCPU, most ready time first; used and run are the VM's total / vCPUs",
-        most=MOST_ROWS,
-    )
+    return table(frame, columns, "VMs, per vCPU, most ready time first; used and run are the VM's total / vCPUs")
 
 
 def quiet_waits(per_vcpu: pl.LazyFrame | None) -> Block:
@@ -157,7 +149,7 @@ def vm_memory(memory: pl.LazyFrame | None) -> Block:
         Column("swap_out_mib_per_s", "Swap out, highest", "MiB/s", 2),
         Column("numa_local_pct", "NUMA local, lowest", "%", 0),
     ]
-    return table(frame, columns, "VMs by consumed memory", most=MOST_ROWS)
+    return table(frame, columns, "VMs by consumed memory")
 
 
 def reclaimed(memory: pl.LazyFrame | None) -> Block:
@@ -202,7 +194,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     frame = frame.with_columns(pl.when(pl.col("failed_per_s") > 0).then("failed_per_s"))
     caption = "Devices and NFS volumes, slowest first, latencies weighted by successful reads and writes"
     if apart.is_empty():
-        return table(frame, columns, caption, most=MOST_ROWS)
+        return table(frame, columns, caption)
     others = [
         Column("device", "Device", mono=True),
         Column("left_out", "Reason"),
@@ -212,7 +204,7 @@ def devices(summary: pl.LazyFrame | None) -> Block:
         Column("max_queued", "Queued, highest", digits=0),
     ]
     left = "Left out above, of latency charts and thresholds, and of host totals: no VM waits for these"
-    return stack(table(frame, columns, caption, most=MOST_ROWS), table(apart, others, left, most=MOST_ROWS))
+    return stack(table(frame, columns, caption), table(apart, others, left))
 
 
 def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
@@ -250,4 +242,4 @@ def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None
         Column("silenced", "Samples with all dropped", digits=None),
     ]
     unused = f"; {number(idle, None)} without traffic left out" if idle else ""
-    return table(frame, columns, f"Ports, most dropped packets first{unused}", most=MOST_ROWS)
+    return table(frame, columns, f"Ports, most dropped packets first{unused}")

@@ -6,6 +6,7 @@ The judgement of a whole object rests on its 95th percentile: a limit passed in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from esxparse.charts.reduce import LABEL_WIDTH, shorten
 from esxparse.diagnosis.diagnose import unseen
 from esxparse.diagnosis.symptoms import values
 from esxparse.reports import verdicts
-from esxparse.reports.blocks import NOTHING, Block, Column, note, table
+from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,12 +37,17 @@ _PLURALS: Final = {
     "node": "nodes",
 }
 
+_FEWEST: Final = 20
+"""Samples of which one in twenty is one at least."""
+_NEVER: Final = "no sample met its condition, or had enough going on to be judged"
+
 _ORDER: Final = {"critical": 0, "warning": 1, "peaks": 2, "ok": 3}
 
 _SCHEMA: Final = {
     "verdict": pl.String,
     "id": pl.String,
     "screen": pl.String,
+    "meaning": pl.String,
     "object": pl.String,
     "kind": pl.String,
     "objects": pl.Int64,
@@ -72,7 +78,7 @@ def judge(rules: Mapping[str, Rule], series: Series) -> pl.DataFrame:
         One row per rule:
 
         verdict   critical or warning: the 95th percentile of some object passes; peaks: single samples do; ok
-        id, screen, unit, warn, critical, source   of the rule
+        id, screen, meaning, unit, warn, critical, source   of the rule
         object    the worst object, short name
         kind      what an object is: vm, device, port, pcpu, host ...
         objects   how many objects pass `warn` by their 95th percentile, or in single samples where none does
@@ -99,19 +105,50 @@ def not_judged(rules: Mapping[str, Rule], series: Series, found: pl.DataFrame) -
     """
     judged = set(found["id"])
     rows = [
-        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series)}
+        {"id": rule.id, "screen": rule.screen, "of": rule.value, "why": unseen(rule, series) or _NEVER}
         for rule in rules.values()
         if rule.id not in judged
     ]
-    if not rows:
-        return NOTHING
     columns = [
         Column("id", "Threshold", mono=True),
         Column("screen", "Measure", fit="short"),
         Column("of", "Judges", mono=True),
         Column("why", "Reason"),
     ]
-    return table(pl.DataFrame(rows), columns, f"Thresholds not judged: {len(rows)} of {len(rules)}")
+    unjudged = f"Thresholds not judged: {len(rows)} of {len(rules)}"
+    return stack(table(pl.DataFrame(rows), columns, unjudged) if rows else NOTHING, _quiet(rules, series))
+
+
+def _quiet(rules: Mapping[str, Rule], series: Series) -> Block:
+    """Objects over a limit in samples with too little activity to be judged: a table, or nothing."""
+    floored = [rule for rule in rules.values() if rule.floor_of]
+    judged = values(floored, series)
+    every = values([replace(rule, floor=None, floor_of="") for rule in floored], series)
+    rows = []
+    for rule in floored:
+        kept = judged.get(rule.id)
+        for place, name in enumerate(series.panels[rule.kind].names if rule.id in every else ()):
+            p95 = _end(rule, every[rule.id][:, place])
+            if rule.judge(p95) == "ok" or (kept is not None and rule.judge(_end(rule, kept[:, place])) != "ok"):
+                continue
+            why = f"fewer than {rule.floor:g} {rule.floor_unit} in the samples over the limit"
+            rows.append({"screen": rule.screen, "object": name, "p95": p95, "unit": rule.unit, "why": why})
+    if not rows:
+        return NOTHING
+    columns = [
+        Column("screen", "Measure", fit="short"),
+        Column("object", "Object", fit="name"),
+        Column("p95", "95th percentile of all samples"),
+        Column("unit", "Unit", fit="short"),
+        Column("why", "Not judged, because"),
+    ]
+    return table(pl.DataFrame(rows), columns, "Over a limit with too little activity to be judged")
+
+
+def _end(rule: Rule, column: Matrix) -> float | None:
+    """The 95th percentile of an object's samples, the 5th where small values are bad."""
+    told = column[~np.isnan(column)]
+    return float(np.percentile(told, 5 if rule.direction == "below" else 95)) if told.size else None
 
 
 def evidence(found: Findings) -> Block:
@@ -119,7 +156,7 @@ def evidence(found: Findings) -> Block:
 
     `found`: from `ex.diagnose`.
     """
-    worst = {number: found[place] for number, place in verdicts.worst(found).items()}
+    worst = {number: found[place] for number, place in verdicts.worst(found, None).items()}
     if not worst:
         return NOTHING
     rows = [
@@ -146,10 +183,10 @@ def evidence(found: Findings) -> Block:
     return table(pl.DataFrame(rows), columns, "Findings, most important first")
 
 
-def overview(found: pl.DataFrame, profile: str) -> Block:
+def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
     """The thresholds passed, as a table; one sentence where none is.
 
-    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption.
+    `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption. `samples`: how many there are.
     """
     kinds = pl.col("kind").replace(_PLURALS)
     passed = found.filter(pl.col("verdict") != "ok").with_columns(
@@ -161,22 +198,27 @@ def overview(found: pl.DataFrame, profile: str) -> Block:
         return note("This capture has none of the counters that the thresholds apply to.", "warning")
     if passed.is_empty():
         return note(f"No threshold exceeded: {fine} checked (profile {profile}).", "ok")
-    return table(
-        passed,
-        [
-            Column("verdict", "Verdict", level=True),
-            Column("area", "Area", fit="short"),
-            Column("screen", "Measure", fit="short"),
-            Column("object", "Worst", fit="name"),
-            Column("over", "Over the limit", fit="short"),
-            Column("p95", "95th percentile"),
-            Column("extreme", "Worst sample"),
-            Column("over_pct", "Samples over", "%", digits=0),
-            Column("warn", "Warning from", digits=None),
-            Column("critical", "Critical from", digits=None),
-            Column("unit", "Unit", fit="short"),
-        ],
-        f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
+    few = f"{samples} samples: a 95th percentile of so few is about the worst of them."
+    return stack(
+        NOTHING if samples >= _FEWEST else note(few, "warning"),
+        table(
+            passed,
+            [
+                Column("verdict", "Verdict", level=True),
+                Column("area", "Area", fit="short"),
+                Column("screen", "Measure"),
+                Column("meaning", "Meaning"),
+                Column("object", "Worst", fit="name"),
+                Column("over", "Over the limit", fit="short"),
+                Column("p95", "95th percentile"),
+                Column("extreme", "Worst sample"),
+                Column("over_pct", "Samples over", "%", digits=0),
+                Column("warn", "Warning from", digits=None),
+                Column("critical", "Critical from", digits=None),
+                Column("unit", "Unit", fit="short"),
+            ],
+            f"Thresholds exceeded: {passed.height} of {found.height} (profile {profile})",
+        ),
     )
 
 
@@ -204,9 +246,9 @@ def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str]) -> tuple[object
     sign = -1 if below else 1
     each = []
     for name, column in zip(names, matrix.T, strict=True):
-        told = column[~np.isnan(column)]
-        if told.size:
-            p95 = float(np.percentile(told, 5 if below else 95))
+        p95 = _end(rule, column)
+        if p95 is not None:
+            told = column[~np.isnan(column)]
             over = 100 * float(rule.passes(told, rule.warn).mean())
             each.append((p95, float(told.min() if below else told.max()), over, name))
     if not each:
@@ -221,4 +263,17 @@ def _judge_one(rule: Rule, matrix: Matrix, names: Sequence[str]) -> tuple[object
     p95, extreme, over, name = worst
     label = "the host" if rule.kind == "host" else f"PCPU {name}" if rule.kind == "pcpu" else shorten(name, LABEL_WIDTH)
     told_of = (rule.warn, rule.critical, rule.unit, rule.source)
-    return (verdict, rule.id, rule.screen, label, rule.kind, objects, len(each), p95, extreme, over, *told_of)
+    return (
+        verdict,
+        rule.id,
+        rule.screen,
+        rule.meaning,
+        label,
+        rule.kind,
+        objects,
+        len(each),
+        p95,
+        extreme,
+        over,
+        *told_of,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Options
     from esxparse.recording import Recording
 
+_NUMBERED: Final = re.compile(r"(.+)[-_. ](\d+)(\.\w+)?", re.ASCII)
+_PARTS: Final = re.compile(r"[-_. ]+")
+
 FORMATS: Final = ("fio", "iometer", "diskspd", "vscsistats")
 
 
@@ -26,6 +30,8 @@ class Gathered:
     recordings: tuple[Recording, ...]
     results: pl.LazyFrame | None
     """`workload.results` and `recording` (name, where there are several); then `test` begins with it too."""
+    means: pl.LazyFrame | None
+    """`results` with repetitions as their mean, and `setting`: the words by which recordings differ, if any."""
     percentiles: pl.LazyFrame | None
     """label, percentile, latency_ms"""
     bins: pl.LazyFrame | None
@@ -40,9 +46,11 @@ def gather(paths: Sequence[str | Path], **options: Unpack[Options]) -> Gathered:
     """Open recordings of storage benchmarks and put their tables together."""
     recordings = files.opened_all(paths, FORMATS, options)
     names = _names(recordings)
+    results = _together([_results(rec, name) for rec, name in zip(recordings, names, strict=True)])
     return Gathered(
         recordings=recordings,
-        results=_together([_results(rec, name) for rec, name in zip(recordings, names, strict=True)]),
+        results=results,
+        means=_means(results, [name.removesuffix(": ") for name in names]),
         percentiles=_together([_percentiles(rec, name) for rec, name in zip(recordings, names, strict=True)]),
         bins=_together([_bins(rec, name) for rec, name in zip(recordings, names, strict=True)]),
         series=_together([_series(rec, name) for rec, name in zip(recordings, names, strict=True)]),
@@ -55,6 +63,46 @@ def _names(recordings: Sequence[Recording]) -> list[str]:
     if len(recordings) == 1:
         return [""]
     return [f"{name}: " for name in files.names(recordings)]
+
+
+def repetitions(names: Sequence[str]) -> dict[str, str]:
+    """What repetitions are one of: names that differ in their last number alone, which counts from 1.
+
+    >>> repetitions(["tuned-4k-1.run", "tuned-4k-2.run", "plain-4k-1", "plain-4k-32"])
+    {'tuned-4k-1.run': 'tuned-4k.run', 'tuned-4k-2.run': 'tuned-4k.run'}
+    """
+    stems: dict[str, dict[int, str]] = {}
+    for name in names:
+        if found := _NUMBERED.fullmatch(name):
+            stems.setdefault(found[1] + (found[3] or ""), {})[int(found[2])] = name
+    whole = {stem: runs for stem, runs in stems.items() if len(runs) > 1 and sorted(runs) == [*range(1, len(runs) + 1)]}
+    return {name: stem for stem, runs in whole.items() for name in runs.values()}
+
+
+def settings(names: Sequence[str]) -> dict[str, str]:
+    """The words of each name that some others lack, as of a sweep that was run with two settings.
+
+    >>> settings(["default-4k-1", "filtered-4k-1"])
+    {'default-4k-1': 'default', 'filtered-4k-1': 'filtered'}
+    """
+    words = {name: [word for word in _PARTS.split(name) if word.isalpha()] for name in names}
+    common = set.intersection(*map(set, words.values())) if words else set()
+    return {name: " ".join(word for word in mine if word not in common) for name, mine in words.items()}
+
+
+def _means(results: pl.LazyFrame | None, names: Sequence[str]) -> pl.LazyFrame | None:
+    if results is None or len(names) < 2:  # noqa: PLR2004  one is not repeated
+        return results
+    stems = repetitions(names)
+    words = {stems.get(name, name): setting for name, setting in settings(names).items()}
+    numbers = [name for name, kind in results.collect_schema().items() if kind == pl.Float64]
+    own = pl.col("recording")
+    return (
+        results.with_columns(test=pl.col("test").str.strip_prefix(own), recording=own.replace(stems))
+        .with_columns(test=own + pl.col("test"), setting=own.replace_strict(words).replace("", None))
+        .group_by(pl.exclude([*numbers, "errors"]), maintain_order=True)
+        .agg(pl.col(numbers).mean(), pl.col("errors").sum())
+    )
 
 
 def _together(frames: Sequence[pl.LazyFrame | None]) -> pl.LazyFrame | None:

@@ -8,14 +8,12 @@ import polars as pl
 
 from esxparse.charts import latency, workload
 from esxparse.reports import page
-from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, table, tiles
+from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, number, stack, table, tiles
 
 if TYPE_CHECKING:
     import altair as alt
 
     from esxparse.reports.storage_benchmark.gather import Gathered
-
-_MOST_ROWS: Final = 60
 
 
 def header(gathered: Gathered, title: str) -> Header:
@@ -54,7 +52,7 @@ def summary(gathered: Gathered) -> Block:
 
 def tests(gathered: Gathered) -> Block:
     """Every test and direction with its numbers."""
-    if gathered.results is None:
+    if gathered.results is None or gathered.means is None:
         return NOTHING
     column = pl.col
     frame = gathered.results.with_columns(
@@ -76,7 +74,12 @@ def tests(gathered: Gathered) -> Block:
         Column("latency_max_ms", "Highest", "ms", digits=1),
         Column("errors", "Errors", digits=None),
     ]
-    return table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes", most=_MOST_ROWS)
+    made = table(frame, columns, "Tests; MB are 10\u2076 bytes, KiB 1024 bytes")
+    each, apart = (one.select(pl.len()).collect().item() for one in (gathered.results, gathered.means))
+    if each == apart:
+        return made
+    said = f"Repetitions, whose names end in 1, 2, 3 ..., are their mean in the charts: {each} tests are {apart}."
+    return stack(note(said), made)
 
 
 _HISTOGRAMS: Final = {

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from esxparse.reports.study.gather import Found
 
 _SENTENCES: Final = 8
-_ROWS: Final = 200
 _FILES: Final = 40
 
 
@@ -97,7 +96,7 @@ def compared(found: Found) -> Block:
         Column("change_pct", "Change", "%", digits=1),
         Column("verdict", "Verdict", fit="short"),
     ]
-    return table(frame, columns, f"Against {baseline.text(found.study.baseline)}, 95 % interval", most=_ROWS)
+    return table(frame, columns, f"Against {baseline.text(found.study.baseline)}, 95 % interval")
 
 
 def figures(found: Found) -> Block:
@@ -118,7 +117,7 @@ def figures(found: Found) -> Block:
         Column("verdict", "Verdict", fit="short"),
     ]
     words = f"Benchmarks against {baseline.text(found.study.baseline)}: performance above 1 is better"
-    return table(found.figures, columns, words, most=_ROWS)
+    return table(found.figures, columns, words)
 
 
 def measured(found: Found) -> Block:
@@ -133,7 +132,7 @@ def measured(found: Found) -> Block:
         Column("runs", "Runs"),
         *(Column(name, heading(name)[0], heading(name)[1], digits=_digits(frame[name])) for name in found.values),
     ]
-    return table(frame, columns, "What was measured: means of the repetitions", most=_ROWS)
+    return table(frame, columns, "What was measured: means of the repetitions")
 
 
 def charts(found: Found) -> list[alt.LayerChart]:
@@ -171,8 +170,8 @@ def quality(found: Found) -> Block:
     )
     told = [Column("severity", "Severity", level=True), Column("line", "Line", digits=None), Column("message", "Note")]
     return stack(
-        table(gaps, columns, "Runs that lack something", "Every run has all it needs.", most=_ROWS),
-        table(notes, told, "Notes of the study", "The study has no notes.", most=_ROWS),
+        table(gaps, columns, "Runs that lack something", "Every run has all it needs."),
+        table(notes, told, "Notes of the study", "The study has no notes."),
     )
 
 

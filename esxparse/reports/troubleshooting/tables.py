@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from esxparse.diagnosis.findings import Findings
     from esxparse.recording import Recording
 
-_MOST_SYMPTOMS: Final = 30
 _MOST_CHANGES: Final = 12
 _FEWEST: Final = 10
 """Samples below which every verdict is a guess."""
@@ -80,7 +79,7 @@ def symptoms(found: Findings, profile: str) -> Block:
         Column("limit", "Limit", digits=None),
         Column("unit", "Unit", fit="short"),
     ]
-    return table(frame, columns, f"Limits passed (profile {profile}), longest first", most=_MOST_SYMPTOMS)
+    return table(frame, columns, f"Limits passed (profile {profile}), longest first")
 
 
 def changes(rec: Recording) -> Block:
