@@ -24,9 +24,9 @@ _EDGE: Final = 0.05
 _SPREADS: Final = 3.0
 """so many spreads outside."""
 _NOISIEST: Final = 0.5
-_MINOR: Final = 0.2
+_MINOR: Final = 0.25
 _LOST: Final = 0.4
-_FAINT: Final = 0.3
+_FAINT: Final = 0.4
 """An end of a run goes where it has less than this part of the weight of samples inside and outside together."""
 _EXACT: Final = 1e-9
 
