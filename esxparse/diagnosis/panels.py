@@ -71,10 +71,9 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
         regular = one.height == len(times) * len(mine) and one["entity"][: len(mine)].to_list() == mine
         regular = regular and one["time"].gather_every(len(mine)).to_list() == list(times)
         row, col = (slice(None), at) if regular else _places(one, times, place)
-        for name in one.columns:
-            if name in {"time", "entity", "_place"}:
-                continue
-            values = one[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        numbers = one.drop("time", "entity").cast(pl.Float64).fill_null(np.nan)
+        for name in numbers.columns:
+            values = numbers[name].to_numpy()
             if regular and mine == names:
                 whole = values.reshape(shape)
             else:

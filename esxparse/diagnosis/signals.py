@@ -320,7 +320,7 @@ _KEYS: Final = {
 }
 CLOCK: Final = ("step_s", "interval_s", "steps_back")
 """Columns of the host that come from the times of samples: seconds since the last, the usual, how often it was less."""
-_OTHER: Final = frozenset({"time", "entity", "_place"})
+_OTHER: Final = frozenset({"time", "entity"})
 
 
 @cache

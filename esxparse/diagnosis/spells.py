@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -154,8 +154,8 @@ def _begun(core: Mask, level: Values) -> Mask:
     """Move the start of each run to where the level leaves what it was before it."""
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
-        before = _known(level[:start][outside[:start]])
-        beyond = _beyond(level, core, outside, before, _spread(before))
+        before = level[:start][outside[:start]]
+        beyond = _beyond(level, core, (before, level[outside]), _spread)
         made.append((start if beyond is None else _first(beyond, start, stop), stop))
     return _of(made, core.size)
 
@@ -165,8 +165,7 @@ def _ended(core: Mask, level: Values) -> Mask:
     outside, made = ~joined(core, _OUTSIDE), []
     for start, stop in runs(core):
         after = _known(level[stop:][outside[stop:]])[:_AFTER]
-        # What drifts slowly back to what it was hides no knee: the spread is that of its steps.
-        beyond = _beyond(level, core, outside, after, min(_spread(after), _spread(np.diff(after)) / np.sqrt(2)))
+        beyond = _beyond(level, core, (after, level[outside]), _steps)
         # Backwards an end is a start.
         first = level.size - stop
         first = first if beyond is None else _first(beyond[::-1], first, level.size - start)
@@ -174,25 +173,30 @@ def _ended(core: Mask, level: Values) -> Mask:
     return _of(made, core.size)
 
 
+def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callable[[Values], float]) -> Mask | None:
+    """Samples in which the level has left what it is outside for what it is inside; None where it tells nothing.
+
+    `outside`: what is asked first, and what is asked where that tells nothing.
+    """
+    inside = _known(level[core])
+    for usual in map(_known, outside):
+        if inside.size and usual.size >= _OUTSIDE:
+            way = float(np.median(inside) - np.median(usual))
+            noise = _SPREADS * spread(usual)
+            if abs(way) >= max(_EXACT, noise):
+                edge = min(max(_EDGE, noise / abs(way)), _NOISIEST)
+                return np.nan_to_num((level - np.median(usual)) / way, nan=0.0) >= edge
+    return None
+
+
 def _spread(level: Values) -> float:
     """The median deviation from the median, as of a normal distribution."""
-    return 1.4826 * float(np.median(np.abs(level - np.median(level)))) if level.size else 0.0
+    return 1.4826 * float(np.median(np.abs(level - np.median(level))))
 
 
-def _beyond(level: Values, core: Mask, outside: Mask, beside: Values, spread: float) -> Mask | None:
-    """Samples in which the level has left what it is beside a run for what it is inside; None where it tells nothing.
-
-    Where what lies beside tells nothing, all that is outside is asked.
-    """
-    inside, every = _known(level[core]), _known(level[outside])
-    for known, noise in ((beside, spread), (every, _spread(every))):
-        if inside.size and known.size >= _OUTSIDE:
-            usual = float(np.median(known))
-            way = float(np.median(inside)) - usual
-            if abs(way) >= max(_EXACT, _SPREADS * noise):
-                edge = min(max(_EDGE, _SPREADS * noise / abs(way)), _NOISIEST)
-                return np.nan_to_num((level - usual) / way, nan=0.0) >= edge
-    return None
+def _steps(level: Values) -> float:
+    """The spread, or that of its steps: what drifts slowly back to what it was hides no knee."""
+    return min(_spread(level), _spread(np.diff(level)) / 2**0.5)
 
 
 def _first(beyond: Mask, start: int, stop: int) -> int:
