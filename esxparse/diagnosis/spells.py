@@ -19,7 +19,7 @@ _OUTSIDE: Final = 5
 """Gaps up to so many samples are not outside of a trouble; as many outside tell what is usual."""
 _AFTER: Final = 30
 """Samples after a trouble that tell where it ended: what it leaves behind may take long to go."""
-_EDGE: Final = 0.05
+_EDGE: Final = 0.03
 """An edge is where the level is this part of the way from outside to inside, or more where it is noisy:"""
 _SPREADS: Final = 3.0
 """so many spreads outside."""
