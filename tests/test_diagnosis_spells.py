@@ -64,6 +64,12 @@ def test_a_start_is_told_by_what_was_before_it_whatever_comes_after():
     assert edges(found) == (10, 20)
 
 
+def test_what_shows_a_trouble_first_tells_its_start_alone():
+    traffic = np.array([5.0] * 15 + [90.0] * 15 + [5.0] * 20)
+    found = spells.spell(mask("." * 20 + "x" * 8 + "." * 22), persist=1, gap=3, since=traffic)
+    assert edges(found) == (15, 28)
+
+
 def test_a_limit_that_is_met_now_and_then_is_not_the_beginning_of_when_it_is_met_all_the_time():
     level = np.array([0.0, 0.0, 0.0, 9.0] * 12 + [30.0] * 40 + [0.0, 0.0, 0.0, 9.0] * 12)
     found = spells.spell(level > 1, persist=2, gap=3, level=level)

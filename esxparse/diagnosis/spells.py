@@ -76,17 +76,24 @@ def episodes(held: Mask, gap: int, persist: int) -> list[tuple[int, int, int]]:
     return list(zip(place[long].tolist(), start[long].tolist(), stop[long].tolist(), strict=True))
 
 
-def spell(held: Mask, persist: int, gap: int, level: Values | None = None, until: Values | None = None) -> Mask | None:
+def spell(
+    held: Mask,
+    persist: int,
+    gap: int,
+    level: Values | None = None,
+    since: Values | None = None,
+    until: Values | None = None,
+) -> Mask | None:
     """The samples of a trouble: what holds long enough, with its edges; None where nothing does.
 
     `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
     filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
-    rise or fall bounds it; `until`: the one that tells its end alone, where what a cause leaves behind lasts longer
-    than it does, or not as long.
+    rise or fall bounds it; `since`: the one that shows it first; `until`: the one that tells its end alone, where what a
+    cause leaves behind lasts longer than it does, or not as long.
     """
     core = joined(held, gap)
     found = runs(core)
-    if max((held[start:stop].sum() for start, stop in found), default=0) < min(persist, held.size) or not found:
+    if max((held[start:stop].sum() for start, stop in found), default=0) < max(1, min(persist, held.size)):
         return None
     weight = held.astype(np.float64) if level is None else held * _rise(level, held)
     kept = _of(_dense(found, weight), held.size)
@@ -94,6 +101,7 @@ def spell(held: Mask, persist: int, gap: int, level: Values | None = None, until
         # Twice each: what the first takes off, or adds, counts for the other side in the second.
         kept = _trimmed(_trimmed(kept, weight), weight)
         kept = _begun(_begun(_ended(kept, level), level), level)
+    kept = kept if since is None else _begun(_begun(kept, since), since)
     return kept if until is None else _ended(kept, until)
 
 
