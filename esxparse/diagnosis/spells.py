@@ -88,8 +88,8 @@ def spell(
 
     `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
     filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
-    rise or fall bounds it; `since`: the one that shows it first; `until`: the one that tells its end alone, where what a
-    cause leaves behind lasts longer than it does, or not as long.
+    rise or fall bounds it; `since`: the one that shows it first; `until`: the one that tells its end alone, where what
+    a cause leaves behind lasts longer than it does, or not as long.
     """
     core = joined(held, gap)
     found = runs(core)
