@@ -19,7 +19,7 @@ import esxparse_simulator as simulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from browser import chromium
-from jupyter import lab, notebook, run_all
+from lab_server import lab, notebook, run_all
 
 COLUMNS, SAMPLES, CHOSEN, WAIT_MS = 17_000, 800, 40, 180_000
 PAINTED = """async () => {

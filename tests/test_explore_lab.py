@@ -6,7 +6,7 @@ import re
 
 import pytest
 from browser import chromium as browser_of
-from jupyter import lab, notebook, run_all
+from lab_server import lab, notebook, run_all
 
 import esxparse as ex
 
