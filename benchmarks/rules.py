@@ -6,6 +6,7 @@ of 7 in seconds of the clock and of processors; writes a section of RESULTS.md.
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import tempfile
@@ -67,6 +68,7 @@ def main(arguments: list[str]) -> None:
     for name, all_turns in taken.items():
         clock, cpu = (statistics.median(turn[place] for turn in all_turns[1:]) for place in (0, 1))
         lines.append(f"| {name} | {clock:.2f} | {cpu:.2f} |")
+    lines += ["", f"Load of the machine at the end: {os.getloadavg()[0]:.1f}."]
     sections.put(f"All rules, {columns:,} columns x {rows} rows, {megabytes:.0f} MB", lines)
     print("\n".join(lines))
 

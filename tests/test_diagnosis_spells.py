@@ -37,6 +37,53 @@ def test_what_a_cause_leaves_behind_does_not_lengthen_it_and_what_it_has_not_und
     assert shown(ended) == shown(went_on) == "." * 10 + "x" * 20 + "." * 20
 
 
+def edges(found):
+    return int(found.argmax()), int(found.size - found[::-1].argmax())
+
+
+def test_what_grows_slowly_begins_where_it_leaves_its_noise_and_not_where_its_limit_is_passed():
+    noise = np.array([2.0, 1.0, 3.0, 2.0, 4.0, 1.0])
+    level = np.concatenate([np.tile(noise, 4), np.linspace(2.0, 200.0, 37)[1:], np.tile(noise, 4)])
+    found = spells.spell(level >= 150, persist=2, gap=3, level=level)
+    begun, ended = edges(found)
+    assert 24 <= begun <= 26
+    assert ended == 60
+
+
+def test_an_end_is_where_a_level_stops_to_recover_even_if_it_drifts_from_there_on():
+    free = np.concatenate(
+        [np.full(20, 9000.0), np.full(20, 200.0), np.linspace(200, 4000, 11), 4000 - 20.0 * np.arange(40)]
+    )
+    found = spells.spell(mask("." * 20 + "x" * 22 + "." * 49), persist=1, gap=3, until=free)
+    assert abs(edges(found)[1] - 50) <= 1
+
+
+def test_a_start_is_told_by_what_was_before_it_whatever_comes_after():
+    free = np.array([9000.0] * 10 + [200.0] * 10 + [12000.0] * 25)
+    found = spells.spell(mask("." * 12 + "x" * 8 + "." * 25), persist=1, gap=3, level=free)
+    assert edges(found) == (10, 20)
+
+
+def test_what_shows_a_trouble_first_tells_its_start_alone():
+    traffic = np.array([5.0] * 15 + [90.0] * 15 + [5.0] * 20)
+    found = spells.spell(mask("." * 20 + "x" * 8 + "." * 22), persist=1, gap=3, since=traffic)
+    assert edges(found) == (15, 28)
+
+
+def test_a_limit_that_is_met_now_and_then_is_not_the_beginning_of_when_it_is_met_all_the_time():
+    level = np.array([0.0, 0.0, 0.0, 9.0] * 12 + [30.0] * 40 + [0.0, 0.0, 0.0, 9.0] * 12)
+    found = spells.spell(level > 1, persist=2, gap=3, level=level)
+    begun, ended = edges(found)
+    assert abs(begun - 48) <= 1
+    assert abs(ended - 88) <= 1
+
+
+def test_a_relapse_that_is_shorter_than_a_spell_has_to_be_counts_beside_one_that_is_long_enough():
+    found = spells.spell(mask("....xxxxxx........xxx......."), persist=5, gap=3)
+    assert edges(found) == (4, 21)
+    assert spells.spell(mask("....xxx........xxx......."), persist=5, gap=3) is None
+
+
 def test_spreads_compare_with_what_varies_anyway():
     calm = [4.0, 5.0, 6.0, 5.0, 4.0, 6.0, 5.0, 9.0, 9.0, 9.0]
     restless = [1.0, 9.0, 3.0, 7.0, 5.0, 2.0, 8.0, 9.0, 9.0, 9.0]

@@ -117,12 +117,12 @@ def _triggered(cases: Sequence[Case], series: Series) -> Iterator[tuple[Case, ND
 
 def _candidates(case: Case, series: Series, held: NDArray[np.bool_]) -> list[Story]:
     names = series.panels[case.kind].names
-    bounds = [series.matrix(case.kind, name) if name else None for name in (case.level, case.until)]
+    bounds = [series.matrix(case.kind, name) if name else None for name in (case.level, case.since, case.until)]
     persist = min(case.persist, max(1, series.samples - 1))
     found = []
     for place in np.flatnonzero(held.any(axis=0)).tolist():
-        level, until = (None if one is None else one[:, place] for one in bounds)
-        inside = spells.spell(held[:, place], persist, case.gap, level, until)
+        mine = [None if one is None else one[:, place] for one in bounds]
+        inside = spells.spell(held[:, place], persist, case.gap, *mine)
         if inside is not None:
             found.append((place, inside, inside & held[:, place]))
     judged = _judged(case, series, found, names) if found else []

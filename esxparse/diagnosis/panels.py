@@ -70,16 +70,15 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
         at = np.array([place[name] for name in mine])
         regular = one.height == len(times) * len(mine) and one["entity"][: len(mine)].to_list() == mine
         regular = regular and one["time"].gather_every(len(mine)).to_list() == list(times)
-        row, col = (None, None) if regular else _places(one, times, place)
-        for name in one.columns:
-            if name in {"time", "entity", "_place"}:
-                continue
-            values = one[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-            whole = np.full(shape, np.nan)
-            if regular:
-                whole[:, at] = values.reshape(len(times), len(mine))
+        row, col = (slice(None), at) if regular else _places(one, times, place)
+        numbers = one.drop("time", "entity").cast(pl.Float64).fill_null(np.nan)
+        for name in numbers.columns:
+            values = numbers[name].to_numpy()
+            if regular and mine == names:
+                whole = values.reshape(shape)
             else:
-                whole[row, col] = values
+                whole = np.full(shape, np.nan)
+                whole[row, col] = values.reshape(len(times), len(mine)) if regular else values
             # A second view tells what the first does not.
             made[name] = np.where(np.isnan(made[name]), whole, made[name]) if name in made else whole
     return Panel(kind, tuple(names), {name: values for name, values in made.items() if not np.isnan(values).all()})

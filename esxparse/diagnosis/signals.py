@@ -75,7 +75,12 @@ def _devices(one: Host, table: str) -> pl.LazyFrame:
         good_iops=pl.coalesce("good_iops", total),
         gavg_ms=pl.coalesce("gavg_ms", pl.when(pl.col("iops").is_null() & (total > 0)).then(both / total)),
     )
-    return rows.with_columns(fill_pct=100 * pl.col("active") / pl.when(pl.col("depth") > 0).then("depth"))
+    return rows.with_columns(
+        fill_pct=100 * pl.col("active") / pl.when(pl.col("depth") > 0).then("depth"),
+        mib_per_s=pl.coalesce(
+            pl.col("read_mib_per_s") + pl.col("write_mib_per_s"), "read_mib_per_s", "write_mib_per_s"
+        ),
+    )
 
 
 def _adapters_alone(one: Host) -> pl.LazyFrame | None:
@@ -320,7 +325,7 @@ _KEYS: Final = {
 }
 CLOCK: Final = ("step_s", "interval_s", "steps_back")
 """Columns of the host that come from the times of samples: seconds since the last, the usual, how often it was less."""
-_OTHER: Final = frozenset({"time", "entity", "_place"})
+_OTHER: Final = frozenset({"time", "entity"})
 
 
 @cache

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
     Mask = NDArray[np.bool_]
     Values = NDArray[np.float64]
 
 _OUTSIDE: Final = 5
-_EDGE: Final = 0.12
+"""Gaps up to so many samples are not outside of a trouble; as many outside tell what is usual."""
+_AFTER: Final = 30
+"""Samples after a trouble that tell where it ended: what it leaves behind may take long to go."""
+_EDGE: Final = 0.03
 """An edge is where the level is this part of the way from outside to inside, or more where it is noisy:"""
 _SPREADS: Final = 3.0
 """so many spreads outside."""
 _NOISIEST: Final = 0.5
-_MINOR: Final = 0.2
+_MINOR: Final = 0.25
 _LOST: Final = 0.4
+_FAINT: Final = 0.4
+"""An end of a run goes where it has less than this part of the weight of samples inside and outside together."""
 _EXACT: Final = 1e-9
 
 
@@ -48,33 +55,83 @@ def joined(held: Mask, gap: int) -> Mask:
     return filled
 
 
-def spell(held: Mask, persist: int, gap: int, level: Values | None = None, until: Values | None = None) -> Mask | None:
+def episodes(held: Mask, gap: int, persist: int) -> list[tuple[int, int, int]]:
+    """Column, first sample and the one after the last of runs with so many samples, joined over gaps; of all columns.
+
+    >>> episodes(np.array([[True, False], [False, False], [True, True]]), 1, 2)
+    [(0, 0, 3)]
+    """
+    # One column after the other, further apart than what is joined.
+    wide = held.shape[0] + gap + 1
+    line = np.zeros((held.shape[1], wide), dtype=np.int8)
+    line[:, : held.shape[0]] = held.T
+    steps = np.flatnonzero(np.diff(line.reshape(-1), prepend=0))
+    starts, stops = steps[::2], steps[1::2]
+    apart = starts[1:] - stops[:-1] > gap
+    first, last = np.append(True, apart), np.append(apart, True)
+    counts = np.add.reduceat(stops - starts, np.flatnonzero(first)) if starts.size else starts
+    place, start = np.divmod(starts[first[: starts.size]], wide)
+    stop = stops[last[: stops.size]] - place * wide
+    long = counts >= persist
+    return list(zip(place[long].tolist(), start[long].tolist(), stop[long].tolist(), strict=True))
+
+
+def spell(
+    held: Mask,
+    persist: int,
+    gap: int,
+    level: Values | None = None,
+    since: Values | None = None,
+    until: Values | None = None,
+) -> Mask | None:
     """The samples of a trouble: what holds long enough, with its edges; None where nothing does.
 
     `held`: samples in which the trigger holds. `persist`: samples that a run has at least, gaps of up to `gap` samples
-    filled. Runs much shorter than the longest are left out. `level`: the series whose rise or fall bounds it; `until`:
-    the one that tells its end alone, where what a cause leaves behind lasts longer than it does.
+    filled; shorter ones count beside it. Runs much lighter than the heaviest are left out. `level`: the series whose
+    rise or fall bounds it; `since`: the one that shows it first; `until`: the one that tells its end alone, where what
+    a cause leaves behind lasts longer than it does, or not as long.
     """
     core = joined(held, gap)
-    found = [(start, stop) for start, stop in runs(core) if held[start:stop].sum() >= min(persist, held.size)]
-    if not found:
+    found = runs(core)
+    if max((held[start:stop].sum() for start, stop in found), default=0) < max(1, min(persist, held.size)):
         return None
-    kept = np.zeros_like(core)
-    for start, stop in _dense(found, held, level):
-        kept[start:stop] = True
-    kept = kept if level is None else _edges(kept, level, start=True)
-    return kept if until is None else _edges(kept, until, start=False)
+    weight = held.astype(np.float64) if level is None else held * _rise(level, held)
+    kept = _of(_dense(found, weight), held.size)
+    if level is not None:
+        # Twice each: what the first takes off, or adds, counts for the other side in the second.
+        kept = _trimmed(_trimmed(kept, weight), weight)
+        kept = _begun(_begun(_ended(kept, level), level), level)
+    kept = kept if since is None else _begun(_begun(kept, since), since)
+    return kept if until is None else _ended(kept, until)
 
 
-def _dense(found: list[tuple[int, int]], held: Mask, level: Values | None) -> list[tuple[int, int]]:
+def _of(found: Iterable[tuple[int, int]], size: int) -> Mask:
+    made = np.zeros(size, dtype=np.bool_)
+    for start, stop in found:
+        made[start:stop] = True
+    return made
+
+
+def _rise(level: Values, held: Mask) -> Values:
+    """How far a level has come, from what it is outside (0) to the usual where the trigger holds (1); 2 at most."""
+    then, outside = _known(level[held]), _known(level[~joined(held, _OUTSIDE)])
+    usual = float(np.median(outside)) if outside.size >= _OUTSIDE else 0.0
+    way = float(np.median(then)) - usual if then.size else 0.0
+    if abs(way) < _EXACT:
+        return np.ones(level.size)
+    return np.clip(np.nan_to_num((level - usual) / way, nan=1.0), 0.0, 2.0)
+
+
+def _known(level: Values) -> Values:
+    return level[~np.isnan(level)]
+
+
+def _dense(found: list[tuple[int, int]], weight: Values) -> list[tuple[int, int]]:
     """Where runs lie close together they are one; what is little beside the largest is left out.
 
-    A sample counts as much as its level is of the usual one in the trouble, and as `_LOST` against where it does not
-    hold: the parts of a sequence with the largest sums, after Ruzzo and Tompa 1999.
+    A sample counts with its weight, and as `_LOST` against where there is no run: the parts of a sequence with the
+    largest sums, after Ruzzo and Tompa 1999.
     """
-    weight = held.astype(np.float64)
-    if level is not None and np.isfinite(level[held]).any() and (then := np.nanmedian(np.abs(level[held]))) > 0:
-        weight *= np.clip(np.nan_to_num(np.abs(level) / then, nan=1.0), 0.0, 2.0)
     parts: list[tuple[int, int, float]] = []
     for start, stop in found:
         parts.append((start, stop, float(weight[start:stop].sum())))
@@ -88,32 +145,74 @@ def _dense(found: list[tuple[int, int]], held: Mask, level: Values | None) -> li
     return [(start, stop) for start, stop, score in parts if score >= _MINOR * most]
 
 
-def _edges(core: Mask, level: Values, *, start: bool) -> Mask:
-    """Move the ends of each run, and with `start` its starts, to where the level leaves what it is outside."""
-    near = joined(core, _OUTSIDE)
-    inside, outside = level[core], level[~near]
-    inside, outside = inside[~np.isnan(inside)], outside[~np.isnan(outside)]
-    if not inside.size or outside.size < _OUTSIDE:
+def _trimmed(core: Mask, weight: Values) -> Mask:
+    """Take off ends of runs that are hardly more than what is outside: within a trouble its trigger holds oftener."""
+    if core.all():
         return core
-    usual, then = float(np.median(outside)), float(np.median(inside))
-    if abs(then - usual) < _EXACT:
-        return core
-    spread = 1.4826 * float(np.median(np.abs(outside - usual)))
-    edge = min(max(_EDGE, _SPREADS * spread / abs(then - usual)), _NOISIEST)
-    beyond = np.nan_to_num((level - usual) / (then - usual), nan=0.0) >= edge
-    made = core.copy()
-    for begin, stop in runs(core):
-        first, last = begin, stop
-        while start and first > 0 and beyond[first - 1]:
-            first -= 1
-        while last < level.size and beyond[last]:
-            last += 1
-        if start and first == begin:
-            while first < stop - 1 and not beyond[first] and not beyond[first : first + 2].all():
-                first += 1
-        if last == stop:
-            while last > first + 1 and not beyond[last - 1] and not beyond[last - 2 : last].all():
-                last -= 1
-        made[begin:stop] = False
-        made[first:last] = True
-    return made
+    faint = _FAINT * (weight[core].mean() + weight[~core].mean())
+    made = []
+    for start, stop in runs(core):
+        total = np.concatenate([[0.0], np.cumsum(weight[start:stop] - faint)])
+        last = int((total - np.minimum.accumulate(total)).argmax())
+        made.append((start + int(total[: last + 1].argmin()), start + last))
+    return _of(made, core.size)
+
+
+def _begun(core: Mask, level: Values) -> Mask:
+    """Move the start of each run to where the level leaves what it was before it."""
+    outside, made = ~joined(core, _OUTSIDE), []
+    for start, stop in runs(core):
+        before = level[:start][outside[:start]]
+        beyond = _beyond(level, core, (before, level[outside]), _spread)
+        made.append((start if beyond is None else _first(beyond, start, stop), stop))
+    return _of(made, core.size)
+
+
+def _ended(core: Mask, level: Values) -> Mask:
+    """Move the end of each run to where the level is back at what it is after it."""
+    outside, made = ~joined(core, _OUTSIDE), []
+    for start, stop in runs(core):
+        after = _known(level[stop:][outside[stop:]])[:_AFTER]
+        beyond = _beyond(level, core, (after, level[outside]), _steps)
+        # Backwards an end is a start.
+        first = level.size - stop
+        first = first if beyond is None else _first(beyond[::-1], first, level.size - start)
+        made.append((start, level.size - first))
+    return _of(made, core.size)
+
+
+def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callable[[Values], float]) -> Mask | None:
+    """Samples in which the level has left what it is outside for what it is inside; None where it tells nothing.
+
+    `outside`: what is asked first, and what is asked where that tells nothing.
+    """
+    inside = _known(level[core])
+    for usual in map(_known, outside):
+        if inside.size and usual.size >= _OUTSIDE:
+            way = float(np.median(inside) - np.median(usual))
+            noise = _SPREADS * spread(usual)
+            if abs(way) >= max(_EXACT, noise):
+                edge = min(max(_EDGE, noise / abs(way)), _NOISIEST)
+                return np.nan_to_num((level - np.median(usual)) / way, nan=0.0) >= edge
+    return None
+
+
+def _spread(level: Values) -> float:
+    """The median deviation from the median, as of a normal distribution."""
+    return 1.4826 * float(np.median(np.abs(level - np.median(level))))
+
+
+def _steps(level: Values) -> float:
+    """The spread, or that of its steps: what drifts slowly back to what it was hides no knee."""
+    return min(_spread(level), _spread(np.diff(level)) / 2**0.5)
+
+
+def _first(beyond: Mask, start: int, stop: int) -> int:
+    """Where the samples beyond begin of which a run is part, or begin within it."""
+    first = start
+    while first > 0 and beyond[first - 1]:
+        first -= 1
+    if first == start:
+        while first < stop - 1 and not beyond[first] and not beyond[first : first + 2].all():
+            first += 1
+    return first

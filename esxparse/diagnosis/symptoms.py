@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from esxparse.diagnosis.rules import Rule
     from esxparse.diagnosis.series import Matrix, Series
+
+_GAP: Final = 2
+"""Samples within a limit that do not end an episode."""
 
 
 def values(rules: Iterable[Rule], series: Series) -> dict[str, Matrix]:
@@ -59,32 +62,36 @@ def _floored(rule: Rule, value: Matrix, activity: Matrix) -> Matrix:
 
 def symptoms(rules: Mapping[str, Rule], series: Series, times: Sequence[datetime]) -> list[dict[str, Any]]:
     """The episodes of all rules: rule, kind, name, severity, start, end, samples, share of the capture, peak, mean."""
-    found: list[dict[str, Any]] = []
+    episodes: list[tuple[str, int, int, int]] = []
+    seen: list[Matrix] = []
     for key, matrix in values(rules.values(), series).items():
-        rule = rules[key]
-        bad = rule.passes(matrix, rule.warn)
-        names = series.panels[rule.kind].names
-        persist = min(rule.persist, max(1, series.samples - 1))
-        for place in np.flatnonzero(bad.any(axis=0)).tolist():
-            column = matrix[:, place]
-            for start, stop in spells.runs(spells.joined(bad[:, place], 2)):
-                if bad[start:stop, place].sum() < persist:
-                    continue
-                here = column[start:stop]
-                here = here[~np.isnan(here)]
-                worst = here.min() if rule.direction == "below" else here.max()
-                found.append(
-                    {
-                        "rule": key,
-                        "kind": rule.kind,
-                        "name": names[place],
-                        "severity": rule.judge(float(np.median(here))).replace("ok", "warning"),
-                        "start": times[start].isoformat(),
-                        "end": times[stop - 1].isoformat(),
-                        "samples": stop - start,
-                        "share_pct": round(100 * (stop - start) / series.samples, 1),
-                        "peak": round(float(worst), 3),
-                        "mean": round(float(here.mean()), 3),
-                    }
-                )
-    return found
+        bad = rules[key].passes(matrix, rules[key].warn)
+        persist = min(rules[key].persist, max(1, series.samples - 1))
+        for place, start, stop in spells.episodes(bad, _GAP, persist):
+            episodes.append((key, place, start, stop))
+            seen.append(matrix[start:stop, place])
+    if not episodes:
+        return []
+    stamps = [one.isoformat() for one in times]
+    numbers = pl.DataFrame(
+        {"episode": np.repeat(np.arange(len(seen)), [one.size for one in seen]), "value": np.concatenate(seen)}
+    ).with_columns(pl.col("value").fill_nan(None))
+    value = pl.col("value")
+    told = numbers.group_by("episode", maintain_order=True).agg(
+        least=value.min(), peak=value.max(), mean=value.mean(), median=value.median()
+    )
+    return [
+        {
+            "rule": key,
+            "kind": rules[key].kind,
+            "name": series.panels[rules[key].kind].names[place],
+            "severity": rules[key].judge(median).replace("ok", "warning"),
+            "start": stamps[start],
+            "end": stamps[stop - 1],
+            "samples": stop - start,
+            "share_pct": round(100 * (stop - start) / series.samples, 1),
+            "peak": round(least if rules[key].direction == "below" else peak, 3),
+            "mean": round(mean, 3),
+        }
+        for (key, place, start, stop), (_, least, peak, mean, median) in zip(episodes, told.rows(), strict=True)
+    ]

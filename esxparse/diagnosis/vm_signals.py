@@ -66,12 +66,14 @@ def worlds(one: Host) -> pl.LazyFrame:
     """Waits per vCPU by the worlds of vCPUs, and the worst of them; where there are no groups, use and latency too."""
     frame = one.tables["vcpu"]
     there = names(frame)
-    known = frame.select("world_id", "group_id", _n=inventory.vcpu_number()).unique().collect()
-    mine = known.join(one.vms.select("group_id", "vcpus"), on="group_id")
+    known = frame.select("world_id", "group_id", "world").unique().with_columns(_n=inventory.vcpu_number())
+    mine = known.collect().join(one.vms.select("group_id", "vcpus"), on="group_id")
     counted = {**_WORLD, **_OF_GROUPS}
     more = {"_vmwait": "pct_vmwait"}
     rows = frame.select("time", "group_id", "world_id", *renamed(there, {**counted, **more})).join(
-        mine.select("world_id", "vcpus", _vcpu=pl.col("_n").is_not_null()).unique("world_id").lazy(), on="world_id"
+        mine.select("world_id", "vcpus", _vcpu=pl.col("_n").is_not_null()).unique("world_id").lazy(),
+        on="world_id",
+        maintain_order="left",
     )
     alone = _OF_GROUPS if "group_cpu" not in one.tables else {}
     # The worlds of others are left out by null, which costs less than a filter in each aggregate.

@@ -6,6 +6,7 @@ Keys of a case
     kind       str    what it is about: a kind of object (`signals`)
     trigger    str    expression over series, true in the samples that call for this case (`series`)
     level      str    series that bounds the spell: its edges are where this leaves what it is outside
+    since      str    series that tells when it began, where it shows there first
     until      str    series that tells when it ends, where its trigger holds on after the cause is gone, or not as long
     persist    int    samples that a spell has at least, 2 unless told; a shorter capture needs as many as it has
     gap        int    samples without the trigger that a spell is joined over, 3 unless told
@@ -69,6 +70,7 @@ class Case:
     source: str
     evidence: tuple[Evidence, ...]
     level: str = ""
+    since: str = ""
     until: str = ""
     persist: int = 2
     gap: int = 3
@@ -88,7 +90,7 @@ class Case:
     @property
     def reads(self) -> frozenset[str]:
         """The series that the trigger and the edges read."""
-        return series.roots(self.trigger) | {name for name in (self.level, self.until) if name}
+        return series.roots(self.trigger) | {name for name in (self.level, self.since, self.until) if name}
 
     @property
     def per_spell(self) -> frozenset[str]:
@@ -111,6 +113,7 @@ _TEXTS: Final = (
     "kind",
     "trigger",
     "level",
+    "since",
     "until",
     "impact",
     "severity",
