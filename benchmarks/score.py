@@ -30,12 +30,12 @@ import esxparse as ex
 
 DOCS = Path(__file__).parents[1] / "docs" / "diagnosis.md"
 _HEAD = """\
-Made by `make score`; `benchmarks/score.py` says how. Cases were built on the bundled troubles, the published incidents and
-the building hosts; not on the unseen ones.
+Made by `make score`; `benchmarks/score.py` says how. Cases were built on the bundled troubles, the published incidents
+and the building hosts; not on the unseen ones.
 """
 _CONFUSIONS = """\
-Made by `make score`. Hosts drawn at random whose trouble shows, moderate or severe: how often it was told first, and what
-was told first instead. Cases were built on the first column's hosts; `benchmarks/SCORE.md` has the seeds.
+Made by `make score`. Hosts drawn at random whose trouble shows, moderate or severe: how often it was told first, and
+what was told first instead. Cases were built on the first column's hosts; `benchmarks/SCORE.md` has the seeds.
 """
 _SHOWS = 3.0
 _MODERATE, _SEVERE = 0.35, 0.7

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UnreadableError,
     )
+    from esxparse.explorer.app import explore, follow
+    from esxparse.explorer.held import search
+    from esxparse.explorer.plots import plot
+    from esxparse.explorer.rank import top
+    from esxparse.explorer.rows import Rows, rows
     from esxparse.formats.catalogue import Format, catalogue
     from esxparse.formats.esxtop.slice import Sliced
     from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
@@ -70,6 +75,7 @@ _WHERE = {
     "PowerJoin": "esxparse.metrics.power_join",
     "Quality": "esxparse.quality.results",
     "Recording": "esxparse.recording",
+    "Rows": "esxparse.explorer.rows",
     "Rule": "esxparse.diagnosis.rules",
     "Sliced": "esxparse.formats.esxtop.slice",
     "Study": "esxparse.studies",
@@ -86,14 +92,20 @@ _WHERE = {
     "counter": "esxparse.counters.catalogue",
     "diagnose": "esxparse.diagnosis.diagnose",
     "datasets_dir": "esxparse.shipped",
+    "explore": "esxparse.explorer.app",
+    "follow": "esxparse.explorer.app",
     "join_power": "esxparse.metrics.power_join",
+    "plot": "esxparse.explorer.plots",
     "report": "esxparse.reports",
+    "rows": "esxparse.explorer.rows",
     "rules": "esxparse.diagnosis.rules:load",
+    "search": "esxparse.explorer.held",
     "similar": "esxparse.diagnosis.likeness",
     "slice": "esxparse.formats.esxtop.slice:slice_capture",
     "study": "esxparse.studies",
     "templates": "esxparse.reports",
     "templates_dir": "esxparse.shipped",
+    "top": "esxparse.explorer.rank",
 }
 _MODULES = {
     "collect": "esxparse.collect",
@@ -118,6 +130,7 @@ __all__ = [
     "PowerJoin",
     "Quality",
     "Recording",
+    "Rows",
     "Rule",
     "Sliced",
     "Study",
@@ -136,17 +149,23 @@ __all__ = [
     "datasets",
     "datasets_dir",
     "diagnose",
+    "explore",
+    "follow",
     "join_power",
     "metrics",
     "open",
+    "plot",
     "quality",
     "report",
+    "rows",
     "rules",
+    "search",
     "similar",
     "slice",
     "study",
     "templates",
     "templates_dir",
+    "top",
 ]
 if TYPE_CHECKING:
     # Not for `from esxparse import *`, which has to work where the simulator is not installed.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import unicodedata
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from esxparse.errors import MissingTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import polars as pl
 
@@ -53,6 +54,12 @@ def printable(text: str) -> str:
     return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
 
 
+def _public(name: str, module: str = "esxparse") -> Callable[..., Any]:
+    """A function of the public face, or of a module that stands above this one: it may not be imported from here."""
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Recording:
     """One raw recording, read: lazy tables, facts about it, and notes on what was odd.
@@ -81,11 +88,12 @@ class Recording:
             MissingTableError: There is none; the message lists the tables.
         """
         try:
-            return self.tables[table]
+            found: pl.LazyFrame = _public("shown", "esxparse.explorer.shown")(table, self.tables[table])
         except KeyError:
             there = ", ".join(self.tables)
             msg = f"{self.source} has no table {table!r}; it has: {there}"
             raise MissingTableError(msg) from None
+        return found
 
     def __contains__(self, table: object) -> bool:
         return table in self.tables
@@ -99,6 +107,31 @@ class Recording:
     def __reduce__(self) -> tuple[type[Recording], tuple[Any, ...]]:
         # Read-only mappings cannot be copied or sent to another process as they are.
         return Recording, (self.format, self.source, dict(self.tables), dict(self.meta), self.notes)
+
+    def findings(self, profile: str = "standard") -> Any:
+        """What is wrong, since when, why, what next: `ex.diagnose` of this recording."""
+        return _public("diagnose")(self, profile=profile)
+
+    def search(self, pattern: str = "") -> pl.DataFrame:
+        """The counters and instances that a regular expression finds; see `ex.search`."""
+        found: pl.DataFrame = _public("search")(self, pattern)
+        return found
+
+    def top(self, name: str, n: int = 10, order: str = "p95", **chosen: Any) -> pl.DataFrame:
+        """The instances whose counter is highest, `rec.top("%RDY")` for instance; see `ex.top`."""
+        found: pl.DataFrame = _public("top")(self, name, n, order, **chosen)
+        return found
+
+    def plot(self, name: str, **chosen: Any) -> Any:
+        """A counter over time, `rec.plot("%RDY", vm="db")` for instance; see `ex.plot`."""
+        return _public("plot")(self, name, **chosen)
+
+    def explore(self, **chosen: Any) -> Any:
+        """The explorer on this recording, in a notebook; see `ex.explore`."""
+        return _public("explore")(self, **chosen)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.tables)
 
     def facts(self) -> list[tuple[str, str]]:
         """The known facts of `meta` as text: name and value."""

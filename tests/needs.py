@@ -46,9 +46,11 @@ PROGRAMS = {
 }
 PACKAGES = {
     "aiohttp": "aiohttp",
+    "anywidget": "anywidget",
     "fsspec": "fsspec",
     "great-expectations": "great_expectations",
     "isal": "isal",
+    "jupyterlab": "jupyterlab",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",

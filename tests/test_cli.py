@@ -149,7 +149,7 @@ def test_names_cannot_act_on_the_terminal(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["nonsense"], ["info"], ["report"], ["report", "x.csv", "--parameter", "novalue"], ["info", "--none", "x"]],
+    [["nonsense"], ["info"], ["report"], ["report", "x.csv", "--parameter", "novalue"], ["info", "--none", "x"]],
 )
 def test_usage_errors_exit_with_2(arguments):
     done = run(*arguments)
@@ -196,7 +196,7 @@ def test_help_and_import_load_nothing_heavy():
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    named = "batch check collect convert diagnose formats info report rules simulate slice study templates"
+    named = "batch check collect convert diagnose formats info lab report rules simulate slice study templates"
     assert set(commands.choices) == set(named.split())
     for choice in commands._choices_actions:
         assert choice.help

@@ -32,10 +32,19 @@ def percentile(values: list[float], share: float) -> float:
 def test_mean_p95_and_max_by_hand() -> None:
     # 0..20: mean 10, p95 at place 0.95 x 20 = 19, max 20
     frame = pl.LazyFrame({"vm": ["a"] * 21, "value": [float(v) for v in range(21)]})
-    assert ranking.top(frame, "vm", "value").collect().rows() == [("a", 10.0, 19.0, 20.0, 21)]
+    assert ranking.top(frame, "vm", "value").drop("variability").collect().rows() == [("a", 10.0, 19.0, 20.0, 21)]
     # two samples: p95 lies 95 % of the way from the lower to the higher
     two = pl.LazyFrame({"vm": ["a", "a"], "value": [0.0, 100.0]})
     assert ranking.top(two, "vm", "value").collect()["p95"].to_list() == [95.0]
+
+
+def test_variability_is_the_deviation_over_the_mean_and_a_mean_may_be_weighted() -> None:
+    frame = pl.LazyFrame({"vm": ["a", "a", "b", "b"], "value": [1.0, 3.0, 0.0, 0.0], "commands": [3.0, 1.0, 1.0, 0.0]})
+    got = ranking.top(frame, "vm", "value", order="variability").collect()
+    assert got["vm"].to_list() == ["a", "b"]
+    assert got["variability"].to_list() == [pytest.approx(statistics.stdev([1.0, 3.0]) / 2.0), None]
+    weighted = ranking.top(frame, "vm", "value", weight="commands").collect()
+    assert weighted.select("vm", "mean", "samples").rows() == [("a", 1.5, 2), ("b", 0.0, 1)]
 
 
 def test_the_order_decides_who_is_first() -> None:
@@ -57,12 +66,15 @@ def test_null_nan_and_rollup_rows_are_left_out() -> None:
     frame = pl.LazyFrame(
         {"pcpu": [0, 0, 0, 1, 2, None], "util": [10.0, None, math.nan, 30.0, None, 20.0]},
     )
-    assert ranking.top(frame, ["pcpu"], "util").collect().rows() == [(1, 30.0, 30.0, 30.0, 1), (0, 10.0, 10.0, 10.0, 1)]
+    assert ranking.top(frame, ["pcpu"], "util").drop("variability").collect().rows() == [
+        (1, 30.0, 30.0, 30.0, 1),
+        (0, 10.0, 10.0, 10.0, 1),
+    ]
 
 
 def test_vms_of_one_name_are_ranked_apart_by_their_ids() -> None:
     frame = pl.LazyFrame({"group_id": [7, 9], "vm": ["web", "web"], "ready": [1.0, 2.0]})
-    assert ranking.top(frame, ["group_id", "vm"], "ready").collect().rows() == [
+    assert ranking.top(frame, ["group_id", "vm"], "ready").drop("variability").collect().rows() == [
         (9, "web", 2.0, 2.0, 2.0, 1),
         (7, "web", 1.0, 1.0, 1.0, 1),
     ]
@@ -89,6 +101,7 @@ def test_an_empty_table_has_an_empty_ranking_with_its_columns() -> None:
         "mean": pl.Float64,
         "p95": pl.Float64,
         "max": pl.Float64,
+        "variability": pl.Float64,
         "samples": pl.Int64,
     }
 

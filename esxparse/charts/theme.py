@@ -55,6 +55,10 @@ HEAT: Final[tuple[Shade, ...]] = (
 )
 """Steps of a heat map, from idle to saturated."""
 
+LAB_MIME: Final = "application/vnd.vegalite.v5+json"
+LAB_WIDTH: Final = 720
+LAB_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v5.json"
+
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
@@ -62,6 +66,14 @@ def css_variables() -> dict[str, tuple[str, Shade]]:
     """Light colour -> (name of its CSS variable, its two shades): what the HTML export replaces."""
     named = {**SERIES, **ROLES, **{f"heat-{step}": shade for step, shade in enumerate(HEAT)}}
     return {shade.light: (f"--{name}", shade) for name, shade in named.items()}
+
+
+def palette(dark: str = "@media screen and (prefers-color-scheme:dark){{{0}}}", root: str = ":root") -> str:
+    """The colours of both schemes as CSS variables of the elements `root`; `dark` says where the dark one holds."""
+    shades = css_variables().values()
+    light = "".join(f"{name}:{shade.light};" for name, shade in shades)
+    night = "".join(f"{name}:{shade.dark};" for name, shade in shades)
+    return f"{root}{{{light}}}\n{dark.format(f'{root}{{{night}}}')}\n"
 
 
 def colours(count: int) -> list[str]:
@@ -138,3 +150,18 @@ def use() -> None:
     import altair as alt  # noqa: PLC0415 - the colours are there without it
 
     alt.theme.register("esxparse", enable=True)(_theme)
+    if alt.renderers.active == "default":
+        # Altair's own asks another server for its runtime; JupyterLab has one.
+        alt.renderers.register("esxparse-lab", _for_jupyterlab)
+        alt.renderers.enable("esxparse-lab")
+
+
+def _for_jupyterlab(spec: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A chart as JupyterLab draws it by itself, as Vega-Lite 5: what our charts use is the same in 6.
+
+    A chart as wide as the place it stands in would grow without end there: the place grows with it.
+    """
+    fixed = {key: value for key, value in spec.items() if key != "autosize"} | {"$schema": LAB_SCHEMA}
+    if fixed.get("width") == "container":
+        fixed["width"] = LAB_WIDTH
+    return {LAB_MIME: fixed, "text/plain": str(spec.get("description", "chart"))}

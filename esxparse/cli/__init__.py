@@ -10,6 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 from esxparse.cli.output import fail
@@ -23,6 +24,7 @@ _COMMANDS = (
     "rules",
     "report",
     "batch",
+    "lab",
     "slice",
     "convert",
     "collect",
@@ -50,13 +52,23 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _asked(words: Sequence[str]) -> argparse.Namespace:
+    """What is asked for; without a command the help."""
+    parser = build_parser()
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in _COMMANDS:
+        near = get_close_matches(command, _COMMANDS, 1)
+        parser.error(f"there is no command {command!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return parser.parse_args(words or ["--help"])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit code."""
     for name in ("stdin", "stdout", "stderr"):
         # Whoever started it may have closed one: what is written there is gone, and no file takes its place.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
-    options = build_parser().parse_args(arguments)
+    options = _asked(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # Names come in every script, and not every terminal or pipe takes them.
         if isinstance(stream, io.TextIOWrapper):

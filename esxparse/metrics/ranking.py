@@ -1,4 +1,4 @@
-"""The top n of anything: which VM, PCPU, device or port stands out, by mean, 95th percentile or maximum."""
+"""The top n of anything: which VM, PCPU, device or port stands out, by mean, percentile, maximum or variability."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import names, need
+from .frames import names, need, weighted_mean
 
-Order = Literal["mean", "p95", "max"]
+Order = Literal["mean", "p95", "max", "variability"]
 
-_ORDERS = ("mean", "p95", "max")
+_ORDERS = ("mean", "p95", "max", "variability")
 
 
-def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, order: Order = "p95") -> pl.LazyFrame:
+def top(
+    frame: pl.LazyFrame,
+    by: str | Sequence[str],
+    value: str,
+    n: int = 10,
+    order: Order = "p95",
+    weight: str | None = None,
+) -> pl.LazyFrame:
     """Rank what the columns `by` tell apart by a value over time.
 
     Needs the columns `by` and `value`. Rows whose value is null or NaN are left out, and so are rows with a null in
@@ -24,44 +31,50 @@ def top(frame: pl.LazyFrame, by: str | Sequence[str], value: str, n: int = 10, o
     repeats the rows it would be ranked with. Returns at most `n` rows:
 
     *by
-    mean     arithmetic mean over the samples
-    p95      95th percentile, linear between the two nearest samples
-    max      largest sample
-    samples  i64  number of samples that have a value
+    mean         arithmetic mean over the samples, or weighted by `weight`
+    p95          95th percentile, linear between the two nearest samples
+    max          largest sample
+    variability  standard deviation / arithmetic mean (coefficient of variation); null where the mean is 0
+    samples      i64  number of samples that have a value
 
-    sorted by `order`, largest first; equals are sorted by `by`, so that the answer is the same every time.
+    sorted by `order`, largest first (without one last); equals are sorted by `by`, so that the answer is the same
+    every time.
     Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
-    Mean and percentile give every sample the same weight: latency belongs in `storage.summary`, drops in
-    `network.summary`.
+    The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`, and
+    samples without any are left out. The percentile and the deviation give every sample the same weight.
 
     Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
 
     >>> ready = pl.LazyFrame({"vm": ["a", "a", "b", "b", "c"], "ready_pct": [1.0, 2.0, 9.0, None, 9.0]})
     >>> top(ready, "vm", "ready_pct", n=2).collect().rows()
-    [('b', 9.0, 9.0, 9.0, 1), ('c', 9.0, 9.0, 9.0, 1)]
+    [('b', 9.0, 9.0, 9.0, None, 1), ('c', 9.0, 9.0, 9.0, None, 1)]
     """
     keys = [by] if isinstance(by, str) else list(by)
-    _check(frame, keys, value, n, order)
+    _check(frame, keys, [value, *([weight] if weight else [])], n, order)
     number = pl.col(value).cast(pl.Float64)
+    mean = number.mean() if weight is None else weighted_mean(number, pl.col(weight))
+    if weight is not None:
+        frame = frame.filter(pl.col(weight) > 0)
     return (
         frame.filter(number.is_not_null() & number.is_not_nan(), *(pl.col(key).is_not_null() for key in keys))
         .group_by(keys)
         .agg(
-            number.mean().alias("mean"),
+            mean.alias("mean"),
             number.quantile(0.95, interpolation="linear").alias("p95"),
             number.max().alias("max"),
+            pl.when(number.mean() != 0).then(number.std() / number.mean().abs()).alias("variability"),
             number.len().cast(pl.Int64).alias("samples"),
         )
-        .sort([order, *keys], descending=[True, *([False] * len(keys))])
+        .sort([order, *keys], descending=[True, *([False] * len(keys))], nulls_last=True)
         .head(n)
     )
 
 
-def _check(frame: pl.LazyFrame, keys: Sequence[str], value: str, n: int, order: str) -> None:
+def _check(frame: pl.LazyFrame, keys: Sequence[str], columns: Sequence[str], n: int, order: str) -> None:
     if n < 1:
         raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
     if order not in _ORDERS:
         raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}")
     if not keys:
         raise EsxparseError("a ranking needs at least one column to rank by")
-    need(names(frame), *keys, value)
+    need(names(frame), *keys, *columns)

@@ -21,7 +21,7 @@ from esxparse.errors import EsxparseError
 from .frames import column, names, placed, renamed
 from .inventory import vcpu_number
 
-_STATES = {
+STATES = {
     "ready_pct": "pct_ready",
     "max_limited_pct": "pct_max_limited",
     "costop_pct": "pct_costop",
@@ -103,7 +103,7 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     rows = (
         placed(group_cpu, "group_id")
         .join(vms.select("group_id", "vm", "vcpus"), on="group_id", how="inner", maintain_order="left")
-        .select(*_KEYS, "vm", "vcpus", *(state / pl.col("vcpus") for state in renamed(there, _STATES)))
+        .select(*_KEYS, "vm", "vcpus", *(state / pl.col("vcpus") for state in renamed(there, STATES)))
     )
     rows = rows.with_columns(ready_from=pl.lit(FROM_GROUP)) if vcpu is None else _with_worlds(rows, vcpu)
     return rows.with_columns(contention()).select("time", "group_id", "vm", "vcpus", *_ORDER, "ready_from")
@@ -122,7 +122,7 @@ def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
         .agg(
             expression
             for name in _WAITS
-            for state in [column(there, _STATES[name])]
+            for state in [column(there, STATES[name])]
             for expression in (
                 state.sum().alias(f"_{name}"),
                 # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up.
@@ -177,7 +177,7 @@ def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:
             pl.col("group").alias("vm"),
             "world_id",
             "vcpu",
-            *renamed(there, {**_STATES, "vm_wait_pct": "pct_vmwait"}),
+            *renamed(there, {**STATES, "vm_wait_pct": "pct_vmwait"}),
         )
         .with_columns(contention())
         .select("time", "group_id", "vm", "world_id", "vcpu", *_ORDER, "vm_wait_pct")

@@ -9,24 +9,19 @@ Names of VMs arrive escaped in the HTML of `blocks`, and as JSON in the charts, 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import mistune
 from jinja2 import Environment, FileSystemLoader
-from platformdirs import user_cache_path
 
-from esxparse.charts.theme import css_variables
+from esxparse.charts.runtime import hash_of, vega_runtime
+from esxparse.charts.theme import css_variables, palette
 from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, VEGALITE_MIME, anchor
-from esxparse.whole import whole_file
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -69,28 +64,6 @@ class Section:
             self.rows[-1].append(piece)
         else:
             self.rows.append([piece])
-
-
-def vega_runtime() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, fit to stand in an HTML page.
-
-    Bundling them takes over a second of processor time, so the script stays in the user's cache, after its own hash.
-    """
-    kept = user_cache_path("esxparse") / f"vega-{metadata.version('vl-convert-python')}.js"
-    with suppress(OSError, UnicodeError):
-        known, _, script = kept.read_text(encoding="utf-8").partition("\n")
-        if known == _hash(script):
-            return script
-    import vl_convert  # noqa: PLC0415 - 60 MB, for this alone
-
-    bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    script = _inside_script(bundle)
-    # A page can be made where nothing can be kept.
-    with suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(kept) as file:
-            file.write(f"{_hash(script)}\n{script}".encode())
-    return script
 
 
 def to_html(notebook: NotebookNode, runtime: str | None = None) -> str:
@@ -203,30 +176,13 @@ def _themed(spec: Any) -> Any:
     return walk(spec)
 
 
-def palette() -> str:
-    """The colours of both schemes, as CSS variables."""
-    shades = css_variables().values()
-    light = "".join(f"{name}:{shade.light};" for name, shade in shades)
-    dark = "".join(f"{name}:{shade.dark};" for name, shade in shades)
-    return f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
-
-
 def policy(scripts: list[str]) -> str:
     """The Content-Security-Policy of a page that runs these scripts and asks for nothing."""
-    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
+    hashes = " ".join(f"'sha256-{hash_of(script)}'" for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _inside_script(script: str) -> str:
-    """`script` without the sequences that would end its element; they stand in strings and comments only."""
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _json_inside_script(value: Any) -> str:

@@ -15,7 +15,7 @@ from esxparse.errors import EsxparseError
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
-from esxparse.studies import baseline, export, plot
+from esxparse.studies import baseline, export, plot, shown
 from esxparse.studies import baseline as of_baseline
 from esxparse.studies.asked import Asked
 from esxparse.studies.expand import Run, expand
@@ -33,7 +33,7 @@ _WIDTH: Final = 560
 """Width of a chart in a notebook, pixels."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """Many runs as one table."""
 
@@ -62,6 +62,12 @@ class Study:
     """What `esxparse.check` says of the files of its runs."""
     allow: bool = False
     """Whether runs are compared whose files fail that check."""
+
+    def __repr__(self) -> str:
+        return shown.text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.page(self)
 
     def _sound(self) -> None:
         """Refuses to compare runs whose files fail the check, unless that is allowed.

@@ -1,0 +1,206 @@
+"""The explorer: a widget that shows counters of a recording over time, and what the people at it ask of them.
+
+The page holds the controls and draws; whatever has to do with the numbers is done here, for the pixels on screen. Its
+runtime is Vega's bundle from this machine, so it needs no network.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anywidget
+import traitlets
+
+from esxparse.charts import theme
+from esxparse.charts.runtime import vega_runtime
+from esxparse.diagnosis.changes import changes
+from esxparse.diagnosis.diagnose import diagnose
+from esxparse.errors import EsxparseError
+from esxparse.explorer.code import cell
+from esxparse.explorer.held import find, held
+from esxparse.explorer.panel import Align, Asked, Values, moment, panel
+from esxparse.explorer.rows import NOUNS
+from esxparse.formats.opening import Opening
+from esxparse.formats.registry import open_recording
+from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+_HERE: Final = Path(__file__).parent
+_DARK: Final = '[data-jp-theme-light="false"] {0}'
+_CHANGES: Final = 12
+
+
+class Explorer(anywidget.AnyWidget):
+    """The widget; `ex.explore` makes one.
+
+    `view` is what is on the screen (panels, range of time, options, notes), as plain values that can be kept and given
+    back. `code()` is the same as a cell of polars and altair.
+    """
+
+    _esm = traitlets.Unicode("").tag(sync=True)
+    _css = traitlets.Unicode("").tag(sync=True)
+    about = traitlets.Dict().tag(sync=True)
+    counters: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    presets: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)
+    every = traitlets.Float(0.0).tag(sync=True)
+    """Seconds between two looks at a file that is still written; 0 for none."""
+
+    def __init__(
+        self, recordings: list[Recording], *, align: Align = "clock", view: dict[str, Any] | None = None
+    ) -> None:
+        script = (_HERE / "explorer.js").read_text(encoding="utf-8")
+        style = (_HERE / "explorer.css").read_text(encoding="utf-8")
+        super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
+        self.align = align
+        self.load(recordings)
+        self.view = view or {
+            "panels": self.presets[0]["panels"] if self.presets else self._first(),
+            "range": None,
+            "notes": [],
+        }
+        self.on_msg(self._answer)
+
+    def load(self, recordings: list[Recording]) -> None:
+        """Shows other recordings, or the same ones read again, in the same view."""
+        self.recordings = recordings
+        self.values = Values(recordings, self.align)
+        rec = recordings[0]
+        source = Path(rec.source)
+        self._size = source.stat().st_size if source.is_file() else 0
+        self.counters = [
+            {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
+            | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
+            for one in held(rec)
+        ]
+        self.presets = _presets(rec)
+        start, end = rec.meta.get("start"), rec.meta.get("end")
+        self.about = {
+            "title": str(rec.meta.get("host") or Path(rec.source).name),
+            "file": Path(rec.source).name,
+            "others": [Path(other.source).name for other in recordings[1:]],
+            "start": start.timestamp() * 1000 if start else None,
+            "end": end.timestamp() * 1000 if end else None,
+            "samples": rec.meta.get("samples"),
+        }
+
+    def _first(self) -> list[dict[str, Any]]:
+        return [{"counter": one["column"], "table": one["table"]} for one in self.counters[:1]]
+
+    def asked(self) -> list[Asked]:
+        """What each panel of the view shows."""
+        start, end = self.view.get("range") or (None, None)
+        shared = {key: self.view.get(key) for key in ("smooth", "normalise", "difference") if self.view.get(key)}
+        return [Asked.of({**one, **shared, "start": start, "end": end}) for one in self.view.get("panels", [])]
+
+    def code(self) -> str:
+        """The view as code: a cell of polars and altair that makes the same charts."""
+        return cell(self.recordings[0].source, [(one, panel(self.values, one)) for one in self.asked()])
+
+    def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
+            "code": lambda _said: {"code": self.code()},
+            "findings": lambda _said: {"findings": self._findings()},
+            "changes": lambda said: {"changes": self._changes(said)},
+            "grown": lambda _said: {"grown": self._grown()},
+        }
+        try:
+            answer = answers[content["ask"]](content)
+        except EsxparseError as error:
+            answer = {"error": str(error)}
+        self.send({"ask": content["ask"], "id": content.get("id"), "answer": answer})
+
+    def _grown(self) -> bool:
+        """Reads the file again if its size is another one."""
+        path = Path(self.recordings[0].source)
+        size = path.stat().st_size if path.is_file() else self._size
+        if size == self._size:
+            return False
+        self.load([opened(path), *self.recordings[1:]])
+        return True
+
+    def _findings(self) -> list[dict[str, Any]]:
+        found = diagnose(self.recordings[0])
+        return [
+            {
+                "severity": one.severity,
+                "verdict": one.verdict,
+                "kind": one.entity["kind"],
+                "name": one.entity["name"],
+                "start": one.start.timestamp() * 1000 if one.start else None,
+                "end": one.end.timestamp() * 1000 if one.end else None,
+            }
+            for one in found
+            if one.severity != "info"
+        ]
+
+    def _changes(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        """What changed most from before the start of a range of time."""
+        found = changes(self.recordings[0], at=moment(said["start"])).series
+        return found.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond").to_dicts()
+
+
+def explore(
+    rec: Recording | str | os.PathLike[str],
+    other: Recording | str | os.PathLike[str] | None = None,
+    *,
+    align: Align = "clock",
+    view: dict[str, Any] | None = None,
+) -> Explorer:
+    """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
+
+    Args:
+        rec: A recording, or the path of one.
+        other: A second one, drawn dashed over the first.
+        align: The second one by the "clock", or by "offset": both begin at once.
+        view: What to show, as `Explorer.view` of another gave it.
+
+    Raises:
+        EsxparseError: The recording has no table over time.
+    """
+    recordings = [opened(one) for one in (rec, other) if one is not None]
+    if not any("time" in recordings[0].tables[table].collect_schema() for table in recordings[0]):
+        raise EsxparseError(f"{recordings[0].source} has no table over time: there is nothing to explore")
+    return Explorer(recordings, align=align, view=view)
+
+
+def opened(rec: Recording | str | os.PathLike[str]) -> Recording:
+    """The recording, read if it is a path."""
+    return rec if isinstance(rec, Recording) else open_recording(rec, Opening.of({}))
+
+
+def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
+    """The explorer on a capture that is still written: it reads the file again whenever it has grown.
+
+    `path`: of the capture. `every`: seconds between two looks at the file.
+
+    Raises EsxparseError: There is no capture at the path yet.
+    """
+    explorer = explore(path)
+    explorer.every = every
+    return explorer
+
+
+def _presets(rec: Recording) -> list[dict[str, Any]]:
+    """The presets as far as the recording has their counters."""
+    made = []
+    for one in tomllib.loads((_HERE / "presets.toml").read_text(encoding="utf-8"))["preset"]:
+        panels = [each for each in one["panels"] if _has(rec, each)]
+        if panels:
+            made.append({"name": one["name"], "panels": panels})
+    return made
+
+
+def _has(rec: Recording, one: dict[str, str]) -> bool:
+    if one["table"] not in rec:
+        return False
+    try:
+        return find(rec, one["counter"], one["table"]) is not None
+    except EsxparseError:
+        return False

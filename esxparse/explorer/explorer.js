@@ -1,0 +1,508 @@
+// The page's part of the explorer: controls, drawing, the pointer. Numbers come from Python, for the pixels on screen.
+
+const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
+const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
+const FOUND = 60;
+
+const element = (name, settings = {}, ...inside) => {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(settings)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key in made && key !== "list") made[key] = value;
+    else made.setAttribute(key, value);
+  }
+  made.append(...inside);
+  return made;
+};
+const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).replace("T", " ");
+const short = (value) =>
+  value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+
+function render({ model, el }) {
+  let waiting = new Map();
+  let asked = 0;
+  let findings = [];
+  let pinned = null;
+  let panels = [];
+  let active = 0;
+  let closed = false;
+
+  const ask = (what, more = {}) =>
+    new Promise((resolve, reject) => {
+      const id = ++asked;
+      waiting.set(id, { resolve, reject });
+      model.send({ ask: what, id, ...more });
+    });
+  const state = () => model.get("view");
+  const change = (part) => {
+    model.set("view", { ...state(), ...part });
+    model.save_changes();
+  };
+  const whole = () => [model.get("about").start, model.get("about").end];
+  const span = () => state().range ?? whole();
+
+  // The controls.
+  const search = element("input", { type: "search", placeholder: "Search counters: ready, latency, drop ...", "aria-label": "Search counters" });
+  const found = element("div", { className: "ex-found", role: "listbox", "aria-label": "Counters found" });
+  const presets = element("div", { className: "ex-presets" });
+  const tools = element("div", { className: "ex-tools" });
+  const charts = element("div", { className: "ex-panels" });
+  const said = element("div", { className: "ex-said", role: "status" });
+  const below = element("div", { className: "ex-below" });
+  const title = element("div", { className: "ex-title" });
+  const root = element(
+    "div",
+    { className: "ex-explorer", tabIndex: -1 },
+    element("div", { className: "ex-bar" }, title, presets),
+    element("div", { className: "ex-bar" }, search, tools),
+    found,
+    said,
+    charts,
+    below,
+  );
+  el.replaceChildren(root);
+
+  const tell = (text, bad) => {
+    said.textContent = text;
+    said.classList.toggle("ex-bad", Boolean(bad));
+  };
+
+  const toggle = (key, label, hint) => {
+    const box = element("input", { type: "checkbox", checked: Boolean(state()[key]), onchange: () => { change({ [key]: box.checked }); redraw(); } });
+    return element("label", { title: hint }, box, label);
+  };
+  const button = (label, hint, act) => element("button", { type: "button", title: hint, onclick: act }, label);
+
+  function fillTools() {
+    const smooth = element("input", {
+      type: "number", min: 1, max: 999, value: state().smooth ?? 1, className: "ex-number",
+      onchange: () => { change({ smooth: Math.max(1, Number(smooth.value) || 1) }); redraw(); },
+    });
+    tools.replaceChildren(
+      toggle("normalise", "normalise", "Each series by its own highest value"),
+      toggle("difference", "difference", "From one sample to the next"),
+      element("label", { title: "Rolling mean over this many samples" }, "smooth", smooth),
+      button("Whole time", "Show the whole capture (or click twice in a chart)", () => zoom(null)),
+      button("What changed", "What changed most at the start of the time shown", showChanges),
+      button("Hotspots", "The findings, most important first", showFindings),
+      button("Note", "Keep a note at the time last clicked", addNote),
+      button("Copy code", "The charts as a cell of polars and altair", copyCode),
+      button("PNG", "Save the charts as pictures", () => save("png")),
+      button("SVG", "Save the charts as drawings", () => save("svg")),
+      button("CSV", "Save the numbers drawn", saveTable),
+    );
+  }
+
+  function fillTop() {
+    const about = model.get("about");
+    const times = about.start === null ? "" : `${clock(about.start, true)} to ${clock(about.end)} UTC`;
+    const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
+    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} samples${others}`);
+    presets.replaceChildren(
+      ...model.get("presets").map((one) =>
+        button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
+      ),
+    );
+  }
+
+  function look() {
+    const text = search.value.trim();
+    if (!text) return found.replaceChildren();
+    let wanted;
+    try {
+      wanted = new RegExp(text, "i");
+    } catch {
+      return tell(`${text} is no regular expression`, true);
+    }
+    tell("");
+    const rank = (one) => (one.names.some((name) => wanted.test(name)) ? 0 : wanted.test(one.meaning) ? 1 : 2);
+    const hits = model.get("counters").map((one) => [rank(one), one]).filter(([place]) => place < 2).sort((a, b) => a[0] - b[0]);
+    found.replaceChildren(
+      ...hits.slice(0, FOUND).map(([, one]) =>
+        element(
+          "div",
+          { className: "ex-hit", role: "option", tabIndex: 0, title: one.meaning,
+            onclick: (event) => choose(one, event.shiftKey),
+            onkeydown: (event) => { if (event.key === "Enter") choose(one, event.shiftKey); } },
+          element("b", {}, one.name), ` ${one.unit} · ${one.noun} · `, element("span", {}, one.meaning),
+          button("+", "In a panel of its own", (event) => { event.stopPropagation(); choose(one, true); }),
+        ),
+      ),
+      ...(hits.length > FOUND ? [element("i", {}, `and ${hits.length - FOUND} more`)] : []),
+      ...(hits.length ? [] : [element("i", {}, "no counter of this capture")]),
+    );
+  }
+
+  function choose(one, beside) {
+    const list = [...state().panels];
+    const panel = { counter: one.column, table: one.table, order: "p95" };
+    if (beside) list.push(panel);
+    else list[active] = { ...panel, n: list[active]?.n, order: list[active]?.order ?? "p95" };
+    if (beside) active = list.length - 1;
+    change({ panels: list });
+    search.value = "";
+    found.replaceChildren();
+    if (beside || list.length !== panels.length) build();
+    else panels[active].draw();
+  }
+
+  // One panel: its head, its chart, the pointer over it.
+  function make(place) {
+    const own = () => state().panels[place];
+    const set = (part) => {
+      change({ panels: state().panels.map((one, at) => (at === place ? { ...one, ...part } : one)) });
+      return panel.draw();
+    };
+    const head = element("span", { className: "ex-head" });
+    const order = element(
+      "select",
+      { "aria-label": "Ranked by", onchange: () => set({ order: order.value }) },
+      ...Object.entries(ORDERS).map(([key, label]) => element("option", { value: key, selected: key === (own().order ?? "p95") }, label)),
+    );
+    const many = element("select", { "aria-label": "How many", onchange: () => set({ n: Number(many.value) }) },
+      ...[1, 2, 3, 5, 8].map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
+    const pattern = element("input", {
+      type: "search", placeholder: "names with ...", value: own().pattern ?? "", "aria-label": "Names with",
+      onchange: () => set({ pattern: pattern.value }),
+    });
+    const remove = button("×", "Remove this panel", () => {
+      change({ panels: state().panels.filter((_, at) => at !== place) });
+      build();
+    });
+    const chart = element("div", { className: "ex-chart" });
+    const cross = element("div", { className: "ex-cross" });
+    const brush = element("div", { className: "ex-brush" });
+    const legend = element("div", { className: "ex-legend" });
+    const room = element("div", { className: "ex-room" }, chart, cross, brush);
+    const box = element("section", { className: "ex-panel", onpointerdown: () => activate(place) },
+      element("div", { className: "ex-panel-bar" }, head, order, many, pattern, remove), room, legend);
+    const panel = { place, box, room, cross, brush, view: null, answer: null, turn: 0 };
+
+    panel.draw = async () => {
+      const turn = ++panel.turn;
+      const [start, end] = span();
+      const shared = { smooth: state().smooth, normalise: state().normalise, difference: state().difference };
+      let answer;
+      try {
+        answer = await ask("panel", { panel: { ...own(), ...shared, start, end, buckets: Math.round((room.clientWidth || 700) / 2) } });
+      } catch (error) {
+        if (turn === panel.turn) tell(error.message, true);
+        return;
+      }
+      if (closed || turn !== panel.turn) return;
+      tell("");
+      panel.answer = answer;
+      const some = new Set(answer.series.map((one) => one.instance)).size;
+      const of = answer.total > some ? ` · top ${some} of ${answer.total} ${answer.noun}` : ` · ${answer.noun}`;
+      head.replaceChildren(element("b", {}, answer.name), ` ${answer.unit}${of}${answer.step_s ? ` · ${answer.step_s} s: mean, lowest to highest` : ""}`);
+      head.title = answer.meaning;
+      panel.view?.finalize();
+      const shown = await vegaEmbed(chart, specification(answer, [start, end], room.clientWidth || 700), {
+        mode: "vega-lite", renderer: "svg", actions: false, ast: true,
+      });
+      if (turn !== panel.turn) return shown.view.finalize();
+      panel.view = shown.view;
+      panel.say(null);
+      box.dataset.drawn = turn;
+    };
+    panel.say = (at) => {
+      if (!panel.answer) return;
+      legend.replaceChildren(...labels(panel.answer).map(([label, hue, one]) => {
+        const value = at === null ? one.ranked : nearest(one, at);
+        const item = element("span", { title: one.full }, element("i", { className: "ex-swatch" }), `${label} `, element("b", {}, short(value)));
+        item.firstChild.style.background = hue;
+        return item;
+      }), element("span", { className: "ex-muted" }, at === null ? ORDERS[own().order ?? "p95"] : `at ${clock(at)}`));
+    };
+    return panel;
+  }
+
+  const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const labels = (answer) => {
+    const names = [...new Set(answer.series.map((one) => one.label))];
+    return answer.series.map((one) => [one.capture > 1 ? `${one.label} (2)` : one.label, colour(HUES[names.indexOf(one.label) % HUES.length]), one]);
+  };
+  const nearest = (one, at) => {
+    let low = 0;
+    let high = one.time.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (one.time[middle] <= at) low = middle;
+      else high = middle - 1;
+    }
+    return one.mean[low];
+  };
+
+  function specification(answer, [start, end], width) {
+    const names = labels(answer);
+    const rows = names.flatMap(([label, , one]) =>
+      one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1 })));
+    // What lasts nearly all the time would tint the whole chart: it is a strip at the top.
+    const shown = new Set(answer.series.flatMap((one) => [one.full, one.instance, one.full.split(":")[0]]));
+    const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
+      .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
+    const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
+    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { format: end - start < 180000 ? "%H:%M:%S" : "%H:%M", labelOverlap: true } };
+    const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
+    const levels = answer.levels.filter((one) => one.value <= top * 1.5);
+    const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true } });
+    const hue = { field: "label", type: "nominal", legend: null, scale: { domain: names.map(([label]) => label), range: names.map(([, shade]) => shade) } };
+    return {
+      $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+      width: Math.max(width - 60, 120), height: 150, autosize: { type: "pad" }, background: colour("page"),
+      description: `${answer.name}, ${answer.unit}, of ${names.map(([label]) => label).join(", ")}`,
+      layer: [
+        // Two points that are not seen give all panels the same span.
+        { data: { values: [{ time: start }, { time: end }] }, mark: { type: "point", opacity: 0 }, encoding: { x } },
+        ...[false, true].filter((long) => spells.some((one) => one.long === long)).map((long) => ({ data: { values: spells.filter((one) => one.long === long) }, mark: { type: "rect", opacity: long ? 0.7 : 0.14, clip: true },
+          encoding: { x, x2: { field: "to" }, ...(long ? { y: { value: 0 }, y2: { value: 4 } } : {}),
+            color: { field: "severity", type: "nominal", legend: null, scale: { domain: ["critical", "warning"], range: [colour("critical"), colour("warn")] } },
+            tooltip: { field: "verdict" } } })),
+        { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue } },
+        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6 }, encoding: { x, y: y("mean"), color: hue, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        ...(levels.length ? [{ data: { values: levels }, mark: { type: "rule", strokeDash: [6, 4] },
+          encoding: { y: { ...y("value"), scale: undefined }, color: { field: "level", type: "nominal", legend: null, scale: { domain: ["warn", "critical"], range: [colour("warn"), colour("critical")] } } } }] : []),
+        ...(notes.length ? [{ data: { values: notes }, encoding: { x }, layer: [{ mark: { type: "rule", strokeDash: [2, 2] } }, { mark: { type: "text", align: "left", dx: 3, baseline: "top" }, encoding: { y: { value: 2 }, text: { field: "text" } } }] }] : []),
+      ],
+      resolve: { scale: { color: "independent" } },
+      config: { view: { stroke: null }, font: "system-ui, sans-serif",
+        axis: { domainColor: colour("axis"), tickColor: colour("axis"), gridColor: colour("grid"), labelColor: colour("muted"), labelFontSize: 11, minExtent: 44, maxExtent: 44 },
+        axisX: { grid: false }, rule: { color: colour("muted") }, text: { color: colour("ink"), fontSize: 11 } },
+    };
+  }
+
+  function activate(place) {
+    active = place;
+    panels.forEach((one) => one.box.classList.toggle("ex-active", one.place === place));
+  }
+
+  // The pointer: a line at one time in all panels; dragged over a range it zooms all of them.
+  const left = (panel) => panel.view.origin()[0] + (panel.room.querySelector("svg").getBoundingClientRect().left - panel.room.getBoundingClientRect().left);
+  const timeAt = (panel, event) => {
+    const [start, end] = span();
+    const inside = event.clientX - panel.room.getBoundingClientRect().left - left(panel);
+    return start + (Math.min(Math.max(inside, 0), panel.view.width()) / panel.view.width()) * (end - start);
+  };
+  const placeOf = (panel, time) => {
+    const [start, end] = span();
+    return left(panel) + ((time - start) / (end - start)) * panel.view.width();
+  };
+  let from = null;
+  const point = (time) => {
+    for (const one of panels) {
+      if (!one.view) continue;
+      one.cross.style.display = time === null ? "none" : "block";
+      if (time !== null) one.cross.style.left = `${placeOf(one, time)}px`;
+      one.say(time);
+    }
+  };
+  const paint = (a, b) => {
+    for (const one of panels) {
+      if (!one.view) continue;
+      one.brush.style.display = a === null ? "none" : "block";
+      if (a === null) continue;
+      const [low, high] = [placeOf(one, Math.min(a, b)), placeOf(one, Math.max(a, b))];
+      Object.assign(one.brush.style, { left: `${low}px`, width: `${high - low}px` });
+    }
+  };
+  const over = (event) => panels.find((one) => one.view && one.room.contains(event.target));
+  charts.addEventListener("pointermove", (event) => {
+    const panel = over(event);
+    if (!panel) return from === null && point(null);
+    const time = timeAt(panel, event);
+    point(time);
+    if (from !== null) paint(from, time);
+  });
+  charts.addEventListener("pointerleave", () => { point(null); paint(null); from = null; });
+  charts.addEventListener("pointerdown", (event) => {
+    const panel = over(event);
+    if (!panel || event.button !== 0) return;
+    event.preventDefault();
+    from = timeAt(panel, event);
+  });
+  charts.addEventListener("pointerup", (event) => {
+    const panel = over(event);
+    const began = from;
+    from = null;
+    paint(null);
+    if (!panel || began === null) return;
+    const ended = timeAt(panel, event);
+    const [start, end] = span();
+    if (Math.abs(ended - began) < (end - start) / 100) {
+      pinned = began;
+      return tell(`${clock(began, true)} UTC`);
+    }
+    zoom([Math.min(began, ended), Math.max(began, ended)]);
+  });
+  charts.addEventListener("dblclick", () => zoom(null));
+  charts.addEventListener("wheel", (event) => {
+    const panel = over(event);
+    if (!panel || !event.ctrlKey) return;
+    event.preventDefault();
+    const at = timeAt(panel, event);
+    const factor = event.deltaY > 0 ? 1.4 : 1 / 1.4;
+    const [start, end] = span();
+    const [first, last] = whole();
+    const range = [Math.max(first, at - (at - start) * factor), Math.min(last, at + (end - at) * factor)];
+    zoom(range[0] <= first && range[1] >= last ? null : range);
+  }, { passive: false });
+
+  function zoom(range) {
+    change({ range });
+    tell(range ? `${clock(range[0], true)} to ${clock(range[1])} UTC` : "");
+    return redraw();
+  }
+
+  const redraw = () => Promise.all(panels.map((one) => one.draw()));
+  async function build() {
+    panels.forEach((one) => one.view?.finalize());
+    active = Math.min(active, Math.max(state().panels.length - 1, 0));
+    panels = state().panels.map((_, place) => make(place));
+    charts.replaceChildren(...panels.map((one) => one.box));
+    activate(active);
+    await redraw();
+  }
+
+  // What is shown below the charts.
+  async function showChanges() {
+    const [start] = span();
+    tell("Looking for what changed ...");
+    try {
+      const { changes } = await ask("changes", { start });
+      tell("");
+      below.replaceChildren(
+        element("h4", {}, `What changed most at ${clock(start, true)} UTC`),
+        element("table", {},
+          element("tr", {}, ...["counter", "instance", "before", "after", "beyond"].map((text) => element("th", {}, text))),
+          ...changes.map((one) => element("tr", { tabIndex: 0, title: "Show it in a panel",
+            onclick: () => { change({ panels: [...state().panels, { counter: one.counter, table: one.table, pattern: escaped(one.instance) }] }); build(); } },
+            element("td", {}, `${one.table}.${one.counter}`), element("td", {}, one.instance ?? ""),
+            ...[one.before, one.after, one.beyond].map((value) => element("td", {}, short(value)))))),
+      );
+    } catch (error) {
+      tell(error.message, true);
+    }
+  }
+  const escaped = (text) => (text ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+  function showFindings() {
+    below.replaceChildren(element("h4", {}, findings.length ? "Findings, most important first" : "No finding above info"),
+      ...findings.map((one) => element("div", { className: "ex-hit", tabIndex: 0,
+        onclick: () => { if (one.start !== null) zoom(around(one)); } },
+        element("b", { className: `ex-${one.severity}` }, one.severity), ` ${one.verdict}`)));
+  }
+  const around = (one) => {
+    const [first, last] = whole();
+    const more = Math.max((one.end - one.start) / 2, (last - first) / 50);
+    return [Math.max(first, one.start - more), Math.min(last, one.end + more)];
+  };
+
+  function addNote() {
+    if (pinned === null) return tell("Click in a chart first: a note stands at a time.", true);
+    const text = element("input", { placeholder: `Note at ${clock(pinned)}, then Enter`, className: "ex-note" });
+    text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      change({ notes: [...(state().notes ?? []), { time: pinned, text: text.value }] });
+      below.replaceChildren();
+      redraw();
+    });
+    below.replaceChildren(text);
+    text.focus();
+  }
+
+  async function copyCode() {
+    const { code } = await ask("code");
+    const area = element("textarea", { className: "ex-code", value: code, rows: 14, readOnly: true, "aria-label": "The view as code" });
+    below.replaceChildren(area);
+    area.select();
+    try {
+      await navigator.clipboard.writeText(code);
+      tell("Copied.");
+    } catch {
+      tell("Copy it from below: the browser does not let the page do it.");
+    }
+  }
+
+  const download = (name, address) => element("a", { href: address, download: name }).click();
+  async function save(kind) {
+    for (const one of panels.filter((each) => each.view)) {
+      const name = `${one.answer.name.replace(/[^\w]+/g, "-")}.${kind}`;
+      download(name, await one.view.toImageURL(kind, kind === "png" ? 2 : 1));
+    }
+  }
+  function saveTable() {
+    const cell = (text) => `"${String(text).replace(/"/g, '""').replace(/^[=+\-@\t\r]/, "'$&")}"`;
+    const lines = [["counter", "unit", "instance", "time_utc", "mean", "low", "high"].join(",")];
+    for (const { answer } of panels.filter((each) => each.answer)) {
+      for (const one of answer.series) {
+        one.time.forEach((time, at) => lines.push([cell(answer.name), cell(answer.unit), cell(one.instance), new Date(time).toISOString(), one.mean[at] ?? "", one.low[at] ?? "", one.high[at] ?? ""].join(",")));
+      }
+    }
+    const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+    download("explorer.csv", address);
+    URL.revokeObjectURL(address);
+  }
+
+  const heard = async (message) => {
+    const one = waiting.get(message.id);
+    if (!one) return;
+    waiting.delete(message.id);
+    if (message.answer.error) one.reject(new Error(message.answer.error));
+    else one.resolve(message.answer);
+  };
+  model.on("msg:custom", heard);
+  search.addEventListener("input", look);
+  search.addEventListener("keydown", (event) => { if (event.key === "Enter") found.querySelector(".ex-hit")?.click(); });
+  // A file that is still written: Python reads it again when it has grown.
+  let following = null;
+  let looking = false;
+  async function follow() {
+    if (looking) return;
+    looking = true;
+    try {
+      const { grown } = await ask("grown");
+      if (grown) {
+        fillTop();
+        await redraw();
+      }
+    } catch (error) {
+      tell(error.message, true);
+    }
+    looking = false;
+  }
+  let width = 0;
+  const resized = new ResizeObserver(() => {
+    if (Math.abs(root.clientWidth - width) < 8) return;
+    const first = width === 0;
+    width = root.clientWidth;
+    if (!first) redraw();
+  });
+
+  fillTop();
+  fillTools();
+  // The page has its size only when it stands in the document.
+  requestAnimationFrame(async () => {
+    resized.observe(root);
+    await build();
+    try {
+      ({ findings } = await ask("findings"));
+    } catch (error) {
+      tell(error.message, true);
+    }
+    if (findings.length && !closed) {
+      showFindings();
+      await redraw();
+    }
+    root.dataset.ready = "yes";
+    if (model.get("every") > 0) following = setInterval(follow, model.get("every") * 1000);
+  });
+  return () => {
+    closed = true;
+    clearInterval(following);
+    resized.disconnect();
+    model.off("msg:custom", heard);
+    panels.forEach((one) => one.view?.finalize());
+  };
+}
+
+export default { render };

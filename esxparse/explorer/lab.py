@@ -1,0 +1,78 @@
+"""A notebook with the explorer on recordings, and JupyterLab on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.explorer.app import opened
+from esxparse.shipped import datasets_dir
+from esxparse.whole import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+_MOST: Final = 2
+_CELLS: Final = (
+    "# {title}\n\nRun the cells from the top (Shift+Enter). The explorer's *Copy code* gives what it shows as a cell.",
+    "import esxparse as ex\n\nrec = ex.open({first!r})\nrec",
+    "ex.explore(rec{other})",
+    "rec.findings()",
+    'rec.top("{counter}")',
+)
+
+
+def prepare(files: Sequence[Path], notebook: Path | None = None) -> tuple[Path, bool]:
+    """Write the notebook; gives its path, and whether it was made: one that is there already stays as it is.
+
+    `files`: one recording, or two that are drawn over each other; none for the bundled one. `notebook`: where to.
+
+    Raises EsxparseError: There are more, a file cannot be read, or has no table over time.
+    """
+    if len(files) > _MOST:
+        raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
+    there = list(files) or [datasets_dir() / "busy-host" / "busy-host.csv"]
+    path = notebook or Path(there[0].name).with_suffix(".ipynb")
+    if path.exists():
+        return path, False
+    first = opened(there[0])
+    for other in there[1:]:
+        opened(other)
+    counter = "%RDY" if "group_cpu" in first else next(iter(first))
+    given = {
+        "title": there[0].name,
+        "first": str(there[0].resolve()),
+        "other": f", ex.open({str(there[1].resolve())!r})" if len(there) > 1 else "",
+        "counter": counter,
+    }
+    sources = _CELLS if "group_cpu" in first else _CELLS[:3]
+    with whole_file(path) as file:
+        file.write(json.dumps(_notebook([source.format(**given) for source in sources]), indent=1).encode())
+    return path, True
+
+
+def _notebook(sources: Sequence[str]) -> dict[str, Any]:
+    words, *code = sources
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "about", "metadata": {}, "source": words}]
+    cells += [
+        {"cell_type": "code", "id": f"cell-{at}", "metadata": {}, "execution_count": None, "outputs": [], "source": one}
+        for at, one in enumerate(code)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def start(notebook: Path) -> NoReturn:
+    """Become JupyterLab on that notebook.
+
+    Raises EsxparseError: JupyterLab is not installed.
+    """
+    if find_spec("jupyterlab") is None:
+        raise EsxparseError("JupyterLab is not installed: pip install 'esxparse[lab]'")
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(notebook)])  # noqa: S606 (no shell)

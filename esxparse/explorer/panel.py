@@ -1,0 +1,212 @@
+"""One panel of the explorer: the instances that stand out in a counter, brought to the pixels that show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import polars as pl
+
+from esxparse.charts import reduce
+from esxparse.diagnosis import rules
+from esxparse.errors import EsxparseError
+from esxparse.explorer.rows import Rows, rows
+from esxparse.metrics import ranking
+from esxparse.metrics.ranking import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.recording import Recording
+
+Align = Literal["clock", "offset"]
+_MOST_BUCKETS: Final = 600
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a panel shows, and how.
+
+    counter, table: of the recording. order, n: which instances. pattern: that their names have. start, end: the times
+    shown. smooth: samples of a rolling mean. normalise: every series by its own highest value. difference: from one
+    sample to the next. buckets: most points of a line.
+    """
+
+    counter: str
+    table: str
+    order: Order = "p95"
+    n: int = 5
+    pattern: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    smooth: int = 1
+    normalise: bool = False
+    difference: bool = False
+    buckets: int = 400
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Asked:
+        """What a page asks for, within bounds.
+
+        Raises EsxparseError: There is no such order.
+        """
+        order = said.get("order", "p95")
+        if order not in get_args(Order):
+            raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(get_args(Order))}")
+        start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
+        return cls(
+            str(said["counter"]),
+            str(said["table"]),
+            order,
+            min(max(int(said.get("n", 5)), 1), reduce.MAX_SERIES),
+            str(said.get("pattern", "")),
+            start,
+            end,
+            max(int(said.get("smooth", 1)), 1),
+            bool(said.get("normalise")),
+            bool(said.get("difference")),
+            min(max(int(said.get("buckets", 400)), 20), _MOST_BUCKETS),
+        )
+
+
+def moment(milliseconds: float) -> datetime:
+    """The time that a page gives as milliseconds since 1970 (UTC)."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+@dataclass
+class Values:
+    """The counters of one recording or two, each read once.
+
+    recordings: one, or two that are drawn over each other. align: the second by the clock, or so that both begin at
+    once.
+    """
+
+    recordings: Sequence[Recording]
+    align: Align = "clock"
+    _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame]] = field(default_factory=dict)
+
+    def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame]:
+        """The counter, with its `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, perhaps `weight`."""
+        key = counter, table
+        if key not in self._kept:
+            found = rows(self.recordings[0], counter, table=table, raw=False)
+            frames = [found.frame.with_columns(capture=pl.lit(1))]
+            for other in self.recordings[1:]:
+                shift = self._shift(other)
+                again = rows(other, counter, table=table, raw=False).frame
+                frames.append(again.with_columns(pl.col("time") + shift, capture=pl.lit(2)))
+            data = pl.concat(frames, how="diagonal").collect().rename({"name": "full"})
+            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "instance").collect()
+        return self._kept[key]
+
+    def _shift(self, other: Recording) -> timedelta:
+        first, second = (rec.meta.get("start") for rec in (self.recordings[0], other))
+        if self.align == "clock" or first is None or second is None:
+            return timedelta()
+        moved: timedelta = first - second
+        return moved
+
+
+def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
+    """What a page draws.
+
+    Returns `name`, `unit`, `meaning`, `noun`, `total` (instances with a value), `step_s` (of a bucket; None where each
+    sample is drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter) and `series`, each
+    with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`,
+    `high`.
+
+    Raises EsxparseError: There is no such counter, or no instance has the pattern.
+    """
+    found, data = values.of(asked.counter, asked.table)
+    if asked.start is not None and asked.end is not None:
+        data = data.filter(pl.col("time").is_between(asked.start, asked.end))
+    if asked.pattern:
+        data = _matching(data, asked.pattern)
+    ranked = ranking.top(
+        data.filter(pl.col("capture") == 1).lazy(),
+        ["label", "instance", "full"],
+        "value",
+        asked.n,
+        asked.order,
+        found.weight,
+    ).collect()
+    kept = _changed(data.filter(pl.col("label").is_in(ranked["label"].to_list())), asked)
+    reduced = reduce.over_time(
+        kept.lazy(),
+        ["value"],
+        ["label", "capture"],
+        weight=found.weight if not asked.normalise else None,
+        buckets=asked.buckets,
+    )
+    by = reduce.rounded(reduced.frame, 4).partition_by("label", "capture", as_dict=True)
+    series = [
+        {
+            "label": row["label"],
+            "full": row["full"],
+            "instance": row["instance"],
+            "capture": capture,
+            "ranked": row[asked.order],
+            "time": frame["time"].to_list(),
+            "mean": frame["value"].to_list(),
+            "low": frame["value_min"].to_list(),
+            "high": frame["value_max"].to_list(),
+        }
+        for row in ranked.to_dicts()
+        for capture in (1, 2)
+        if (frame := by.get((row["label"], capture))) is not None
+    ]
+    held = found.held
+    return {
+        "name": held.name,
+        "unit": "of its highest value" if asked.normalise else found.unit,
+        "meaning": held.meaning,
+        "noun": found.noun,
+        "total": data["instance"].n_unique(),
+        "step_s": reduced.step_s,
+        "weighted": found.weight is not None,
+        "levels": []
+        if asked.normalise or asked.difference
+        else _levels(found, data["instance"].n_unique() == 1, profile),
+        "series": series,
+    }
+
+
+def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:
+    try:
+        kept = data.filter(
+            pl.col("full").str.contains(f"(?i){pattern}") | pl.col("instance").str.contains(f"(?i){pattern}")
+        )
+    except pl.exceptions.ComputeError as error:
+        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+    if kept.is_empty():
+        raise EsxparseError(f"no instance has {pattern!r} in its name")
+    return kept
+
+
+def _changed(data: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+    value = pl.col("value")
+    series = ["label", "capture"]
+    if asked.difference:
+        data = data.with_columns(value.diff().over(series, order_by="time"))
+    if asked.smooth > 1:
+        data = data.with_columns(value.rolling_mean(asked.smooth, min_samples=1).over(series, order_by="time"))
+    if asked.normalise:
+        highest = value.abs().max().over(series)
+        data = data.with_columns(pl.when(highest > 0).then(value / highest).otherwise(value))
+    return data
+
+
+def _levels(found: Rows, alone: bool, profile: str) -> list[dict[str, Any]]:
+    """The limits of the rule on a counter itself; of rules on the host where the counter has one instance."""
+    rule = next(
+        (
+            one
+            for one in rules.load(profile).values()
+            if one.screen == found.held.name and one.value.isidentifier() and alone == (one.kind == "host")
+        ),
+        None,
+    )
+    limits = {"warn": rule.warn, "critical": rule.critical} if rule else {}
+    return [{"level": level, "value": value} for level, value in limits.items() if value]

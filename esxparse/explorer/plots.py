@@ -1,0 +1,64 @@
+"""One counter over time, the instances that stand out in colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from esxparse.charts import marks, reduce, theme
+from esxparse.errors import EsxparseError
+from esxparse.explorer.rows import rows
+from esxparse.metrics import ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import altair as alt
+
+    from esxparse.metrics.ranking import Order
+    from esxparse.recording import Recording
+
+
+def plot(
+    rec: Recording,
+    name: str,
+    n: int = reduce.MAX_SERIES,
+    order: Order = "p95",
+    *,
+    table: str | None = None,
+    vm: str | Sequence[str] | None = None,
+    instance: str | None = None,
+) -> alt.LayerChart:
+    """A counter over time, a line for each of the instances where it is highest.
+
+    Arguments as for `top`. Long captures are drawn as means of buckets over a band from lowest to highest sample.
+
+    Raises EsxparseError: There is no such counter, table, VM or instance, or it has no value.
+    """
+    if n > reduce.MAX_SERIES:
+        raise EsxparseError(f"a chart has at most {reduce.MAX_SERIES} series; top(..., n={n}) ranks more")
+    theme.use()
+    found = rows(rec, name, table=table, vm=vm, instance=instance)
+    data = reduce.with_labels(found.frame.rename({"name": "full"}).collect().lazy(), "full", "instance")
+    ranked = ranking.top(data, ["label", "instance"], "value", n, order, found.weight).collect()
+    if ranked.is_empty():
+        raise EsxparseError(f"{found.held.name} of {found.held.table} has no value in {rec.source}")
+    total = data.select(pl.col("instance").n_unique()).collect().item()
+    chosen = ranked["label"].to_list()
+    kept = data.filter(pl.col("label").is_in(chosen))
+    reduced = reduce.over_time(kept, ["value"], ["label", "full"], weight=found.weight)
+    of = f"the {len(chosen)} of {total} {found.noun} with the highest {order}" if total > len(chosen) else ""
+    held = found.held
+    return marks.over_time(
+        reduced,
+        "value",
+        chosen,
+        title=marks.heading(
+            f"{held.name} of {found.noun}", held.meaning.split(";")[0].rstrip("."), of, reduced.caption
+        ),
+        said=f"{held.name} of {', '.join(chosen)} over time, {found.unit}.",
+        y_title=", ".join(filter(None, (held.name, found.unit))),
+        noun=found.noun.removesuffix("s"),
+        unit=found.unit,
+    )

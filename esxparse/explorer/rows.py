@@ -1,0 +1,165 @@
+"""One counter of a recording as rows of time, name and value, without the rows that repeat others.
+
+What a VM waited is told per vCPU: `%RDY` of a group adds up its worlds, so a VM with many vCPUs would lead every
+ranking. Name the table (`table="group_cpu"`) for the group's own number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from esxparse.counters.naming import column_name
+from esxparse.errors import EsxparseError
+from esxparse.explorer.held import NAMED, VM, Held, find
+from esxparse.metrics.inventory import only_kinds, only_vms, vms
+from esxparse.metrics.scheduling import STATES, per_vcpu
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.recording import Recording
+
+_ROLL_UPS: Final = {
+    "physical_cpu": "pcpu",
+    "pcpu_power_state": "pcpu",
+    "physical_disk": "path",
+    "virtual_disk": "disk",
+}
+"""The column that is null in rows which add up other rows of the table."""
+_PREFIX: Final = {"physical_cpu": "PCPU ", "numa_node": "node "}
+_PER_VCPU: Final = {column: name for name, column in STATES.items()}
+_TOTAL: Final = "_Total"
+NOUNS: Final = {
+    "group_cpu": "VMs",
+    "group_memory": "VMs",
+    "vcpu": "vCPUs",
+    "physical_cpu": "physical CPUs",
+    "pcpu_power_state": "physical CPUs",
+    "virtual_disk": "virtual disks",
+    "network_port": "ports",
+    "physical_disk_scsi_device": "devices",
+    "physical_disk_adapter": "adapters",
+    "physical_disk_path": "paths",
+    "physical_disk": "paths",
+    "physical_disk_nfs_volume": "NFS volumes",
+    "physical_disk_partition": "partitions",
+    "numa_node": "NUMA nodes",
+}
+
+
+class Rows(NamedTuple):
+    """The values of one counter.
+
+    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted
+    held: the counter
+    unit: of the value
+    noun: what an instance is, in the plural
+    """
+
+    frame: pl.LazyFrame
+    held: Held
+    unit: str
+    noun: str
+
+    @property
+    def weight(self) -> str | None:
+        """The column that weighs a mean, if any."""
+        return "weight" if "weight" in self.frame.collect_schema() else None
+
+
+def rows(
+    rec: Recording,
+    name: str,
+    *,
+    table: str | None = None,
+    vm: str | Sequence[str] | None = None,
+    instance: str | None = None,
+    raw: bool | None = None,
+) -> Rows:
+    """The values of a counter.
+
+    `name`: any of its names. `table`: the table to look in. `vm`: name of a VM, or several. `instance`: regular
+    expression that an instance's name has; case does not matter. `raw`: all rows as the capture has them, not those of
+    VMs per vCPU; where the table is named, unless it says otherwise.
+
+    Raises EsxparseError: There is no such counter, table, VM or instance.
+    """
+    found = find(rec, name, table)
+    frame, unit = _values(rec, found, raw=table is not None if raw is None else raw)
+    there = frame.collect_schema().names()
+    if found.table in _ROLL_UPS and (part := _ROLL_UPS[found.table]) in there:
+        frame = frame.filter(pl.col(part).is_not_null())
+    if "instance" not in there:
+        keys = [one for one in there if one not in {"time", found.column} and frame.collect_schema()[one] == pl.String]
+        joined = pl.concat_str(keys, separator=" ", ignore_nulls=True) if keys else pl.lit(found.table)
+        frame = frame.with_columns(joined.alias("instance"))
+    frame = frame.filter(pl.col("instance").ne_missing(_TOTAL))
+    if vm is not None:
+        frame = _of_vm(frame, found, [vm] if isinstance(vm, str) else list(vm))
+    frame = frame.with_columns(pl.col("instance").fill_null("host"))
+    name_column = NAMED.get(found.table, "instance")
+    named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
+    named = pl.lit(_PREFIX.get(found.table, "")) + named
+    if instance is not None:
+        frame = _matching(frame, instance, found)
+    value = pl.col(found.column).cast(pl.Float64)
+    weight = _weight(found, there)
+    if "time" not in there:
+        raise EsxparseError(f"table {found.table} of {rec.source} has no times")
+    chosen = frame.select(
+        "time", "instance", name=named, value=value, **({"weight": weight} if weight is not None else {})
+    )
+    return Rows(chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan()), found, unit, _noun(found))
+
+
+def _values(rec: Recording, found: Held, *, raw: bool) -> tuple[pl.LazyFrame, str]:
+    """The table's rows, of worlds and groups those of VMs; what a VM waited per vCPU unless the table was named."""
+    frame = rec.tables[found.table]
+    if raw or found.table not in {"group_cpu", "group_memory", "vcpu"} or "vcpu" not in rec:
+        return frame, found.unit
+    worlds = rec.tables["vcpu"]
+    if found.table == "vcpu":
+        return only_kinds(worlds, "vcpu"), found.unit
+    of_vms = vms(worlds)
+    if found.table == "group_cpu" and found.column in _PER_VCPU:
+        made = per_vcpu(frame, of_vms, worlds).rename({_PER_VCPU[found.column]: found.column, "vm": "group"})
+        ids = frame.select("group_id", "instance").unique()
+        return made.join(ids, on="group_id", how="left", maintain_order="left"), f"{found.unit}, per vCPU"
+    return only_vms(frame, of_vms), found.unit
+
+
+def _of_vm(frame: pl.LazyFrame, found: Held, wanted: list[str]) -> pl.LazyFrame:
+    column = VM.get(found.table)
+    if column is None:
+        raise EsxparseError(f"{found.name} of {found.table} is not told by VM; choose with instance=")
+    there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
+    for one in wanted:
+        if one not in there:
+            raise EsxparseError(f"no VM {one!r} in {found.table}; there are {', '.join(there)}")
+    return frame.filter(pl.col(column).is_in(wanted))
+
+
+def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
+    try:
+        wanted = re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+    there = frame.select(pl.col("instance").unique(maintain_order=True)).collect().to_series().to_list()
+    kept = [one for one in there if wanted.search(one)]
+    if not kept:
+        raise EsxparseError(
+            f"no instance of {found.table} has {pattern!r} in its name; there are {', '.join(there[:8])}"
+        )
+    return frame.filter(pl.col("instance").is_in(kept))
+
+
+def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
+    by = column_name(found.counter.weight) if found.counter and found.counter.weight else None
+    return pl.col(by).cast(pl.Float64) if by in there else None  # type: ignore[arg-type]
+
+
+def _noun(found: Held) -> str:
+    return NOUNS.get(found.table, "instances")

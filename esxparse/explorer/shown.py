@@ -1,0 +1,52 @@
+"""A table of a recording as a notebook shows it: its first rows, and the unit of each column."""
+
+from __future__ import annotations
+
+import html
+from typing import Final
+
+import polars as pl
+
+from esxparse.counters.catalogue import lookup
+
+_ROWS: Final = 8
+_CELL: Final = 'style="text-align:left;white-space:nowrap;padding:1px 8px"'
+
+
+class _Table(pl.LazyFrame):
+    """A table of a recording. What is made of it is a lazy table like any other."""
+
+    table: str | None = None
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self.table is None else _html(self.table, self)
+
+
+def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The table of that name, which a notebook shows as rows instead of a query plan."""
+    made = _Table.__new__(_Table)
+    made._ldf = frame._ldf  # noqa: SLF001 (as polars makes its own)
+    made.table = name
+    return made
+
+
+def _html(name: str, frame: pl.LazyFrame) -> str:
+    """The first rows; above them the columns, what the screen calls them, and their units."""
+    head = frame.head(_ROWS).collect()
+    known = [lookup(name, column) for column in head.columns]
+    heads = [
+        f"<th {_CELL}>{html.escape(column)}<br><small>"
+        f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else str(kind))}</small></th>"
+        for (column, kind), one in zip(head.schema.items(), known, strict=True)
+    ]
+    rows = [
+        "".join(f"<td {_CELL}>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row)
+        for row in head.iter_rows()
+    ]
+    said = (
+        f"<b>{html.escape(name)}</b>: {len(head.columns)} columns, the first {head.height} rows; a lazy table of polars"
+    )
+    return (
+        f"<p>{said}</p><div style='overflow-x:auto'><table><thead><tr>{''.join(heads)}</tr></thead>"
+        f"<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table></div>"
+    )

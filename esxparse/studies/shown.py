@@ -1,0 +1,54 @@
+"""A study in a few lines: what a notebook and a prompt show."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final, Protocol
+
+from esxparse.diagnosis.experiments.study import Study
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from esxparse.recording import Note
+
+_LEVELS: Final = 6
+"""Levels of a label that are named."""
+
+
+class Shown(Study, Protocol):
+    """What is shown of a study: `Study` of `esxparse.studies` has it."""
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What was odd."""
+
+
+def facts(study: Shown) -> list[tuple[str, str]]:
+    """What a study is of: name and value."""
+    runs = study.runs.collect()
+    told = [("title", study.title), ("file", str(study.path)), ("runs", f"{runs.height:,}")]
+    for label in study.labels:
+        levels = runs[label].drop_nulls().unique(maintain_order=True).to_list()
+        more = f" and {len(levels) - _LEVELS} more" if len(levels) > _LEVELS else ""
+        told.append((f"label {label}", f"{', '.join(map(str, levels[:_LEVELS]))}{more}"))
+    if study.baseline:
+        told.append(("baseline", ", ".join(f"{label} = {level}" for label, level in study.baseline.items())))
+    measures = [one.name for one in runs if one.dtype.is_float() and one.name not in study.labels]
+    return [*told, ("measures", ", ".join(measures)), ("notes", f"{len(study.notes)}")]
+
+
+def text(study: Shown) -> str:
+    """For a prompt."""
+    return "\n".join(["Study", *(f"  {name}: {printable(value)}" for name, value in facts(study))])
+
+
+def page(study: Shown) -> str:
+    """For a notebook."""
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(study))
+    return f"<table>{rows}</table>"

@@ -1,0 +1,262 @@
+"""Search, ranking, rows and panels of the explorer, against the raw cells of the capture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+from datetime import datetime
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.cli import main
+from esxparse.explorer.panel import Asked, Values, panel
+
+BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+
+
+@pytest.fixture(scope="module")
+def rec():
+    return ex.open(BUSY)
+
+
+@pytest.fixture(scope="module")
+def raw():
+    """The cells of the capture by column, read by the csv module."""
+    with BUSY.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    return {name: [row[at] for row in rows[1:]] for at, name in enumerate(rows[0])}
+
+
+def cells(raw, object_, instance, counter):
+    name = next(one for one in raw if one.endswith(f"\\{object_}({instance})\\{counter}"))
+    return [float(cell) for cell in raw[name]]
+
+
+def test_a_counter_has_all_its_names(rec):
+    for name in ("%RDY", "% Ready", "pct_ready", " % rdy "):
+        assert ex.rows(rec, name).held.column == "pct_ready"
+    # A name of the screen comes before the same name of a capture, and groups before worlds.
+    assert ex.rows(rec, "%RDY").held.table == "group_cpu"
+    assert ex.rows(rec, "DAVG/cmd").held.table == "physical_disk_scsi_device"
+    assert ex.rows(rec, "DAVG/cmd", table="physical_disk_adapter").held.table == "physical_disk_adapter"
+
+
+def test_what_a_vm_waited_is_told_per_vcpu_and_with_a_table_as_the_capture_has_it(rec, raw):
+    ready = rec.top("%RDY", 20)
+    worlds = [
+        one
+        for one in raw
+        if one.endswith("\\% Ready") and "\\Vcpu(" in one and ":orders-app:" in one and ":vmx-vcpu-" in one
+    ]
+    per_vcpu = [statistics.fmean(float(raw[one][at]) for one in worlds) for at in range(len(raw[worlds[0]]))]
+    row = ready.row(by_predicate=pl.col("name") == "orders-app", named=True)
+    assert row["mean"] == pytest.approx(statistics.fmean(per_vcpu))
+    assert row["max"] == pytest.approx(max(per_vcpu))
+    assert row["unit"] == "% of one core, per vCPU"
+    assert set(ready["name"]) == set(rec.meta["vms"])
+    group = rec.top("%RDY", 20, table="group_cpu")
+    row = group.row(by_predicate=pl.col("name") == "orders-app", named=True)
+    assert row["max"] == pytest.approx(max(cells(raw, "Group Cpu", "22739:orders-app", "% Ready")))
+    assert "system" in set(group["name"])
+
+
+def test_average_latency_is_weighted_by_commands(rec, raw):
+    device = "naa.60000970000120070001533030334101"
+    of = [cells(raw, "Physical Disk SCSI Device", device, name)[1:] for name in (
+        "Average Driver MilliSec/Command", "Commands/sec")]  # fmt: skip
+    mean = sum(ms * commands for ms, commands in zip(*of, strict=True)) / sum(of[1])
+    row = rec.top("DAVG/cmd").row(by_predicate=pl.col("name") == device, named=True)
+    assert row["mean"] == pytest.approx(mean)
+    assert row["mean"] != pytest.approx(statistics.fmean(of[0]), rel=0.01)
+
+
+def test_rows_that_add_up_others_stay_out(rec):
+    assert rec.top("LAT/rd", 30)["instance"].str.contains(":").all()
+    assert "PCPU _Total" not in set(rec.top("PCPU UTIL", 30)["name"])
+    assert len(rec.top("PCPU UTIL", 30)) == rec.meta["pcpus"]
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [("p95", "report-batch"), ("max", "report-batch"), ("variability", "orders-app")]
+)
+def test_the_order_of_a_ranking(rec, order, first):
+    assert rec.top("%RDY", 1, order)["name"].item() == first
+
+
+def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
+    found = rec.search("ready|co.?stop")
+    counters = found.filter(pl.col("kind") == "counter")
+    assert counters["name"].to_list()[:2] == ["%RDY", "%CSTP"]
+    assert {"%MLMTD", "%RDY", "%CSTP"} <= set(counters["name"])
+    assert rec.search("ORDERS")["kind"].unique().to_list() == ["instance"]
+    assert len(rec.search()) > 300
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda rec: rec.top("%RDI"), r"no counter '%RDI'; the nearest are %RDY"),
+        (lambda rec: rec.top("%RDY", vm="orders"), r"no VM 'orders' in group_cpu; there are .*orders-app"),
+        (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; it has"),
+        (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not told by VM; choose with instance="),
+        (lambda rec: rec.top("%RDY", instance="("), r"'\(' is no regular expression"),
+        (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of group_cpu has 'zzz'"),
+        (lambda rec: rec.top("%RDY", order="p99"), r"unknown order 'p99'"),
+        (lambda rec: rec.search("("), r"'\(' is no regular expression"),
+        (lambda rec: rec.plot("%RDY", n=20), r"at most 8 series"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is(rec, ask, said):
+    with pytest.raises(ex.EsxparseError, match=said):
+        ask(rec)
+
+
+def test_a_chart_names_counter_unit_and_who_is_left_out(rec):
+    spec = rec.plot("%RDY", n=3).to_dict()
+    assert spec["title"]["text"] == "%RDY of VMs"
+    assert "the 3 of 8 VMs with the highest p95" in str(spec["title"]["subtitle"])
+    assert "% of one core, per vCPU" in str(spec)
+
+
+def test_charts_in_jupyterlab_need_no_network(rec):
+    alt = pytest.importorskip("altair")
+    with alt.renderers.enable("default"):
+        bundle = rec.plot("%RDY")._repr_mimebundle_()
+    bundle = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "application/vnd.vegalite.v5+json" in bundle
+    assert "text/html" not in bundle
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"start": 1773219720000.0, "end": 1773219810000.0},
+        {"smooth": 3},
+        {"difference": True},
+        {"normalise": True},
+        {"buckets": 20},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("counter", "table"), [("%RDY", "group_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
+def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, options):
+    from esxparse.explorer.code import cell  # noqa: PLC0415
+
+    asked = Asked.of({"counter": counter, "table": table, "n": 3, **options})
+    answer = panel(Values([rec]), asked)
+    made: dict[str, pl.DataFrame] = {}
+    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    for one in answer["series"]:
+        mine = made["data_1"].filter(pl.col("instance") == one["instance"])
+        assert mine["time"].dt.epoch("ms").to_list() == one["time"]
+        assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4, nan_ok=True)
+        if "low" in mine.columns:
+            assert mine["high"].to_list() == pytest.approx(one["high"], abs=1e-4)
+
+
+def test_two_captures_by_clock_and_by_offset(rec, tmp_path):
+    later = tmp_path / "later.csv"
+    later.write_text(BUSY.read_text(encoding="utf-8").replace("03/11/2026 09:", "03/12/2026 11:"), encoding="utf-8")
+    other = ex.open(later)
+    asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
+    first = datetime.fromisoformat("2026-03-11T09:00:00+00:00").timestamp() * 1000
+    day = (24 + 2) * 3_600_000
+    starts = {
+        align: [one["time"][0] - first for one in panel(Values([rec, other], align), asked)["series"]]
+        for align in ("clock", "offset")
+    }
+    assert starts["offset"] == [0, 0]
+    assert starts["clock"][0] == 0
+    assert starts["clock"][1] == pytest.approx(day, abs=600_000)
+
+
+@pytest.mark.needs("anywidget")
+def test_the_widget_answers_and_says_what_is_wrong(rec):
+    app = ex.explore(rec)
+    sent = []
+    app.send = sent.append
+    assert [one["name"] for one in app.presets][:2] == ["Ready", "Co-stop"]
+    app._answer(app, {"ask": "panel", "id": 1, "panel": {"counter": "%RDY", "table": "group_cpu"}}, [])
+    app._answer(app, {"ask": "panel", "id": 2, "panel": {"counter": "%RDI", "table": "group_cpu"}}, [])
+    app._answer(app, {"ask": "findings", "id": 3}, [])
+    app._answer(app, {"ask": "changes", "id": 4, "start": app.about["start"] + 120_000}, [])
+    good, bad, findings, changes = (one["answer"] for one in sent)
+    assert good["series"][0]["label"] == "report-batch"
+    assert "nearest" in bad["error"]
+    assert any("orders-app" in one["verdict"] for one in findings["findings"])
+    assert len(changes["changes"]) == 12
+
+
+@pytest.mark.needs("anywidget")
+def test_the_explorer_follows_a_capture_that_grows(tmp_path):
+    lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "growing.csv"
+    path.write_text("".join(lines[:41]), encoding="utf-8")
+    app = ex.follow(path)
+    assert app.about["samples"] == 40
+    assert app.every > 0
+    assert not app._grown()
+    with path.open("a", encoding="utf-8") as file:
+        # The last line is half written.
+        file.write("".join(lines[41:61]) + lines[61][:300])
+    assert app._grown()
+    assert app.about["samples"] == 60
+
+
+@pytest.mark.needs("anywidget")
+def test_a_recording_without_times_cannot_be_explored(tmp_path):
+    path = tmp_path / "fio.json"
+    path.write_text(
+        next((ex.datasets_dir() / "formats").glob("fio*.json")).read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    with pytest.raises(ex.EsxparseError, match="nothing to explore"):
+        ex.explore(path)
+
+
+@pytest.mark.needs("anywidget")
+def test_a_notebook_for_the_lab_runs_and_is_not_written_over(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", str(BUSY), "--no-start"]) == 0
+    path = tmp_path / "busy-host.ipynb"
+    sources = [cell["source"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    made: dict[str, object] = {}
+    for source in sources[1:]:
+        exec(source, made)  # noqa: S102 (the notebook is what is tested)
+    path.write_text("kept", encoding="utf-8")
+    assert main(["lab", str(BUSY), "--no-start"]) == 0
+    assert "as it is" in capsys.readouterr().out
+    assert path.read_text(encoding="utf-8") == "kept"
+    assert main(["lab", str(tmp_path / "none.csv"), "--no-start"]) == 1
+    assert not (tmp_path / "none.ipynb").exists()
+
+
+def test_the_command_line_helps(capsys):
+    with pytest.raises(SystemExit) as left:
+        main([])
+    assert left.value.code == 0
+    assert "COMMAND" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as left:
+        main(["reprot", "x"])
+    assert left.value.code == 2
+    assert "did you mean 'report'?" in capsys.readouterr().err
+
+
+def test_a_table_is_shown_as_rows_with_units_and_what_is_made_of_it_as_polars_does(rec):
+    shown = rec["vcpu"]._repr_html_()
+    assert "%RDY, % of one core" in shown
+    assert "vmx-vcpu-0" in shown or "idle" in shown
+    assert "query" not in shown.casefold()
+    made = rec["vcpu"].filter(pl.col("pct_ready") > 1)
+    assert made.collect().equals(rec.tables["vcpu"].filter(pl.col("pct_ready") > 1).collect())
+    assert pl.concat([rec["vcpu"], rec["vcpu"]]).select(pl.len()).collect().item() == 2 * 83 * 121
+
+
+def test_a_study_is_shown_by_what_it_is_of():
+    shown = repr(ex.study(ex.datasets_dir() / "docker" / "study.toml"))
+    assert "  runs: " in shown
+    assert "label platform: native, vm" in shown
+    assert len(shown) < 1500
