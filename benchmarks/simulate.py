@@ -26,7 +26,7 @@ from esxparse_simulator.esxtop.cells import lines
 from esxparse_simulator.esxtop.columns import blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
-from esxparse_simulator.esxtop.rows import numbers, places_of
+from esxparse_simulator.esxtop.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +74,10 @@ def by_row(capture: simulate.Capture) -> dict[str, float]:
     release = release_of("6.7")
     groups = groups_of(capture.layout, release)
     columns = blocks(capture.layout, release, groups)
-    places = places_of(capture.layout, groups, columns)
+    numbers = Rows(capture.layout, groups, columns)
     counters = [counter for block in columns for counter in block.counters]
     samples = list(capture)
-    rows = [(b"03/11/2026 09:00:00", numbers(places, capture.layout, sample)) for sample in samples]
+    rows = [(b"03/11/2026 09:00:00", numbers(sample)) for sample in samples]
     width = len(next(lines(counters, rows, b"\n")))  # makes the table of texts, once in a process
 
     def model() -> None:
@@ -86,7 +86,7 @@ def by_row(capture: simulate.Capture) -> dict[str, float]:
 
     def lay() -> None:
         for sample in samples:
-            numbers(places, capture.layout, sample)
+            numbers(sample)
 
     def write() -> None:
         for _ in lines(counters, rows, b"\n"):

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 from browser import chromium as browser_of
+from lab_server import lab, notebook, run_all
 
 import esxparse as ex
 
@@ -33,38 +25,7 @@ AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
 
 
-def notebook(sources):
-    cells = [
-        {"cell_type": "code", "id": str(at), "metadata": {}, "execution_count": None, "outputs": [], "source": source}
-        for at, source in enumerate(sources)
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
-
-
-@contextmanager
-def lab(folder):
-    """JupyterLab on loopback; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    env = {**os.environ, "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTERLAB_SETTINGS_DIR": str(folder / "set")}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--IdentityProvider.token="]
-    command += ["--allow-root", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            for _ in range(600):
-                try:
-                    urlopen(f"http://127.0.0.1:{port}/api").close()
-                    break
-                except URLError:
-                    time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):  # noqa: PLR0915 (one road, step by step)
+def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
     (tmp_path / "first.ipynb").write_text(notebook(CELLS), encoding="utf-8")
     with lab(tmp_path) as address, browser_of() as browser:
         context = browser.new_context(viewport={"width": 1440, "height": 1800}, reduced_motion="reduce")
@@ -78,10 +39,7 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):  # noqa: PLR0915
             lambda route: (problems.append(route.request.url), route.abort()),
         )
         page.goto(f"{address}/lab/tree/first.ipynb?reset", wait_until="domcontentloaded")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=WAIT_MS)
-        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=WAIT_MS)
-        page.get_by_text("Run", exact=True).first.click()
-        page.get_by_text("Run All Cells", exact=True).click()
+        run_all(page, WAIT_MS)
         page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
 
         # Search, choose, rank.

@@ -18,7 +18,8 @@ import pytest
 from jupyter_client.launcher import launch_kernel
 
 import esxparse as ex
-from esxparse.reports import export, find, kernel, page, report, standby
+from esxparse.charts import runtime
+from esxparse.reports import find, kernel, page, report, standby
 
 
 def run_report(*lines, env=None):
@@ -212,15 +213,15 @@ def test_the_runtime_of_charts_is_kept_and_made_again_where_it_is_damaged(tmp_pa
         kept.write_text(f"{base64.b64encode(hashlib.sha256(of).digest()).decode()}\n{script}", encoding="utf-8")
 
     keep("console.log(", b"console.log(1)")
-    made = export.vega_runtime()
+    made = runtime.vega_runtime()
     assert "vegaEmbed" in made
     assert kept.read_text(encoding="utf-8").partition("\n")[2] == made
     keep("console.log(1)", b"console.log(1)")
-    assert export.vega_runtime() == "console.log(1)"
+    assert runtime.vega_runtime() == "console.log(1)"
 
 
 @pytest.mark.search
 def test_a_page_can_be_made_where_nothing_can_be_kept(tmp_path, monkeypatch):
     (tmp_path / "esxparse").write_text("a file where the directory should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert "vegaEmbed" in export.vega_runtime()
+    assert "vegaEmbed" in runtime.vega_runtime()

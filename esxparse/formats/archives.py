@@ -139,8 +139,7 @@ def tar_entries(layer: Layer) -> Iterator[Entry]:
             face.allowance = _TAR_HEADERS
             if tar is None:
                 tar = tarfile.TarFile(fileobj=cast("BinaryIO", face), errors="surrogateescape")
-            member = tar.next()
-            if member is None:
+            if (member := tar.next()) is None:
                 if face.last.strip(b"\0") or not face.last:
                     layer.problem = layer.problem or f"the tar is cut or damaged after {face.position:,} bytes"
                 return
@@ -181,8 +180,7 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
         return "its name points outside the bundle"
     if info.flag_bits & _ENCRYPTED:
         return "encrypted: unpack it with its password first"
-    kind = _UNIX_KIND.get(info.external_attr >> 16 & _KIND_BITS)
-    if kind:
+    if kind := _UNIX_KIND.get(info.external_attr >> 16 & _KIND_BITS):
         return kind
     if info.compress_type and info.compress_type not in ZIP_METHODS:
         title = zipfile.compressor_names.get(info.compress_type, f"method {info.compress_type}")  # type: ignore[attr-defined]

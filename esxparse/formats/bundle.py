@@ -63,15 +63,13 @@ def unwrap(layer: Layer, raw: Raw) -> tuple[Layer, tuple[str, ...], str]:
     """Content of data that may be compressed, how it is, and why it is refused."""
     head = layer.peek(_LOOK)
     layers: tuple[str, ...] = ()
-    codec = codec_of(head)
-    if codec:
+    if codec := codec_of(head):
         layer = Decoded(layer, codec, raw)
         head = layer.peek(_LOOK)
         layers = (codec.title,)
         if not head and layer.problem:
             return layer, layers, f"{layer.problem}: copy it again"
-        again = codec_of(head)
-        if again:
+        if again := codec_of(head):
             return layer, layers, f"compressed twice ({again.title} in {codec.title}): decompress it once first"
     title = foreign(head)
     return layer, layers, f"packed by {title}: {_READS}, unpack it first" if title else ""

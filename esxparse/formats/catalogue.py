@@ -78,8 +78,7 @@ def _of(reader: Reader) -> Format:
     found = (match for text in texts for match in _NAMES.findall(text.partition(_TABLES)[2]))
     names = dict.fromkeys(name for match in found for name in match.split(", "))
     options = tuple(sorted(reader.options - {"numbers", "window", "lazy"}))
-    columns = getattr(reader.reading, "COLUMNS", {})
-    if columns:
+    if columns := getattr(reader.reading, "COLUMNS", {}):
         listed = (f"{name}\n{fill(', '.join(columns[name]), **_WRAPPED)}" for name in names if name in columns)
         texts.append("\n".join(["Columns", "-------", *listed]))
     there = {name: columns[name] for name in names if name in columns}

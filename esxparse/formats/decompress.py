@@ -71,8 +71,7 @@ class GzipMember:
         """
         if self._header is not None:
             self._header += data
-            length = header_length(self._header)
-            if length is None:
+            if (length := header_length(self._header)) is None:
                 return b""
             data, self._header = self._header[length:], None
         if self._inner.eof:

@@ -28,7 +28,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError, UnreadableError
 from esxparse.formats import memory
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
 
@@ -141,7 +141,8 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
         try:
             rec = read_one(one.source)
         except EsxparseError as error:
-            notes.warn(_about(one.name, str(error), one.source.name))
+            why = str(error).removeprefix(one.source.name).lstrip(": ")
+            notes.warn(f"{one.name}: {why}: not read")
             continue
         read_ones.append((one.name, rec))
         for name, table in rec.tables.items():
@@ -160,10 +161,6 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
     tables = {name: pl.concat(found, how="diagonal_relaxed", rechunk=True) for name, found in parts.items()}
     lazy = {name: table.lazy() for name, table in tables.items()}
     return Recording(read_ones[0][1].format, where, lazy, _meta(read_ones), tuple(notes))
-
-
-def _about(name: str, message: str, where: str) -> str:
-    return f"{name}: {message.removeprefix(where).lstrip(': ')}: not read"
 
 
 def _meta(read_ones: Sequence[tuple[str, Recording]]) -> dict[str, Any]:
@@ -212,5 +209,4 @@ def left_over(files: Iterable[File], used: Iterable[File]) -> list[Note]:
     other = [f"{one.name} ({one.format})" if one.format else one.name for one in rest if not one.refused]
     if not other:
         return refused
-    more = f" and {len(other) - _SHOWN:,} more" if len(other) > _SHOWN else ""
-    return [*refused, Note(f"not read: {', '.join(other[:_SHOWN])}{more}")]
+    return [*refused, Note(f"not read: {some(other, _SHOWN)}")]

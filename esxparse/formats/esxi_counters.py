@@ -50,7 +50,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import Row, Schema, frame, frames, known, schema
+from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, known, schema
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.source import Source
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
@@ -67,49 +67,9 @@ _OF_DEVICE = re.compile(
     | \A\s*[\[{][^<>]{0,400}"Successful\ ?Commands"\s*:  # JSON
     | \A(?:\w+,){1,30}SuccessfulCommands,"""  # CSV
 )
-_UNITS: dict[str, Callable[[str], Any]] = {"int": whole, "float": number, "str": str}
+_READ: dict[str, Callable[[str], Any]] = {"i64": whole, "f64": number, "str": str}
 
-_HOST = {
-    "config.name": ("host", "str"),
-    "hardware.vendor": ("vendor", "str"),
-    "hardware.model": ("model", "str"),
-    "hardware.cpuModel": ("cpu_model", "str"),
-    "runtime.powerState": ("power_state", "str"),
-    "hardware.cpuMhz": ("cpu_mhz", "float"),
-    "hardware.numCpuPkgs": ("sockets", "int"),
-    "hardware.numCpuCores": ("cores", "int"),
-    "hardware.numCpuThreads": ("threads", "int"),
-    "hardware.numNics": ("nics", "int"),
-    "hardware.numHBAs": ("hbas", "int"),
-    "hardware.memorySize": ("memory_bytes", "int"),
-    "quickStats.overallCpuUsage": ("cpu_usage_mhz", "float"),
-    "quickStats.overallMemoryUsage": ("memory_usage_mib", "float"),
-    "quickStats.uptime": ("uptime_s", "int"),
-}
-_VM = {
-    "config.name": ("vm", "str"),
-    "config.guestFullName": ("guest", "str"),
-    "runtime.powerState": ("power_state", "str"),
-    "config.vmPathName": ("vmx", "str"),
-    "config.numCpu": ("vcpus", "int"),
-    "config.memorySizeMB": ("memory_mib", "float"),
-    "quickStats.overallCpuUsage": ("cpu_usage_mhz", "float"),
-    "quickStats.overallCpuDemand": ("cpu_demand_mhz", "float"),
-    "runtime.maxCpuUsage": ("max_cpu_mhz", "float"),
-    "quickStats.guestMemoryUsage": ("guest_memory_mib", "float"),
-    "quickStats.hostMemoryUsage": ("host_memory_mib", "float"),
-    "quickStats.privateMemory": ("private_mib", "float"),
-    "quickStats.sharedMemory": ("shared_mib", "float"),
-    "quickStats.swappedMemory": ("swapped_mib", "float"),
-    "quickStats.balloonedMemory": ("ballooned_mib", "float"),
-    "quickStats.consumedOverheadMemory": ("overhead_mib", "float"),
-    "quickStats.compressedMemory": ("compressed_kib", "float"),
-    "quickStats.uptimeSeconds": ("uptime_s", "int"),
-    "storage.committed": ("committed_bytes", "int"),
-    "storage.uncommitted": ("uncommitted_bytes", "int"),
-}
-_SUMMARIES = {"vim.host.Summary": ("hosts", _HOST), "vim.vm.Summary": ("vms", _VM)}
-_TYPES = {"int": "i64", "float": "f64", "str": "str"}
+_SUMMARIES = {"vim.host.Summary": "hosts", "vim.vm.Summary": "vms"}
 _FACTS = schema("sample i64, section key value str")
 
 
@@ -197,17 +157,17 @@ def _summaries(text: str) -> tuple[dict[str, list[Row]], str]:
         end = closed.start() + (closed[0] == "}") if closed else len(text)
         rest += [text[behind : begin.start()], "\n" * text.count("\n", begin.start(), end)]
         behind = end
-        table, columns = _SUMMARIES[begin[1]]
+        table = _SUMMARIES[begin[1]]
         row: Row = {"sample": len(rows[table]) + 1}
         for path, value in flattened(text[begin.start() : end]):
-            found = columns.get(".".join(path))
+            found = data(__file__)[table].get(".".join(path))
             if value == UNSET:
                 continue
             if found is None:
                 section = f"{table}.{'.'.join(path[:-1])}".rstrip(".")
                 rows["facts"].append({"sample": row["sample"], "section": section, "key": path[-1], "value": value})
             else:
-                row[found[0]] = _UNITS[found[1]](value)
+                row[found[0]] = _READ[found[1]](value)
         rows[table].append(row)
     return rows, "".join([*rest, text[behind:]])
 
@@ -236,7 +196,10 @@ def read(source: Source) -> Recording:
         name: [row for row in found if len(row) > 1 and row.get(name[:-1])] for name, found in reader.rows.items()
     }
     tables = {name: _sampled(found, name[:-1]) for name, found in counted.items() if found}
-    kinds = {name: schema(f"sample i64, {_columns(columns)}") for name, columns in _SUMMARIES.values()}
+    kinds = {
+        name: schema(", ".join(["sample i64", *map(" ".join, columns.values())]))
+        for name, columns in data(__file__).items()
+    }
     tables |= frames({name: (rows[name], kinds[name]) for name in kinds} | {"facts": (rows["facts"], _FACTS)})
     if not tables:
         raise DamagedError("no whole counter or summary of ESXi in it: run the command again")
@@ -245,7 +208,3 @@ def read(source: Source) -> Recording:
     notes = Notes([*text.notes, *reader.odd.notes("warning"), *left_out(rest)])
     host = next((row.get("host") for row in rows["hosts"]), None)
     return Recording(FORMAT, source.name, tables, known({"host": host}), tuple(notes))
-
-
-def _columns(columns: Mapping[str, tuple[str, str]]) -> str:
-    return ", ".join(f"{name} {_TYPES[kind]}" for name, kind in columns.values())

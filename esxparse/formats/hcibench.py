@@ -35,13 +35,13 @@ import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import fio, vdbench
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, listing, nothing
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import listed, mapping
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
 
@@ -53,16 +53,7 @@ _USAGE = re.compile(r"(?:(?P<cluster>[^:]+): *)?(?P<pct>[\d.]+) *%")
 _ORDINARY = re.compile(
     r"=+|[-+]+|Testing is done|There are \d+ VMs finished|/\S+|Resource Usage:|If you are interested"
 )
-_FIGURES = {
-    "IOPS": ("iops", "1/s", True),
-    "THROUGHPUT": ("throughput", "MiB/s", True),
-    "LATENCY": ("latency_mean", "ms", False),
-    "R_LATENCY": ("latency_read", "ms", False),
-    "W_LATENCY": ("latency_write", "ms", False),
-    "95%tile_LAT": ("latency_p95_estimated", "ms", False),
-    "95%tile_R_LAT": ("latency_read_p95", "ms", False),
-    "95%tile_W_LAT": ("latency_write_p95", "ms", False),
-}
+_FIGURES = data(__file__)
 _CASE = re.compile(r"iotest-(?:fio|vdbench)-\d+vm")
 _RESOURCES = schema("case datastore cluster resource str, pct f64")
 _VMS = schema("case vm tool test str, iops mib_per_s latency_mean_ms latency_read_ms latency_write_ms f64")
@@ -126,10 +117,10 @@ def _run(found: Fields, case: str | None) -> Run:
     facts = found["facts"]
     test, _, rest = str(facts.get("test") or "unknown").removesuffix("; For loops: None").partition("; ")
     named = ((*_FIGURES[name], value) for name, value in found["figures"].items())
-    figures = (Figure(metric, value, unit, better) for metric, unit, better, value in named)
+    figures = (Figure(metric, value, unit, BETTER[better]) for metric, unit, better, value in named)
     vms = f"{facts['VMs']} VMs" if facts.get("VMs") else ""
-    parts = (rest, vms, facts.get("Datastore") or "", facts.get("Version") or "")
-    return Run(f"{case}: {test}" if case else test, ", ".join(part for part in parts if part), tuple(figures))
+    settings = listing(rest, vms, facts.get("Datastore"), facts.get("Version"))
+    return Run(f"{case}: {test}" if case else test, settings, tuple(figures))
 
 
 def read(source: Source) -> Recording:
@@ -189,12 +180,8 @@ def read_directory(path: Path) -> Recording:
     tables = {**common("hcibench", runs, details), **together}
     if not tables:
         raise DamagedError(f"{path}: no result of HCIBench in it: let the test finish")
-    meta = {
-        "cases": tuple(case.name for case in cases),
-        "vms": tuple(sorted({row["vm"] for row in vms})),
-        "samples": len(runs),
-    }
-    return Recording(FORMAT, str(path), tables, meta, tuple(notes))
+    names = {"cases": tuple(case.name for case in cases), "vms": tuple(sorted({row["vm"] for row in vms}))}
+    return Recording(FORMAT, str(path), tables, {**names, "samples": len(runs)}, tuple(notes))
 
 
 def _usage(case: Path, notes: Notes) -> list[Fields]:
@@ -227,12 +214,12 @@ def _vms(case: Path, frames: dict[str, list[pl.LazyFrame]], notes: Notes) -> Ite
         try:
             source = resolve(file)
             reader = next((one for one in (fio, vdbench) if one.recognise(source.head)), None)
-            if reader is None:
-                other.append(file.name)
-                continue
-            rec = reader.read(source)
+            rec = reader.read(source) if reader else None
         except EsxparseError as error:
             notes.warn(f"{file.name}: {error}")
+            continue
+        if rec is None:
+            other.append(file.name)
             continue
         whose = {"case": pl.lit(case.name), "vm": pl.lit(file.stem)}
         for name, frame in rec.tables.items():
@@ -271,11 +258,8 @@ def _of_vdbench(rec: Recording) -> Iterator[Fields]:
     """The averages of runs."""
     if "averages" not in rec:
         return
-    names = {
-        "latency_mean_ms": "response_ms",
-        "latency_read_ms": "read_response_ms",
-        "latency_write_ms": "write_response_ms",
-    }
+    names = {"latency_mean_ms": "response_ms"}
+    names |= {f"latency_{side}_ms": f"{side}_response_ms" for side in ("read", "write")}
     for row in rec["averages"].filter(statistic="avg", scope="total").collect().iter_rows(named=True):
         rates = {"iops": row.get("iops") or row.get("operations_per_s"), "mib_per_s": row.get("mib_per_s")}
         yield {"test": row["rd"], **rates, **{name: row.get(column) for name, column in names.items()}}

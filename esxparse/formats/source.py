@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from esxparse.formats.archives import is_tar, is_zip
 from esxparse.formats.bundle import Found, look_through, unwrap
 from esxparse.formats.decompress import Layer, Raw
 from esxparse.formats.kit.head import HEAD, Head
+from esxparse.formats.kit.notes import some
 from esxparse.formats.kit.pieces import fill, large
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.names import STANDARD_INPUT
@@ -219,11 +220,6 @@ def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
     return file, Raw(file, "standard input" if where == STANDARD_INPUT else remote.shown(where))
 
 
-def _list(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 def _only(name: str, met: list[Found], member: str | None) -> Found:
     """The one capture that is meant, or an error that says why there is none."""
     found = [one for one in met if one.kind == "capture"] or [one for one in met if one.kind == "other"]
@@ -231,19 +227,19 @@ def _only(name: str, met: list[Found], member: str | None) -> Found:
         return found[0]
     if found:
         names = [one.name for one in found]
-        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({_list(names)})"
+        msg = f"{name} holds {len(names)} captures: name one, such as {name}:{names[0]} ({some(names, _LISTED)})"
         raise (UnreadableError if found[0].kind == "capture" else SeveralError)(msg)
     refused = [f"{one.name}: {one.refused}" for one in met]
     if member is not None:
         raise UnreadableError(f"{name}: {refused[0]}" if refused else f"{name} holds no {member}")
-    left_out = f"; not read: {_list(refused)}" if refused else ""
+    left_out = f"; not read: {some(refused, _LISTED)}" if refused else ""
     raise UnreadableError(f"{name} holds no capture: no file in it is in a format esxparse reads{left_out}")
 
 
 def _passed_over(found: list[Found]) -> str | None:
     """Which members of a bundle were not looked into, and why; links and devices hold nothing of their own."""
     refused = [f"{one.name} ({one.refused})" for one in found if one.refused and one.refused not in _NO_CONTENT]
-    return f"skipped in the bundle, so a capture may be missing: {_list(refused)}" if refused else None
+    return f"skipped in the bundle, so a capture may be missing: {some(refused, _LISTED)}" if refused else None
 
 
 def _no_bundle(name: str, member: str) -> UnreadableError:
@@ -324,22 +320,14 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
     with closing(raw):
         layer, layers, found = _found(file, raw, member, known)
         if found is not None:
-            met = _without_content(found)
+            # Content that was looked at is let go, one member after the other.
+            met = [replace(each, content=None) for each in found]
             one = _only(name, met, member)
             wrong = "; ".join(filter(None, (layer.problem, _passed_over(met)))) or None
-            found_in = f"{name}:{one.name}"
+            found_in, packed = f"{name}:{one.name}", ", ".join(one.layers)
             begin = one.head and replace(one.head, name=found_in)
-            return Source(
-                found_in,
-                None,
-                ", ".join(one.layers),
-                None,
-                wrong,
-                where=text,
-                member=one.name,
-                timeout=timeout,
-                looked_at=begin,
-            )
+            plain = Source(found_in, None, packed, None, wrong, where=text, timeout=timeout, looked_at=begin)
+            return replace(plain, member=one.name)
         if member is not None:
             raise _no_bundle(name, member)
         begin = Head(layer.peek(HEAD), name)
@@ -349,13 +337,8 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
             size = said if isinstance(said, int) else None
         elif not layers:
             size, path = os.fstat(file.fileno()).st_size, Path(text)
-        packed = ", ".join(layers) or None
-        return Source(name, size, packed, path, where=text, timeout=timeout, looked_at=begin)
-
-
-def _without_content(found: Iterable[Found]) -> list[Found]:
-    """What was found, for its names: content that was looked at is let go, one member after the other."""
-    return [replace(one, content=None) for one in found]
+        whole = ", ".join(layers) or None
+        return Source(name, size, whole, path, where=text, timeout=timeout, looked_at=begin)
 
 
 def each_known(where: str, known: Callable[[Head], bool], timeout: float | None) -> Iterator[Found]:

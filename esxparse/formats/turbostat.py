@@ -19,17 +19,15 @@ has no cells for them), published output.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import Row, Schema, frames, known, schema
+from esxparse.formats.kit.tables import Row, Schema, data, frames, known, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -50,8 +48,7 @@ _KINDS = schema("place i64, figure f64")
 
 @cache
 def _titles() -> tuple[tuple[re.Pattern[str], str, str], ...]:
-    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["title"]
-    return tuple((re.compile(one["pattern"]), one["name"], one.get("of", "cpu")) for one in told)
+    return tuple((re.compile(one["pattern"]), one["name"], one.get("of", "cpu")) for one in data(__file__)["title"])
 
 
 def column(title: str) -> tuple[str, str]:

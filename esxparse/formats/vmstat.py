@@ -36,35 +36,14 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted, Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.stamps import in_utc, of_zone
-from esxparse.formats.kit.tables import Row, frames, known, schema
+from esxparse.formats.kit.tables import Row, data, frames, known, schema
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
 FORMAT = "vmstat"
 
-_SAMPLE = {
-    "r": "runnable",
-    "b": "blocked",
-    "swpd": "swapped_kib",
-    "free": "free_kib",
-    "buff": "buffers_kib",
-    "cache": "cache_kib",
-    "inact": "inactive_kib",
-    "active": "active_kib",
-    "si": "swapped_in_kib_per_s",
-    "so": "swapped_out_kib_per_s",
-    "bi": "read_kib_per_s",
-    "bo": "written_kib_per_s",
-    "in": "interrupts_per_s",
-    "cs": "context_switches_per_s",
-    "us": "user_pct",
-    "sy": "system_pct",
-    "id": "idle_pct",
-    "wa": "iowait_pct",
-    "st": "steal_pct",
-    "gu": "guest_pct",
-}
+_SAMPLE = data(__file__)
 _DISK = tuple(
     schema(
         "device reads reads_merged read_sectors read_ms writes writes_merged written_sectors write_ms f64, "
@@ -121,9 +100,8 @@ class _Reader:
         elif self.kind:
             self._row(at, line)
         elif (found := _COUNTER.fullmatch(line)) is not None:
-            self.rows["counters"].append(
-                {"counter": found[3].strip(), "value": number(found[1]), "unit": (found[2] or "").strip()}
-            )
+            said = {"counter": found[3].strip(), "value": number(found[1]), "unit": (found[2] or "").strip()}
+            self.rows["counters"].append(said)
         else:
             self.left.append((at, line))
 
@@ -175,23 +153,19 @@ def read(source: Source, zone: str | None = None) -> Recording:
     notes = Notes([*text.notes, *reader.assumed.notes(), *reader.odd.notes("warning"), *left_out(reader.left)])
     samples = rows["vmstat"]
     if samples:
-        notes.say(
-            "the first report of each run is the mean since the machine was started (since_boot), unless it ran with -y"
-        )
+        what = "the first report of each run is the mean since the machine was started (since_boot)"
+        notes.say(f"{what}, unless it ran with -y")
         notes.say("memory is taken to be in KiB, as without -S: the file does not tell")
     times = [row["time"] for row in samples if row["time"]]
+    steps = sorted(row["interval_s"] for row in samples if row["interval_s"])
     meta: dict[str, Any] = {
         "start": min(times, default=None),
         "end": max(times, default=None),
         "samples": len(samples) or None,
-        "interval": _interval([row["interval_s"] for row in samples if row["interval_s"]]),
+        "interval": steps[len(steps) // 2] if steps else None,
     }
     made = frames({name: (rows[name], _there(name, rows[name])) for name in _SCHEMAS})
     return Recording(FORMAT, source.name, made, known(meta), tuple(notes))
-
-
-def _interval(steps: Sequence[float]) -> float | None:
-    return sorted(steps)[len(steps) // 2] if steps else None
 
 
 def _there(name: str, rows: Sequence[Row]) -> dict[str, Any]:

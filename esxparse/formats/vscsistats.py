@@ -41,7 +41,7 @@ from itertools import pairwise
 from typing import Any
 
 from esxparse.errors import DamagedError
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, strange
 from esxparse.formats.kit.tables import frames, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
@@ -144,12 +144,7 @@ def _names(lines: Iterable[str]) -> dict[int, str]:
 
 def _strange(lines: Iterable[tuple[int, str]]) -> Iterator[Note]:
     """One note on lines that say nothing known."""
-    strange = [(number, line.strip()) for number, line in lines if not _harmless(line)]
-    if strange:
-        number, line = strange[0]
-        more = f" ({len(strange):,} such lines)" if len(strange) > 1 else ""
-        message = f"not understood, left out: {line[:60]!r}{more}"
-        yield Note(message, number, severity="warning", unused=len(strange))
+    return strange(((number, line) for number, line in lines if not _harmless(line)), "not understood, left out")
 
 
 def _harmless(line: str) -> bool:
@@ -192,7 +187,7 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
     """What is printed above the bins; (commands, limit, open end) of each; notes. `cut`: the last line has no end."""
     summary: Row = {}
     bins: list[_Bin] = []
-    strange: list[tuple[int, str]] = []
+    other: list[tuple[int, str]] = []
     notes = Notes()
     for number, line in rows:
         text = line.strip(' \t",;')
@@ -207,8 +202,8 @@ def _histogram(rows: list[tuple[int, str]], *, cut: bool) -> tuple[Row, list[_Bi
         elif found and max(int(found["count"]), abs(int(found["limit"]))) <= _LARGEST:
             bins.append((int(found["count"]), int(found["limit"]), found.groupdict().get("sign") == ">"))
         else:
-            strange.append((number, line))
-    return summary, bins, [*notes, *_strange(strange)]
+            other.append((number, line))
+    return summary, bins, [*notes, *_strange(other)]
 
 
 def _limits(bins: Sequence[_Bin]) -> Iterator[Row]:

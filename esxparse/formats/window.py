@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import EVERYTHING, Window
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["EVERYTHING", "TIME", "Window", "cut", "inside"]
 

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader
 
+from esxparse.charts.theme import palette
 from esxparse.recording import printable
-from esxparse.reports.export import palette, policy
+from esxparse.reports.export import policy
 from esxparse.reports.facts import AREAS
 
 if TYPE_CHECKING:

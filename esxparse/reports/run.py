@@ -126,7 +126,7 @@ def _page(
 
 
 def _runtime() -> str:
-    from esxparse.reports.export import vega_runtime  # noqa: PLC0415
+    from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
 
     return vega_runtime()
 

@@ -120,8 +120,8 @@ impl Taken {
     }
 }
 
-/// Takes the bins out of a text; objects that are of another kind stay. `None` where `"bins"` is the name of what is no
-/// object, which could be taken for the number of one.
+/// Takes the bins out of a text; other objects stay. `None` where `"bins"` names something other than an object: that
+/// could be taken for the number of one.
 pub fn take(json: &[u8]) -> Option<Taken> {
     let mut taken = Taken::default();
     let mut copied = 0;

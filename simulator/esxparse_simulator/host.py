@@ -114,21 +114,38 @@ class Adapter:
     interrupt_pcpus: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A SCSI device (LUN or local disk) and the array behind it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """What stands behind a device or a datastore.
 
-    `read_ms` and `write_ms` are the response times of an unloaded device; `service_ms` and `mb_per_s` say what one
-    command costs the device, and so where it saturates. Commands take the `paths` in turn.
+    `read_ms` and `write_ms` are its response times without load; `service_ms` and `mb_per_s` say what one command costs
+    it, and so where it saturates. `failed_part` of the commands fail. `shared` is how much the service varies with what
+    other hosts do on the same array (0: it has no others). Phases may change any of the numbers.
 
     The array's cache: a read that misses it takes `media_ms` more (0: all flash, nothing misses). Sequential reads up
     to `read_ahead_kb` are there before they are asked for; random reads hit as far as `cache_mb` covers the guest's
     working set. A write that does not fill blocks of `block_kb` is a read before it is a write.
+    """
+
+    read_ms: float
+    write_ms: float
+    service_ms: float
+    mb_per_s: float
+    media_ms: float = 0.0
+    cache_mb: float = 0.0
+    read_ahead_kb: float = 1024.0
+    block_kb: float = 0.0
+    failed_part: float = 0.0
+    shared: float = 0.2
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device(Store):
+    """A SCSI device (LUN or local disk) and the array behind it. Commands take the `paths` in turn.
 
     Trouble: `world_queue_depth` commands of one world while others use the device too (0: no such limit), `dead_paths`
-    that give no answer, `failed_part` of the commands failing, `aborts`, `resets`, `reserves` and `conflicts` per
-    second. `shared` is how much the service varies with what other hosts do on the same array (0: it has no others).
-    Phases may change any of the numbers.
+    that give no answer, `aborts`, `resets`, `reserves` and `conflicts` per second.
 
     A LUN of the software iSCSI initiator is reached over the network, through the VMkernel port `vmk` (empty: it is
     not), and gets no more than its uplink carries. `polled` commands a second the VMkernel sends whoever uses it.
@@ -138,71 +155,38 @@ class Device:
     paths: tuple[str, ...]
     queue_depth: int
     partitions: int
-    read_ms: float
-    write_ms: float
-    service_ms: float
-    mb_per_s: float
-    media_ms: float = 0.0
-    cache_mb: float = 0.0
-    read_ahead_kb: float = 1024.0
-    block_kb: float = 0.0
     world_queue_depth: float = 0.0
     dead_paths: float = 0.0
-    failed_part: float = 0.0
     aborts: float = 0.0
     resets: float = 0.0
     reserves: float = 0.0
     conflicts: float = 0.0
     vmk: str = ""
-    shared: float = 0.2
     polled: float = 0.0
-    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class NfsVolume:
-    """An NFS datastore: a file server reached through the VMkernel port `vmk`. The rest is as a `Device` has it."""
+class NfsVolume(Store):
+    """An NFS datastore: a file server reached through the VMkernel port `vmk`."""
 
     name: str
     vmk: str
-    read_ms: float
-    write_ms: float
-    service_ms: float
-    mb_per_s: float
-    media_ms: float = 0.0
-    cache_mb: float = 0.0
-    read_ahead_kb: float = 1024.0
-    block_kb: float = 0.0
-    failed_part: float = 0.0
-    shared: float = 0.2
-    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class VsanDatastore:
+class VsanDatastore(Store):
     """A vSAN datastore, of which this host is a member: reached through `vmk`, its own disks among the `devices`.
 
     A write goes to `copies` hosts of which this may be one; `congestion` (0..255, vSAN's own scale) delays every
-    command by `congestion_ms` at 255. Phases may change any of the numbers.
+    command by `congestion_ms` at 255.
     """
 
     name: str
     vmk: str
     devices: tuple[str, ...]
-    read_ms: float
-    write_ms: float
-    service_ms: float
-    mb_per_s: float
     copies: int = 2
     congestion: float = 0.0
     congestion_ms: float = 40.0
-    media_ms: float = 0.0
-    cache_mb: float = 0.0
-    read_ahead_kb: float = 1024.0
-    block_kb: float = 0.0
-    failed_part: float = 0.0
-    shared: float = 0.2
-    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,7 @@ import numpy as np
 
 from esxparse_simulator.limits import need, positive
 from esxparse_simulator.model.noise import Noise
-
-Draws = np.ndarray[tuple[int], np.dtype[np.float64]]
-
+from esxparse_simulator.model.sums import Numbers
 
 Knots = tuple[tuple[float, float], ...]
 
@@ -135,7 +133,7 @@ def repeated(noise: Noise, label: str, mean: float, spread: float, repetitions: 
     return tuple(mean * (1.0 + spread * (value - middle)) for value in drawn)
 
 
-def draws(seed: int, label: str, number: int, *block: int) -> Draws:
+def draws(seed: int, label: str, number: int, *block: int) -> Numbers:
     """`number` draws from [0, 1), the same on every machine; each label and block has its own."""
     words = [seed, zlib.crc32(label.encode()), *block]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words))).random(number)

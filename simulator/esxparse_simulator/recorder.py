@@ -21,7 +21,6 @@ from esxparse_simulator.model.engine import capture as capture_of
 
 Plans = list[tuple[Run, tuple[FileSpec, ...]]]
 
-
 _ESXTOP = "esxtop"
 _ESXTOP_OPTIONS = frozenset({"release", "all_counters", "only", "host", "utc_offset", "zone"})
 _TRUTH = "truth.toml"
@@ -204,7 +203,9 @@ def _truths(plans: Plans, watches: Mapping[int, Watch], path: Path) -> list[Writ
         for truth in run.truths:
             told: dict[str, Any] = {"files": [spec.name for spec in specs], **labels}
             more = next(seen, {}) if truth.get("trouble") in run.without else {}
-            for key, value in {**truth, **more}.items():
+            # the capture may have been asked for otherwise than drawn
+            written = {key: value for key, value in specs[0].options.items() if key in truth}
+            for key, value in {**truth, **written, **more}.items():
                 at = key in {"start", "end", "visible"} and isinstance(value, int | float)
                 told[key] = run.start + timedelta(seconds=value) if at else value
             head = told.pop("is", "truth")

@@ -11,35 +11,20 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from esxparse_simulator.host import (
-    Adapter,
-    ClockJump,
-    Device,
-    Host,
-    Load,
-    NfsVolume,
-    Nic,
-    Pattern,
-    Phase,
-    Scenario,
-    Switch,
-    VirtualDisk,
-    Vm,
-    VsanDatastore,
-)
+from esxparse_simulator import host as parts
 from esxparse_simulator.limits import ScenarioError, check_number, check_row, need
 
 T = TypeVar("T")
 
 
-def parse_scenario(data: Mapping[str, Any]) -> Scenario:
+def parse_scenario(data: Mapping[str, Any]) -> parts.Scenario:
     """The `Scenario` of the tables that a TOML file gives.
 
     Raises:
         ScenarioError: A key is unknown or missing, or a value cannot be; the message names the place.
     """
     tables = {"adapter", "clock_jump", "device", "host", "nfs", "switch", "vm", "vsan"}
-    top = _known(data, "scenario", tables | _names(Scenario))
+    top = _known(data, "scenario", tables | _names(parts.Scenario))
     for name in ("samples", "interval", "seed"):
         check_number(name, _get(top, name, "scenario"), "scenario")
     for name in ("untidy", "idle_worlds"):
@@ -48,7 +33,7 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     def phased(kind: type[T], table: str) -> tuple[T, ...]:
         return tuple(_phased(kind, row, f"{table} {row.get('name')}") for row in top.get(table, ()))
 
-    scenario = Scenario(
+    scenario = parts.Scenario(
         name=_get(top, "name", "scenario"),
         title=_get(top, "title", "scenario"),
         start=utc(_get(top, "start", "scenario")),
@@ -57,12 +42,12 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
         seed=int(top["seed"]),
         untidy=float(top.get("untidy", 0.0)),
         idle_worlds=int(top.get("idle_worlds", 0)),
-        host=_phased(Host, _get(top, "host", "scenario"), "host"),
-        adapters=tuple(_build(Adapter, row, "adapter") for row in top.get("adapter", ())),
-        devices=phased(Device, "device"),
-        nfs=phased(NfsVolume, "nfs"),
-        vsan=phased(VsanDatastore, "vsan"),
-        clock_jumps=tuple(_build(ClockJump, row, "clock_jump") for row in top.get("clock_jump", ())),
+        host=_phased(parts.Host, _get(top, "host", "scenario"), "host"),
+        adapters=tuple(_build(parts.Adapter, row, "adapter") for row in top.get("adapter", ())),
+        devices=phased(parts.Device, "device"),
+        nfs=phased(parts.NfsVolume, "nfs"),
+        vsan=phased(parts.VsanDatastore, "vsan"),
+        clock_jumps=tuple(_build(parts.ClockJump, row, "clock_jump") for row in top.get("clock_jump", ())),
         switches=tuple(_switch(row) for row in top.get("switch", ())),
         vms=tuple(_vm(row) for row in top.get("vm", ())),
     )
@@ -71,20 +56,20 @@ def parse_scenario(data: Mapping[str, Any]) -> Scenario:
     return scenario
 
 
-def _switch(row: Mapping[str, Any]) -> Switch:
-    nics = tuple(_phased(Nic, nic, f"switch {row.get('name')} uplink") for nic in row.get("uplinks", ()))
-    return _build(Switch, {**row, "uplinks": nics}, "switch")
+def _switch(row: Mapping[str, Any]) -> parts.Switch:
+    nics = tuple(_phased(parts.Nic, nic, f"switch {row.get('name')} uplink") for nic in row.get("uplinks", ()))
+    return _build(parts.Switch, {**row, "uplinks": nics}, "switch")
 
 
-def _vm(row: Mapping[str, Any]) -> Vm:
+def _vm(row: Mapping[str, Any]) -> parts.Vm:
     place = f"vm {row.get('name')}"
-    parts = {
-        "load": _build(Load, row.get("load", {}), f"{place} load"),
-        "phases": tuple(_phase(phase, Load, place) for phase in row.get("phase", ())),
-        "disks": tuple(_build(VirtualDisk, disk, f"{place} disk") for disk in row.get("disks", ())),
-        "pattern": _build(Pattern, row.get("pattern", {}), f"{place} pattern"),
+    made = {
+        "load": _build(parts.Load, row.get("load", {}), f"{place} load"),
+        "phases": tuple(_phase(phase, parts.Load, place) for phase in row.get("phase", ())),
+        "disks": tuple(_build(parts.VirtualDisk, disk, f"{place} disk") for disk in row.get("disks", ())),
+        "pattern": _build(parts.Pattern, row.get("pattern", {}), f"{place} pattern"),
     }
-    return _build(Vm, {key: value for key, value in row.items() if key != "phase"} | parts, place)
+    return _build(parts.Vm, {key: value for key, value in row.items() if key != "phase"} | made, place)
 
 
 def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
@@ -92,7 +77,7 @@ def _phased(kind: type[T], row: Mapping[str, Any], place: str) -> T:
     return _build(kind, {key: value for key, value in row.items() if key != "phase"} | {"phases": phases}, place)
 
 
-def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
+def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> parts.Phase:
     ends, where = ("start", "end", "rise", "fall"), f"{place} phase"
     said = {"rise": 0.0, "fall": 0.0} | {key: value for key, value in row.items() if key != "why"}
     _known(said, where, _names(kind) | set(ends))
@@ -106,7 +91,7 @@ def _phase(row: Mapping[str, Any], kind: type[Any], place: str) -> Phase:
         need(types[key] in {"int", "float", "bool"}, f"{where}: {key} cannot change with time. Leave it out.")
         if types[key] != "bool":
             check_number(key, value, where)
-    return Phase(start, end, changes, rise, fall)
+    return parts.Phase(start, end, changes, rise, fall)
 
 
 def _number(value: Any, place: str) -> float:
@@ -114,7 +99,7 @@ def _number(value: Any, place: str) -> float:
     return float(value)
 
 
-def _check_names(scenario: Scenario) -> None:
+def _check_names(scenario: parts.Scenario) -> None:
     """Refuses two things of one name, and names that no capture could hold."""
     devices, volumes = [device.name for device in scenario.devices], _volumes(scenario)
     named = {
@@ -133,11 +118,11 @@ def _check_names(scenario: Scenario) -> None:
             need(name and not any(sign in name for sign in '\n\r"\\'), odd)
 
 
-def _volumes(scenario: Scenario) -> list[str]:
+def _volumes(scenario: parts.Scenario) -> list[str]:
     return [volume.name for volume in scenario.nfs] + [store.name for store in scenario.vsan]
 
 
-def _check_references(scenario: Scenario) -> None:
+def _check_references(scenario: parts.Scenario) -> None:
     sockets, devices = scenario.host.sockets, {device.name for device in scenario.devices}
     for vm in scenario.vms:
         there = all(0 <= node < sockets for node in vm.nodes)

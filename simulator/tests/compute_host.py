@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from io_host import by_name
 
 import esxparse_simulator as simulate
 from esxparse_simulator.esxtop.host_rows import cpu_rows, memory_rows
 from esxparse_simulator.host import Adapter, Device, Host, Load, Nic, Phase, Scenario, Switch, VirtualDisk, Vm
+from esxparse_simulator.model.sample import Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 DISK = "naa.1"
+DISKS: dict[str, Any] = {"read_ms": 0.4, "write_ms": 0.3, "service_ms": 0.002, "mb_per_s": 4000.0}
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def scenario(vms: Sequence[Vm], host: Host | None = None, **fields: Any) -> Scen
     """A host with one LUN and one uplink."""
     given: dict[str, Any] = {
         "adapters": (Adapter("vmhba0", 2048),),
-        "devices": (Device(DISK, ("vmhba0:C0:T0:L0",), 256, 1, 0.4, 0.3, 0.002, 4000.0),),
+        "devices": (Device(DISK, ("vmhba0:C0:T0:L0",), 256, 1, **DISKS),),
         "switches": (Switch("s0", (Nic("vmnic0", 10_000),), ("vmk0",)),),
         "nfs": (),
         "vsan": (),
@@ -87,7 +91,7 @@ def samples(of: Scenario, count: int = 3, interval: float = 5.0, seed: int = 1) 
     found = []
     with np.errstate(divide="raise", invalid="raise", over="raise"):
         for now in capture:
-            tables = {**cpu_rows(now, capture.layout), **memory_rows(now, capture.layout)}
+            tables = by_name(chain(cpu_rows(now, capture.layout), memory_rows(now, capture.layout)))
             found.append(Sample(capture.layout, now, tables))
             keeps_the_laws(found[-1])
     return found
@@ -107,6 +111,8 @@ def keeps_the_laws(sample: Sample) -> None:
 
 
 def _arrays(thing: Any) -> dict[str, Numbers]:
+    if isinstance(thing, Matrix):
+        return dict(zip(thing.names, thing.values, strict=True))
     return {name: np.asarray(getattr(thing, name)) for name in thing.__dataclass_fields__}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,10 +21,11 @@ from esxparse_simulator.model.sample import MemorySample, summed
 from esxparse_simulator.model.storage import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from esxparse_simulator.esxtop.host_rows import Part
     from esxparse_simulator.model.sample import PortTraffic, Snapshot, StorageSample, Traffic
 
     Numbers = NDArray[np.float64]
@@ -39,6 +41,14 @@ class Still(Noise):
     def wobble_each(self, labels: Sequence[str]) -> Numbers:
         """No wobble."""
         return np.zeros(len(labels))
+
+
+def by_name(parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    """What the tables of a sample say, by table and counter."""
+    found: dict[str, dict[str, Any]] = {}
+    for table, names, values in parts:
+        found.setdefault(table, {}).update(zip(names, values, strict=True))
+    return found
 
 
 @dataclass(frozen=True)
@@ -118,5 +128,5 @@ def sample(scenario: Scenario, second: float = 0.0, *, ready: float = 0.0, noise
     storage = serve(layout, targets, loads, MemorySample(**none, state=0.0), still)
     ports = carry(layout, loads, storage, np.full(len(layout.vms), ready))
     now = cast("Snapshot", SimpleNamespace(storage=storage, ports=ports, targets=targets))
-    tables = {**disk_rows(now, layout), **port_rows(now, layout), **vsan_rows(now, layout)}
+    tables = by_name(chain(disk_rows(now, layout), port_rows(now, layout), vsan_rows(now, layout)))
     return Sample(layout, storage, ports, tables)

@@ -118,6 +118,32 @@ def test_a_vm_comes_or_leaves_by_vmotion(tmp_path: Path) -> None:
     assert len(seeds) == 2
 
 
+def test_the_truth_is_of_the_file_that_was_written(tmp_path: Path) -> None:
+    # samples are late, so that the last comes after samples x interval
+    experiment = simulate.random_experiment(6, troubles=["power.p_states"], samples=61, interval=2.0)
+    simulate.record(experiment, tmp_path, capture={"release": "8.0", "all_counters": False})
+    truth = tomllib.loads((tmp_path / "truth.toml").read_text(encoding="utf-8"))
+    assert (truth["drawn"][0]["release"], truth["drawn"][0]["all_counters"]) == ("8.0", False)
+    times = ex.open(tmp_path / "random-6.csv")["physical_cpu_load"].collect()["time"]
+    (row,) = truth["truth"]
+    assert row["shape"] == "whole"
+    assert (row["start"], row["end"]) == (times.min(), times.max())
+    assert row["end"] - row["start"] > timedelta(seconds=61 * 2.0)
+    assert row["spells"] == [[0.0, pytest.approx((row["end"] - row["start"]).total_seconds(), abs=1.0)]]
+
+
+def test_no_spell_is_told_that_no_sample_falls_into() -> None:
+    for seed, name in enumerate(TROUBLES[::5]):
+        (run,) = simulate.random_experiment(seed, troubles=[name], samples=4, interval=60.0).runs
+        assert run.scenario
+        *_, last = (now.second for now in simulate.capture(run.scenario))
+        for truth in (truth for truth in run.truths if "spells" in truth):
+            first, *more = truth["spells"]
+            assert all(begin < last and end <= round(last, 1) for begin, end in more), (name, truth)
+            assert truth["start"] <= truth["end"] <= max(last, truth["start"])
+            assert first[0] == round(truth["start"], 1)
+
+
 def test_what_does_not_show_is_said_to_be_invisible(tmp_path: Path) -> None:
     found = [recorded(tmp_path, seed, troubles=["cpu.interrupts"], severity=0.0)[1]["truth"][0] for seed in (1, 2, 3)]
     assert any("visible" not in row and row["spreads"] < 2.0 for row in found)

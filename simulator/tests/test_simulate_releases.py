@@ -289,7 +289,9 @@ def test_a_line_that_is_no_counter_is_refused() -> None:
 def test_a_member_of_a_vsan_cluster_has_its_roles(busy_host_scenario: simulate.Scenario) -> None:
     first, *others = busy_host_scenario.vms
     local = busy_host_scenario.devices[0].name
-    datastore = VsanDatastore("vsanDatastore", "vmk0", (local,), 0.5, 0.9, 0.1, 900.0)
+    datastore = VsanDatastore(
+        "vsanDatastore", "vmk0", (local,), read_ms=0.5, write_ms=0.9, service_ms=0.1, mb_per_s=900.0
+    )
     on_it = replace(first, disks=(*first.disks, VirtualDisk("scsi3:0", "vsanDatastore", 0.5, 0.5)))
     scenario = replace(busy_host_scenario, vsan=(datastore,), vms=(on_it, *others))
     sheet = Sheet(written(scenario, 2))

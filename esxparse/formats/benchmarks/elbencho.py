@@ -27,11 +27,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, lower, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
-from esxparse.formats.kit.tables import Schema, known, schema
+from esxparse.formats.kit.tables import Schema, data, known, schema
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.source import Source
@@ -107,8 +107,7 @@ def _of_line(match: re.Match[str], phase: Fields) -> bool:
     label, inside = match["label"].strip(), _LIST.fullmatch(match["rest"].strip())
     if inside:
         return _of_list(label, inside["inside"], phase)
-    pair = _PAIR.fullmatch(match["rest"])
-    if pair is None:
+    if (pair := _PAIR.fullmatch(match["rest"])) is None:
         return False
     column = _DATA["text"].get(label.lower())
     if column is None and (entries := _ENTRIES.fullmatch(label)):
@@ -125,8 +124,7 @@ def _of_line(match: re.Match[str], phase: Fields) -> bool:
 
 def _of_list(label: str, inside: str, phase: Fields) -> bool:
     """Adds latencies, percentiles or a histogram."""
-    match = _OF.fullmatch(label)
-    if match is None:
+    if (match := _OF.fullmatch(label)) is None:
         return label in {"Time ms each", "Svc compl. time"}
     of = _kind(match["what"], match["side"] == "rd")
     if label.endswith("latency"):
@@ -134,14 +132,12 @@ def _of_list(label: str, inside: str, phase: Fields) -> bool:
         phase["latency"][of] = {_SIDES[side]: _ms(cell) for side, cell in sides.items() if side in _SIDES}
     elif label.endswith("% us"):
         steps = [part.partition("%<=")[::2] for part in inside.split()]
-        phase["percentiles"] += [
-            {"of": of, "percentile": number(p), "at_most_ms": scaled(number(us), 1e-3)} for p, us in steps
-        ]
+        rows = ((number(p), scaled(number(us), 1e-3)) for p, us in steps)
+        phase["percentiles"] += [{"of": of, "percentile": p, "at_most_ms": ms} for p, ms in rows]
     else:
         bins = [part.partition(":")[::2] for part in inside.split(",")]
-        phase["histogram"] += [
-            {"of": of, "to_ms": scaled(number(us.strip()), 1e-3), "count": whole(n)} for us, n in bins
-        ]
+        counts = ((scaled(number(us.strip()), 1e-3), whole(n)) for us, n in bins)
+        phase["histogram"] += [{"of": of, "to_ms": ms, "count": n} for ms, n in counts]
     return True
 
 
@@ -158,9 +154,8 @@ def read_csv(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
             notes.warn(f"{len(cells)} cells where the titles are {len(titles)}: left out", place)
         elif titles and line.strip():
             row = dict(zip(titles, cells, strict=True))
-            phase = _phase(
-                row["operation"], started=row.get("ISO date") or None, line=place, release=row.get("version")
-            )
+            started = row.get("ISO date") or None
+            phase = _phase(row["operation"], started=started, line=place, release=row.get("version"))
             phase["settings"] = {name.lower(): cell for name, cell in row.items() if cell}
             for title, cell in row.items():
                 _of_cell(title, number(cell), phase)
@@ -215,9 +210,8 @@ def _of_latency(latency: Fields, phase: Fields) -> None:
                 phase["latency"][of] = sides
         bins = mapping(both.get("histogram")) or mapping(latency.get(f"{what}.histogram"))
         steps = {us: whole(count) for us, count in bins.items() if number(us) is not None}
-        phase["histogram"] += [
-            {"of": _kind(what, False), "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()
-        ]
+        whose = {"of": _kind(what, False)}
+        phase["histogram"] += [{**whose, "to_ms": scaled(number(us), 1e-3), "count": n} for us, n in steps.items()]
 
 
 def read_live(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
@@ -252,7 +246,7 @@ def _converted(row: Fields) -> Fields:
             ("elapsed_ms", "elapsed_s", 1e-3),
         ):
             if name in {suffix, f"read_mix_{suffix}"}:
-                found[name.replace(suffix, other)] = None if value is None else value * factor
+                found[name.replace(suffix, other)] = times(value, factor)
                 del found[name]
     return found
 
@@ -265,9 +259,7 @@ def run_of(phase: Fields) -> Run:
     ]
     for of, sides in phase["latency"].items():
         prefix = {"io": "latency", "entries": "entry_latency"}.get(of, f"{of.replace(' ', '_')}_latency")
-        figures += [
-            Figure(f"{prefix}_{side[:-3]}", value, "ms", higher_is_better=False) for side, value in sides.items()
-        ]
+        figures += [lower(f"{prefix}_{side[:-3]}", value, "ms") for side, value in sides.items()]
     settings = {name.lower(): cell for name, cell in phase["settings"].items()}
     shown = [f"{name} {settings[name]}" for name in _SETTINGS if settings.get(name)]
     return Run(phase["operation"], ", ".join(shown), tuple(figures))
@@ -310,12 +302,6 @@ def read(source: Source) -> Recording:
     notes[:0] = text.notes
     details = _tables(phases, notes)
     details["live"] = live, {**_LIVE, **dict.fromkeys(_DATA["live"].values(), _LATENCIES["min_ms"])}
-    if not any(rows for rows, _ in details.values()):
-        raise nothing(notes, "elbencho")
     times = [row["time"] for row in live]
     facts = {"start": min(times, default=None), "end": max(times, default=None), "samples": len(phases) or len(live)}
-    releases = [phase["release"] for phase in phases if phase.get("release")]
-    facts["release"] = releases[0] if releases else None
-    return Recording(
-        FORMAT, source.name, tables("elbencho", list(map(run_of, phases)), details), known(facts), tuple(notes)
-    )
+    return recording(source, FORMAT, "elbencho", list(map(run_of, phases)), details, facts | whose(phases), notes)

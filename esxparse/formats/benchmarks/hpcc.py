@@ -22,10 +22,10 @@ import re
 from collections.abc import Sequence
 
 from esxparse.formats.benchmarks import linpack
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, nothing, repetitions, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, recording, repetitions, whose
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import number, scaled, whole
-from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -144,20 +144,7 @@ def read(source: Source) -> Recording:
         rows = {"summary": run["summary"], "spread": run["spread"].values(), "solves": solves, "checks": parts}
         for name, each in rows.items():
             details[name] += [{**row, "run": place} for row in each]
-    if not any(details.values()):
-        raise nothing(notes, "HPCC")
     columns = {"summary": _SUMMARY, "spread": _SPREADS, "solves": _SOLVES, "checks": _CHECKS}
-    facts = {"release": next((run["release"] for run in found if run["release"]), None), "samples": len(found)}
-    hosts = {run["host"] for run in found if run["host"]}
-    facts |= {"host": hosts.pop()} if len(hosts) == 1 else {}
-    return Recording(
-        FORMAT,
-        source.name,
-        tables(
-            "hpcc",
-            [one for run in found for one in runs_of(run)],
-            {name: (details[name], columns[name]) for name in columns},
-        ),
-        known(facts),
-        tuple(notes),
-    )
+    tables = {name: (details[name], columns[name]) for name in columns}
+    runs = [one for run in found for one in runs_of(run)]
+    return recording(source, FORMAT, "HPCC", runs, tables, {"samples": len(found)} | whose(found), notes)

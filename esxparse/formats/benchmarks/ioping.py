@@ -22,19 +22,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, Run, errors, higher, listing, lower, numbered, recording
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.numbers import POWERS, number, scaled, times, whole
 from esxparse.formats.kit.objects import each_object, mapping
 from esxparse.formats.kit.tables import distinct, schema
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 FORMAT = "ioping"
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, "min": 6e4, "hour": 3.6e6, "day": 8.64e7}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _TIME = r"(?P<{0}>\d[\d.]*) (?P<{0}_unit>ns|us|ms|sec|s|min|hour|day)\b"
 _REQUEST = re.compile(
     r"(?P<size>\d[\d.]*) (?P<unit>[KMGTP]?i?B|bytes|[KMGT]b?) (?P<way><<<|>>>|<>>?|from|to) (?P<target>.+?):"
@@ -92,15 +91,13 @@ def _ms(match: re.Match[str], name: str = "time") -> float | None:
 
 
 def _many(match: re.Match[str], name: str, base: int) -> float | None:
-    value = number(match[name])
-    return None if value is None else value * base ** _POWERS[match["many"].lower()]
+    return times(number(match[name]), base ** POWERS[match["many"].lower()])
 
 
 def _raw(line: str) -> Fields:
     """A line of raw statistics: nanoseconds, bytes."""
     requests, took, rate, size, *sides = line.split()
-    names = ("min_ms", "mean_ms", "max_ms", "mdev_ms")
-    row: Fields = {name: scaled(cell, 1e-6) for name, cell in zip(names, sides, strict=False)}
+    row: Fields = {name: scaled(cell, 1e-6) for name, cell in zip(_SIDES_MS, sides, strict=False)}
     row |= {"requests": whole(requests), "busy_s": scaled(took, 1e-9), "iops": number(rate)}
     generated: list[Any] = [*sides[4:], None, None]
     more = {"generated": whole(generated[0]), "generated_s": scaled(generated[1], 1e-9)}
@@ -146,7 +143,7 @@ def read_text(lines: Sequence[str]) -> tuple[list[Fields], Notes]:
     for place, line in enumerate(_short(lines), 1):
         if request := _REQUEST.search(line):
             _start(runs, request["target"], whole(request["request"]))
-            size = _POWERS[request["unit"][0].lower()] if request["unit"][0] in "KMGTP" else 0
+            size = POWERS[request["unit"][0].lower()] if request["unit"][0] in "KMGTP" else 0
             operation = _WAYS.get(request["way"])
             row: Fields = {"request": whole(request["request"]), "operation": operation, "latency_ms": _ms(request)}
             row["bytes"] = _counted((number(request["size"]) or 0.0) * 1024.0**size)
@@ -188,7 +185,7 @@ def read_objects(text: str) -> tuple[list[Fields], Notes]:
             row |= {"latency_ms": scaled(io.get("time"), 1e-6), "counted": not io.get("ignored")}
             run["requests"].append(row)
         elif done:
-            row = {f"{name}_ms": scaled(done.get(key), 1e-6) for name, key in _KEYS}
+            row = {name: scaled(done.get(key), 1e-6) for name, key in _SIDES_MS.items()}
             row |= {"requests": whole(done.get("count")), "busy_s": scaled(done.get("time"), 1e-9)}
             row |= {"iops": number(done.get("iops")), "bytes_per_s": number(done.get("bps"))}
             more = {"generated": whole(load.get("count")), "generated_s": scaled(load.get("time"), 1e-9)}
@@ -198,7 +195,7 @@ def read_objects(text: str) -> tuple[list[Fields], Notes]:
     return [run] if run["requests"] or run["intervals"] else [], notes
 
 
-_KEYS = (("min", "min"), ("mean", "avg"), ("max", "max"), ("mdev", "mdev"))
+_SIDES_MS = {"min_ms": "min", "mean_ms": "avg", "max_ms": "max", "mdev_ms": "mdev"}
 
 
 def run_of(run: Fields) -> Run:
@@ -209,14 +206,11 @@ def run_of(run: Fields) -> Run:
     parts = [f"{size} bytes" for size in sorted(sizes - {None})] if distinct(sizes) == 1 else []
     last = run["intervals"][-1] if run["intervals"] else {}
     figures = [
-        Figure("iops", last.get("iops"), "1/s", higher_is_better=True),
-        Figure("throughput", scaled(last.get("bytes_per_s"), 2**-20), "MiB/s", higher_is_better=True),
-        *(
-            Figure(f"latency_{name}", last.get(f"{name}_ms"), "ms", higher_is_better=False)
-            for name in ("mean", "min", "max", "mdev")
-        ),
+        higher("iops", last.get("iops"), "1/s"),
+        higher("throughput", scaled(last.get("bytes_per_s"), 2**-20), "MiB/s"),
+        *(lower(f"latency_{name}", last.get(f"{name}_ms"), "ms") for name in ("mean", "min", "max", "mdev")),
     ]
-    return Run(test, ", ".join([*parts, *([run["target"]] if run["target"] else [])]), tuple(figures))
+    return Run(test, listing(*parts, run["target"]), tuple(figures))
 
 
 def read(source: Source) -> Recording:
@@ -227,25 +221,13 @@ def read(source: Source) -> Recording:
     else:
         runs, notes = read_text(text.lines())
     notes[:0] = text.notes
-    notes += [
-        Note(f"run {place} has no statistics: it was killed, or the file was cut", severity="warning")
-        for place, run in enumerate(runs, 1)
-        if not run["intervals"]
-    ]
-    if not runs:
-        raise nothing(notes, "ioping")
-    details = {
-        name: ([{"run": place, **row} for place, run in enumerate(runs, 1) for row in run[name]], columns)
-        for name, columns in (("requests", _REQUESTS), ("intervals", _INTERVALS))
-    }
-    rows = details["requests"][0]
-    if not all(row.get("time") for row in rows):
-        # A column of times has one in every row.
-        details["requests"] = rows, {name: kind for name, kind in _REQUESTS.items() if name != "time"}
-    return Recording(
-        FORMAT,
-        source.name,
-        tables("ioping", list(map(run_of, runs)), details),
-        {"samples": len(rows) or sum(len(run["intervals"]) for run in runs)},
-        tuple(notes),
-    )
+    for place, run in enumerate(runs, 1):
+        if not run["intervals"]:
+            notes.warn(f"run {place} has no statistics: it was killed, or the file was cut")
+    rows, intervals = numbered(runs, "requests"), numbered(runs, "intervals")
+    # A column of times has one in every row.
+    dated = all(row.get("time") for row in rows)
+    columns = {name: kind for name, kind in _REQUESTS.items() if dated or name != "time"}
+    details = {"requests": (rows, columns), "intervals": (intervals, _INTERVALS)}
+    facts = {"samples": len(rows) or len(intervals)}
+    return recording(source, FORMAT, "ioping", list(map(run_of, runs)), details, facts, notes)

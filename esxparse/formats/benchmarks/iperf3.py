@@ -22,14 +22,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from esxparse.formats.benchmarks import iperf3_json
 from esxparse.formats.benchmarks.iperf3_json import Test
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
+from esxparse.formats.benchmarks.table import (
+    Fields,
+    Figure,
+    Run,
+    higher,
+    listing,
+    lower,
+    numbered,
+    ordinary,
+    recording,
+    whose,
+)
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.numbers import number, scaled, times, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -62,10 +72,7 @@ _SETTINGS = re.compile(
     r"Starting Test: protocol: (?P<protocol>\w+), (?P<streams>\d+) streams, (?P<block>\d+) byte blocks"
     r"(?:.*, (?P<seconds>\d+) second test)?"
 )
-_ORDINARY = re.compile(
-    r"^\s*(?:-{5,}|Server listening|\[\s*\d+\] local |Reverse mode|iperf Done|Test Complete|Time:|Cookie:|TCP MSS|"
-    r"Linux |Control connection|(?:snd|rcv)_tcp_congestion|\[\s*\d+\] \((?:sender|receiver) stat|Target Bitrate)"
-)
+_ORDINARY = ordinary("iperf3")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -86,23 +93,15 @@ def _size(text: str | None, unit: str | None) -> float | None:
 
 def read_line(line: str, *, datagrams: bool) -> Fields | None:
     """A line of a stream or of their sum: an interval, or a side's account at the end."""
-    match = _LINE.search(line)
-    if not match:
+    if not (match := _LINE.search(line)):
         return None
     rest = match["rest"]
     side = _SIDE.search(rest)
-    rate = _size(match["rate"], match["rate_unit"])
-    size = _size(match["bytes"], match["bytes_unit"])
-    row: Fields = {
-        "stream": match["stream"].lower(),
-        "role": match["role"],
-        "start_s": number(match["start"]),
-        "elapsed_s": number(match["end"]),
-        "bytes": None if size is None else whole(round(size)),
-        "bits_per_s": None if rate is None else rate * (8 if match["rate_unit"].endswith("Bytes") else 1),
-        "side": side[1] if side else None,
-        "omitted": "(omitted)" in rest,
-    }
+    rate, size = _size(match["rate"], match["rate_unit"]), _size(match["bytes"], match["bytes_unit"])
+    row: Fields = {"stream": match["stream"].lower(), "role": match["role"], "side": side[1] if side else None}
+    row |= {"start_s": number(match["start"]), "elapsed_s": number(match["end"]), "omitted": "(omitted)" in rest}
+    row["bytes"] = None if size is None else whole(round(size))
+    row["bits_per_s"] = times(rate, 8 if match["rate_unit"].endswith("Bytes") else 1)
     if udp := _UDP.match(rest):
         row |= {"jitter_ms": number(udp["jitter"]), "lost_pct": number(udp["pct"])}
         row |= {"lost_packets": whole(udp["lost"]), "packets": whole(udp["packets"])}
@@ -110,10 +109,7 @@ def read_line(line: str, *, datagrams: bool) -> Fields | None:
         row["packets"] = whole(sent["packets"])
     elif tcp := _TCP.match(rest):
         cwnd = _size(tcp["cwnd"], tcp["cwnd_unit"])
-        row |= {
-            "retransmits": whole(tcp["retransmits"]),
-            "cwnd_bytes": None if cwnd is None else whole(round(cwnd)),
-        }
+        row |= {"retransmits": whole(tcp["retransmits"]), "cwnd_bytes": None if cwnd is None else whole(round(cwnd))}
     return row
 
 
@@ -137,13 +133,12 @@ def _figures(summary: Sequence[Fields]) -> list[Figure]:
     for row in sums:
         tail = "_reverse" if row["direction"] == "reverse" else ""
         name = {"sender": "throughput_sent", "receiver": "throughput_received", None: "throughput"}[row["side"]]
-        rate = row["bits_per_s"]
-        figures.append(Figure(name + tail, None if rate is None else rate / 1e6, "Mbit/s", higher_is_better=True))
+        figures.append(higher(name + tail, scaled(row["bits_per_s"], 1e-6), "Mbit/s"))
         if row["side"] != "receiver" and row.get("retransmits") is not None:
-            figures.append(Figure(f"retransmits{tail}", row["retransmits"], "1", higher_is_better=False))
+            figures.append(lower(f"retransmits{tail}", row["retransmits"], "1"))
         if row["side"] != "sender" and row.get("jitter_ms") is not None:
-            figures.append(Figure(f"jitter{tail}", row["jitter_ms"], "ms", higher_is_better=False))
-            figures.append(Figure(f"lost{tail}", row["lost_pct"], "%", higher_is_better=False))
+            figures.append(lower(f"jitter{tail}", row["jitter_ms"], "ms"))
+            figures.append(lower(f"lost{tail}", row["lost_pct"], "%"))
     return list({figure.metric: figure for figure in figures}.values())
 
 
@@ -197,17 +192,12 @@ def _settle(test: Test, rows: Sequence[Fields], facts: Fields) -> None:
     test.intervals = [row for row in rows if not row["final"]]
     test.streams = [{**row, "side": row["side"] or "sender"} for row in final if row["stream"] != "sum"]
     figures = _figures(final)
-    figures += [
-        Figure(name, facts.get(name), "%", higher_is_better=False)
-        for name in ("cpu_local", "cpu_remote")
-        if name in facts
-    ]
+    figures += [lower(name, facts[name], "%") for name in ("cpu_local", "cpu_remote") if name in facts]
     bidir = "_bidir" if any(row["role"] for row in rows) else ""
     name = facts["protocol"].lower() + (bidir or ("_reverse" if facts.get("reverse") else ""))
     streams = len({row["stream"] for row in rows if row["stream"] != "sum" and row["direction"] == "forward"})
     settings = [f"{streams} streams" if streams else "", f"{facts['seconds']} s" if "seconds" in facts else ""]
-    settings += [f"{facts['block']} bytes" if "block" in facts else ""]
-    test.run = Run(name, ", ".join(part for part in settings if part), tuple(figures))
+    test.run = Run(name, listing(*settings, f"{facts['block']} bytes" if "block" in facts else ""), tuple(figures))
 
 
 def read_text(lines: Sequence[str]) -> tuple[list[Test], list[tuple[int, str]]]:
@@ -243,10 +233,6 @@ def recognise(head: Head) -> bool:
     return _is_text(head.lines)
 
 
-def _numbered(found: list[Test], part: str) -> list[Fields]:
-    return [{"run": place, **row} for place, test in enumerate(found, 1) for row in getattr(test, part)]
-
-
 def read(source: Source) -> Recording:
     """Reads one or many tests of iperf3, whatever the mix of their forms."""
     content = source.text()
@@ -262,19 +248,12 @@ def read(source: Source) -> Recording:
             notes.warn(f"test {place} failed: {test.error}", test.line)
         elif not test.run.figures:
             notes.warn(f"test {place} ended before its summary", test.line)
-    intervals = _numbered(found, "intervals")
-    schema = dict(_INTERVALS)
-    if not all(row.get("time") is not None for row in intervals):
-        del schema["time"]
-    details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
-        "intervals": (intervals, schema),
-        "streams": (_numbered(found, "streams"), _STREAMS),
-    }
-    tabled = tables("iperf3", [test.run for test in found], details)
-    if not tabled:
-        raise nothing(notes, "iperf3")
+    tests = [vars(test) for test in found]
+    intervals = numbered(tests, "intervals")
+    dated = all(row.get("time") is not None for row in intervals)
+    columns = {name: kind for name, kind in _INTERVALS.items() if dated or name != "time"}
+    details = {"intervals": (intervals, columns), "streams": (numbered(tests, "streams"), _STREAMS)}
     starts = [test.start for test in found if test.start]
-    release = next((test.release for test in found if test.release), None)
-    meta = {"samples": len(found), **({"release": release} if release else {})}
-    meta |= {"start": min(starts)} if starts else {}
-    return Recording(FORMAT, source.name, tabled, meta, (*notes, *left_out(rest)))
+    facts = {"samples": len(found), **whose(tests), "start": min(starts, default=None)}
+    notes += left_out(rest)
+    return recording(source, FORMAT, "iperf3", [test.run for test in found], details, facts, notes)

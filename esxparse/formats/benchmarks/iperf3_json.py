@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, higher, listing, lower
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.numbers import number, scaled, whole
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, Places, listed, mapping
 from esxparse.recording import Note
 
@@ -52,8 +52,7 @@ def _salvaged(text: str, at: int, end: int, effort: Effort) -> dict[str, Any]:
             place += 1
             found = document.setdefault("intervals", [])
             while opened := _ELEMENT.match(text, place, end):
-                whole = _decoded(opened.end() - 1, effort)
-                if not whole:
+                if not (whole := _decoded(opened.end() - 1, effort)):
                     break
                 found.append(whole[0])
                 place = whole[1]
@@ -85,8 +84,7 @@ def documents(text: str) -> tuple[list[tuple[int, dict[str, Any]]], list[Note], 
             continue
         following = _NEXT.search(mended, begin + 1)
         place = following.start() if following else len(mended)
-        document = _salvaged(mended, begin, place, effort)
-        if document:
+        if document := _salvaged(mended, begin, place, effort):
             found.append((line, document))
         notes.warn("the document is cut or damaged: its complete parts are read", line)
     between.append((place, mended[place:]))
@@ -122,20 +120,11 @@ def gathered(found: list[tuple[int, dict[str, Any]]]) -> tuple[list[tuple[int, d
     return whole, notes
 
 
-def _row(part: Mapping[str, Any], direction: str) -> Fields:
-    return {
-        "direction": direction,
-        "bytes": whole(part.get("bytes")),
-        "bits_per_s": number(part.get("bits_per_second")),
-        "retransmits": whole(part.get("retransmits")),
-        "jitter_ms": number(part.get("jitter_ms")),
-        "lost_packets": whole(part.get("lost_packets")),
-        "packets": whole(part.get("packets")),
-    }
-
-
-def _direction(part: Mapping[str, Any], forward: bool | None) -> str:
-    return "reverse" if forward is not None and part.get("sender") is (not forward) else "forward"
+def _row(part: Mapping[str, Any], forward: bool | None) -> Fields:
+    direction = "reverse" if forward is not None and part.get("sender") is (not forward) else "forward"
+    counts = {name: whole(part.get(name)) for name in ("bytes", "retransmits", "lost_packets", "packets")}
+    rates = {"bits_per_s": number(part.get("bits_per_second")), "jitter_ms": number(part.get("jitter_ms"))}
+    return {"direction": direction, **counts, **rates}
 
 
 def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: datetime | None) -> list[Fields]:
@@ -145,22 +134,13 @@ def read_intervals(document: Mapping[str, Any], *, forward: bool | None, start: 
         parts = [(str(part.get("socket")), part) for part in map(mapping, listed(interval.get("streams")))]
         parts += [("sum", mapping(interval.get(name))) for name in ("sum", "sum_bidir_reverse") if name in interval]
         for stream, part in parts:
-            elapsed = number(part.get("end"))
-            if elapsed is None:
+            if (elapsed := number(part.get("end"))) is None:
                 continue
             moment = start + timedelta(seconds=elapsed) if start and abs(elapsed) < _LONGEST else None
-            rows.append(
-                {
-                    **_row(part, _direction(part, forward)),
-                    "time": moment,
-                    "start_s": number(part.get("start")),
-                    "elapsed_s": elapsed,
-                    "stream": stream,
-                    "cwnd_bytes": whole(part.get("snd_cwnd")),
-                    "rtt_us": number(part.get("rtt")),
-                    "omitted": part.get("omitted") if isinstance(part.get("omitted"), bool) else None,
-                }
-            )
+            omitted = part.get("omitted") if isinstance(part.get("omitted"), bool) else None
+            span = {"time": moment, "start_s": number(part.get("start")), "elapsed_s": elapsed, "omitted": omitted}
+            more = {"cwnd_bytes": whole(part.get("snd_cwnd")), "rtt_us": number(part.get("rtt"))}
+            rows.append({**_row(part, forward), **span, "stream": stream, **more})
     return rows
 
 
@@ -169,24 +149,15 @@ def read_streams(end: Mapping[str, Any], *, forward: bool | None) -> list[Fields
     rows = []
     for stream in map(mapping, listed(end.get("streams"))):
         for side in ("sender", "receiver", "udp"):
-            part = mapping(stream.get(side))
-            if part:
-                name = "sender" if side == "udp" else side
-                rows.append(
-                    {
-                        **_row(part, _direction(part, forward)),
-                        "stream": str(part.get("socket")),
-                        "side": name,
-                        "mean_rtt_us": number(part.get("mean_rtt")),
-                        "max_cwnd_bytes": whole(part.get("max_snd_cwnd")),
-                    }
-                )
+            if part := mapping(stream.get(side)):
+                which = {"stream": str(part.get("socket")), "side": "sender" if side == "udp" else side}
+                more = {"mean_rtt_us": number(part.get("mean_rtt")), "max_cwnd_bytes": whole(part.get("max_snd_cwnd"))}
+                rows.append({**_row(part, forward), **which, **more})
     return rows
 
 
 def _rate(metric: str, part: Mapping[str, Any]) -> Figure:
-    value = number(part.get("bits_per_second"))
-    return Figure(metric, None if value is None else value / 1e6, "Mbit/s", higher_is_better=True)
+    return higher(metric, scaled(number(part.get("bits_per_second")), 1e-6), "Mbit/s")
 
 
 def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
@@ -200,16 +171,14 @@ def read_figures(end: Mapping[str, Any]) -> tuple[Figure, ...]:
             figures += [_rate(f"throughput_sent{tail}", sent), _rate(f"throughput_received{tail}", received)]
         elif total:
             figures.append(_rate(f"throughput{tail}", total))
-        figures.append(Figure(f"retransmits{tail}", number(sent.get("retransmits")), "1", higher_is_better=False))
+        figures.append(lower(f"retransmits{tail}", number(sent.get("retransmits")), "1"))
         # The receiver knows what was lost; old releases have its account in the sum.
         lossy = received if "lost_percent" in received else total
-        figures.append(Figure(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms", higher_is_better=False))
-        figures.append(Figure(f"lost{tail}", number(lossy.get("lost_percent")), "%", higher_is_better=False))
+        figures.append(lower(f"jitter{tail}", number(lossy.get("jitter_ms")), "ms"))
+        figures.append(lower(f"lost{tail}", number(lossy.get("lost_percent")), "%"))
     cpu = mapping(end.get("cpu_utilization_percent"))
-    figures += [
-        Figure(f"cpu_{side}", number(cpu.get(f"{name}_total")), "%", higher_is_better=False)
-        for side, name in (("local", "host"), ("remote", "remote"))
-    ]
+    sides = {"cpu_local": "host_total", "cpu_remote": "remote_total"}
+    figures += [lower(metric, number(cpu.get(name)), "%") for metric, name in sides.items()]
     return tuple(figure for figure in figures if figure.value is not None)
 
 
@@ -217,13 +186,12 @@ def settled(start: Mapping[str, Any]) -> str:
     """The settings of a test, as text."""
     test = mapping(start.get("test_start"))
     rate = number(test.get("target_bitrate", start.get("target_bitrate")))
-    parts = [
+    return listing(
         f"{test['num_streams']} streams" if "num_streams" in test else "",
         f"{test['duration']} s" if test.get("duration") else "",
         f"{test['blksize']} bytes" if "blksize" in test else "",
         f"{rate / 1e6:g} Mbit/s asked for" if rate else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    )
 
 
 def read_test(line: int, document: Mapping[str, Any]) -> Test:

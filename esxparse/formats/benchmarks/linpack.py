@@ -29,11 +29,10 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from math import prod
-from typing import Any
 
 import polars as pl
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, repetitions, tables
+from esxparse.formats.benchmarks.table import Fields, Run, higher, lower, nothing, ordinary, repetitions, tables
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -61,13 +60,9 @@ _ROW = re.compile(
 )
 _PROGRESS = re.compile(
     r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
-    r"(?:Kernel=\s*(?P<kernel>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"
+    r"(?:Kernel=\s*(?P<kernel_mflops>\S+)\s+)?Mflops=\s*(?P<mflops>\S+)"
 )
-_FACTS = {
-    "cpus": re.compile(r"^\s*Number of CPUs:\s*(\d+)"),
-    "cores": re.compile(r"^\s*Number of cores:\s*(\d+)"),
-    "threads": re.compile(r"^\s*Number of threads:\s*(\d+)"),
-}
+_FACT = re.compile(r"^\s*Number of (?P<what>CPUs|cores|threads):\s*(?P<count>\d+)")
 _MKL_VERDICT = re.compile(r"^\s*Residual checks\s+(\w+)")
 _ERROR = re.compile(r"^\s*+(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.*BAD TERMINATION)", re.IGNORECASE)
 
@@ -77,15 +72,8 @@ _HPL_ASKED = re.compile(
 )
 """What is combined: there is a solve for each combination."""
 _HPL_END = re.compile(r"^\s*End of [Tt]ests|^\s*Finished\s+\d+ tests")
-_ORDINARY = re.compile(
-    r"^\s*(?:[-=]{20,}|={5,}|T/V\s|Size\s+LDA\b|(?:HPLinpack|HPL)\b|\|\|Ax-b|Written by |Modified by |An explanation |"
-    r"The following (?:parameter|scaled)|- (?:The (?:matrix|following|relative) |Computational tests )|Column=|"
-    r"(?:N|NB|P|Q|[PR]MAP|[PR]FACT|NBMIN|NDIV|BCAST|DEPTH|SWAP|L1|U|EQUIL|ALIGN|T/V|Time|Gflops)\s*:|\d+ tests |"
-    r"Finished\s+\d+ tests|End of [Tt]ests|CPU frequency:|Number of |Leading dimension |Data alignment |"
-    r"Parameters are set|Maximum memory requested|"
-    r"Performance Summary|Residual checks |Current date|Done:|.*LINPACK (?:Benchmark )?data)|"
-    r"^(?:\s*+[\d.eE+-]++)++\s*+$"
-)
+_ORDINARY = ordinary("linpack")
+_NUMBERS = re.compile(r"^(?:\s*+[\d.eE+-]++)++\s*+$")
 
 SOLVES = schema(
     "benchmark str, repetition size lda align_kib nb p q i64, variant str, "
@@ -133,8 +121,8 @@ def read_mkl(lines: Sequence[str]) -> tuple[list[Fields], list[Fields], list[Not
             if verdict[1].upper() != "PASSED":
                 notes.warn(f"residual checks {verdict[1]}: its results are wrong", place)
             table = None
-        else:
-            facts |= {name: whole(match[1]) for name, pattern in _FACTS.items() if (match := pattern.match(line))}
+        elif fact := _FACT.match(line):
+            facts[fact["what"].lower()] = whole(fact["count"])
     return solves, summary, notes
 
 
@@ -162,17 +150,11 @@ def read_hpl(lines: Sequence[str]) -> tuple[list[Fields], list[Note]]:
 
 def read_progress(lines: Sequence[str]) -> list[Fields]:
     """The lines that Intel's HPL prints while it runs."""
-    return [
-        {
-            "host": match["host"],
-            "column": whole(match["column"]),
-            "fraction": number(match["fraction"]),
-            "kernel_mflops": number(match["kernel"]),
-            "mflops": number(match["mflops"]),
-        }
-        for line in lines
-        if (match := _PROGRESS.match(line))
-    ]
+    rows = []
+    for match in filter(None, map(_PROGRESS.match, lines)):
+        figures = {name: number(match[name]) for name in ("fraction", "kernel_mflops", "mflops")}
+        rows.append({"host": match["host"], "column": whole(match["column"]), **figures})
+    return rows
 
 
 def is_damaged(line: str) -> bool:
@@ -195,25 +177,17 @@ def run_of(solve: Fields) -> Run:
     """One solve as the common table has it."""
     names = ("lda", "align_kib", "threads") if solve["benchmark"] == "linpack" else ("nb", "p", "q", "variant")
     settings = ", ".join(f"{name} {solve[name]}" for name in names if solve.get(name) is not None)
-    figures = (
-        Figure("performance", solve["gflops"], "GFlop/s", higher_is_better=True),
-        Figure("time", solve["time_s"], "s", higher_is_better=False),
-    )
+    figures = higher("performance", solve["gflops"], "GFlop/s"), lower("time", solve["time_s"], "s")
     return Run(f"n {solve['size']}", settings, figures, solve["passed"])
 
 
 def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[str]) -> list[Note]:
     """Notes on the solves."""
-    notes = Notes(
-        Note(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"], severity="warning")
-        for solve in solves
-        if solve["passed"] is False
-    )
-    notes += [
-        Note(f"size {solve['size']}: no number for time or GFlops", solve["line"], severity="warning")
-        for solve in solves
-        if solve["time_s"] is None or solve["gflops"] is None
-    ]
+    notes = Notes()
+    for solve in [solve for solve in solves if solve["passed"] is False]:
+        notes.warn(f"size {solve['size']}: the residual check failed, its result is wrong", solve["line"])
+    for solve in [solve for solve in solves if None in (solve["time_s"], solve["gflops"])]:
+        notes.warn(f"size {solve['size']}: no number for time or GFlops", solve["line"])
     unchecked = [solve for solve in solves if solve["passed"] is None]
     if unchecked:
         notes.say(f"{len(unchecked)} of {len(solves)} solves have no residual check", unchecked[0]["line"])
@@ -221,16 +195,11 @@ def about(solves: Sequence[Fields], progress: Sequence[Fields], lines: Sequence[
         done = progress[-1]["fraction"]
         share = "" if done is None else f", at {done:.1%} of the matrix"
         notes.warn(f"the run ended before its result{share}: only its progress is in the file", len(lines))
-    known = (_MKL_SOLVE, _HPL_SOLVE, _PROGRESS, _HPL_TIME, _ORDINARY, _ERROR)
-    notes += left_out(
-        [
-            (place, line)
-            for place, line in enumerate(lines, 1)
-            if line.strip() and not is_damaged(line) and not any(one.match(line) for one in known)
-        ]
-    )
-    said = [(place, line) for place, line in enumerate(lines, 1) if _ERROR.match(line) and not _HPL_COUNT.match(line)]
-    notes += left_out([(place, line) for place, line in enumerate(lines, 1) if is_damaged(line)], "warning")
+    known = (_MKL_SOLVE, _HPL_SOLVE, _PROGRESS, _HPL_TIME, _ORDINARY, _NUMBERS, _ERROR)
+    every = [(place, line, is_damaged(line)) for place, line in enumerate(lines, 1) if line.strip()]
+    rest = [(at, line) for at, line, damaged in every if not damaged and not any(one.match(line) for one in known)]
+    notes += [*left_out(rest), *left_out([(at, line) for at, line, damaged in every if damaged], "warning")]
+    said = [(place, line) for place, line, _ in every if _ERROR.match(line) and not _HPL_COUNT.match(line)]
     return notes + [Note(f"LINPACK says: {line.strip()}", place, severity="warning") for place, line in said[:5]]
 
 
@@ -242,8 +211,6 @@ def read(source: Source) -> Recording:
     hpl, more = read_hpl(lines)
     progress = read_progress(lines)
     notes += [*said, *more, *about([*mkl, *hpl], progress, lines), *unfinished(hpl, lines)]
-    if not (mkl or hpl or progress or summary):
-        raise nothing(notes, "LINPACK")
     if summary and not mkl:
         notes.warn("the file has the summary, but not the solves", summary[0]["line"])
     solves = [
@@ -251,12 +218,10 @@ def read(source: Source) -> Recording:
         for part in (mkl, hpl)
         for solve, repetition in zip(part, repetitions(map(run_of, part)), strict=True)
     ]
-    details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
-        "solves": (solves, SOLVES),
-        "summary": (summary, _SUMMARY),
-        "progress": (progress, _PROGRESS_SCHEMA),
-    }
+    details = {"solves": (solves, SOLVES), "summary": (summary, _SUMMARY), "progress": (progress, _PROGRESS_SCHEMA)}
     found = tables("hpl" if hpl else "linpack", [run_of(solve) for solve in solves], details)
+    if not found:
+        raise nothing(notes, "LINPACK")
     if mkl and hpl and "benchmark_results" in found:
         both = [tables(name, list(map(run_of, part)), {}) for name, part in (("linpack", mkl), ("hpl", hpl))]
         found["benchmark_results"] = pl.concat([one["benchmark_results"] for one in both if one])

@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, lower, ordinary, recording
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import GIVEN_UP, NOT_A_NUMBER, Effort, mapping
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -43,9 +43,7 @@ _SETTING = re.compile(
     r"^\s*(?P<count>\d+)\s+(?P<what>Threads|Connections per thread|Requests per (?:client|thread)|Seconds)\s*$",
     re.IGNORECASE,
 )
-_ORDINARY = re.compile(
-    r"^\s*(?:[-=]{3,}$|\[RUN #|Writing results to|Request Latency Distribution|Json file|Warning: |Random|Sleep)"
-)
+_ORDINARY = ordinary("memtier")
 _ERROR = re.compile(
     r"^\s*+(?:connection (?:error|dropped)|error|handle error|Connection refused|.*failed)", re.IGNORECASE
 )
@@ -62,7 +60,7 @@ _SERIES = schema("section test str, elapsed_s f64, metric str, value f64, unit s
 def figure(name: str, value: Any) -> Figure | None:
     """A number under its printed name, as the common table has it; None if the name is unknown."""
     if match := _PERCENTILE.match(name.strip()):
-        return Figure(f"latency_p{float(match['percentile']):g}", number(value), "ms", higher_is_better=False)
+        return lower(f"latency_p{float(match['percentile']):g}", number(value), "ms")
     if name.strip().lower() not in _METRICS:
         return None
     metric, unit, better = _METRICS[name.strip().lower()]
@@ -124,11 +122,8 @@ def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
         if (match := _PERCENTILE.match(name)) and None not in (number(match["percentile"]), number(value))
     ]
     metrics = {one.metric for one in figures}
-    figures += [
-        Figure(f"latency_p{row['percentile']:g}", number(row["latency_ms"]), "ms", higher_is_better=False)
-        for row in percentiles
-        if f"latency_p{row['percentile']:g}" not in metrics
-    ]
+    named = [(f"latency_p{row['percentile']:g}", row["latency_ms"]) for row in percentiles]
+    figures += [lower(name, number(latency), "ms") for name, latency in named if name not in metrics]
     series = [
         {**shared, "elapsed_s": number(second), "metric": one.metric, "value": one.value, "unit": one.unit}
         for second, values in mapping(kind.get("Time-Serie")).items()
@@ -136,11 +131,8 @@ def read_kind(test: str, section: str, kind: Mapping[str, Any]) -> Fields:
         if not isinstance(value, dict | list) and (one := figure(name, value)) and one.value is not None
     ]
     # "Latency" and "Average Latency" are the same number.
-    return {
-        "figures": tuple({one.metric: one for one in figures}.values()),
-        "percentiles": percentiles,
-        "series": series,
-    }
+    figures = list({one.metric: one for one in figures}.values())
+    return {"figures": tuple(figures), "percentiles": percentiles, "series": series}
 
 
 def read_document(document: Mapping[str, Any]) -> Fields:
@@ -210,17 +202,9 @@ def read(source: Source) -> Recording:
         text = text.without_cut_number("nan")
         found = {"percentiles": [], "series": [], "meta": {}, **read_report(text.lines())}
         notes = Notes([*text.notes, *errors(found["wrong"], "memtier_benchmark")])
-    if not found["runs"]:
-        raise nothing(notes, "memtier_benchmark")
-    details = {
-        "percentiles": (found["percentiles"], _PERCENTILES),
-        "distribution": (found["distribution"], _STEPS),
-        "series": (found["series"], _SERIES),
-    }
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables("memtier", found["runs"], details),
-        meta={**found["meta"], "samples": len(found["runs"])},
-        notes=(*notes, *left_out(found["rest"])),
-    )
+    kinds = {"percentiles": _PERCENTILES, "distribution": _STEPS, "series": _SERIES}
+    details = {name: (found[name], columns) for name, columns in kinds.items()}
+    facts = {**found["meta"], "samples": len(found["runs"])}
+    notes += left_out(found["rest"])
+    runs = found["runs"]
+    return recording(source, FORMAT, "memtier_benchmark", runs, details, facts, notes, enough=runs)

@@ -23,11 +23,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks import netperf_text as text
-from esxparse.formats.benchmarks.table import Fields, Run, errors, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, errors, nothing, numbered, tables
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
@@ -82,8 +81,7 @@ class Found:
 
 
 def _banner(lines: Sequence[str], at: int, found: Found) -> int:
-    match = text.BANNER.match(lines[at])
-    if not match:
+    if not (match := text.BANNER.match(lines[at])):
         return 0
     more = lines[at + 1].split() if match["to"] is None and at + 1 < len(lines) else []
     if not found.groups or found.groups[-1][1]:
@@ -97,8 +95,7 @@ def _banner(lines: Sequence[str], at: int, found: Found) -> int:
 
 
 def _classic(lines: Sequence[str], at: int, found: Found) -> int:
-    shape = text.shape_of(lines[at])
-    if not shape:
+    if not (shape := text.shape_of(lines[at])):
         return 0
     family, cells = shape
     result = text.read_classic(family, cells, found.banner(family), found.unit)
@@ -220,8 +217,7 @@ def _messages(lines: Sequence[str], at: int, found: Found) -> int:
         if text.is_titles(line) and found.used and not found.waiting:
             # Each test prints its banner first: the latest one belongs to another result.
             found.used = None
-            message = "column titles without a banner above them: test and destination are unknown"
-            found.notes.warn(message, at + 1)
+            found.notes.warn("column titles without a banner above them: test and destination are unknown", at + 1)
         return 1
     if text.ERROR.match(line):
         found.wrong.append((at + 1, line))
@@ -305,23 +301,16 @@ def read(source: Source) -> Recording:
     content = content.without_cut_number("nan" if text.is_in_columns(content.lines()[-1]) else "")
     found = split(content.lines())
     notes = Notes([*content.notes, *errors(found.wrong, "netperf"), *found.notes])
-    runs: list[Run] = []
-    settings: list[Fields] = []
-    fields: list[Fields] = []
-    histogram: list[Fields] = []
-    for place, result in enumerate(found.results, 1):
-        runs.append(result.run)
-        settings += [{"run": place, **result.settings}] if result.settings else []
-        fields += [{"run": place, **field} for field in result.fields]
-        histogram += [{"run": place, **row} for row in result.histogram]
-    details: dict[str, tuple[list[Fields], dict[str, Any]]] = {
+    results = [vars(result) for result in found.results]
+    runs = [result.run for result in found.results]
+    settings = [{"run": place, **one.settings} for place, one in enumerate(found.results, 1) if one.settings]
+    details = {
         "settings": (settings, _SETTINGS),
-        "fields": (fields, _FIELDS),
+        "fields": (numbered(results, "fields"), _FIELDS),
         "intervals": (found.intervals, _INTERVALS),
-        "histogram": (histogram, _HISTOGRAM),
+        "histogram": (numbered(results, "histogram"), _HISTOGRAM),
     }
-    tabled = tables("netperf", runs, details)
-    if not tabled:
+    if not (tabled := tables("netperf", runs, details)):
         raise nothing(notes, "netperf")
     if "benchmark_results" not in tabled:
         notes.warn("no result: the run ended early, or failed")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from esxparse.formats.benchmarks.table import BETTER, Figure, data
+from esxparse.formats.benchmarks.table import BETTER, Figure, higher, listing
 from esxparse.formats.kit.numbers import number
+from esxparse.formats.kit.tables import data
 from esxparse.formats.kit.text import cells_of
 
 _UNITS_FIELDS = ("THROUGHPUT_UNITS", "Throughput Units")
@@ -31,8 +32,7 @@ _UNIT = re.compile(
 
 def unit_of(text: str) -> tuple[float, str] | None:
     """Factor and unit of a throughput whose printed unit (or titles) say so: Mbit/s or transactions/s."""
-    match = _UNIT.search(text)
-    if not match:
+    if not (match := _UNIT.search(text)):
         return None
     return (1.0, "transactions/s") if match["trans"] else (_FACTORS[match["size"]], "Mbit/s")
 
@@ -125,7 +125,7 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
     found = []
     for metric, titles in {"throughput": ("THROUGHPUT", "Throughput"), **_FIELDS["throughputs"]}.items():
         if (value := number(_first(fields, titles))) is not None:
-            found.append(Figure(metric, value * factor, name, higher_is_better=True))
+            found.append(higher(metric, value * factor, name))
     for metric, (*names, printed, better) in _FIELDS["figures"].items():
         value = number(_first(fields, names))
         # -1 stands for what was not measured.
@@ -137,6 +137,5 @@ def figures(fields: Mapping[str, str], unit: tuple[float, str]) -> list[Figure]:
 
 def configuration(fields: Mapping[str, str]) -> str:
     """The settings of a result, as text."""
-    return ", ".join(
-        f"{name} {value}" for name, names in _FIELDS["configuration"].items() if (value := _first(fields, names))
-    )
+    told = {name: _first(fields, names) for name, names in _FIELDS["configuration"].items()}
+    return listing(*(f"{name} {value}" for name, value in told.items() if value))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from esxparse.formats.benchmarks import netperf_omni as omni
-from esxparse.formats.benchmarks.table import Fields, Figure, Run
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.benchmarks.table import Fields, Figure, Run, higher, listing, lower
+from esxparse.formats.kit.numbers import number, times, whole
 
 BANNER = re.compile(
     r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z0-9 |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*+(?P<to>\S++)?(?P<rest>.*)$"
@@ -166,13 +166,13 @@ def _settled(banner: Banner, sizes: Mapping[str, int | None]) -> str:
         for name in ("message_bytes", "request_bytes", "response_bytes")
         if sizes.get(name) is not None
     ]
-    return ", ".join(part for part in parts if part)
+    return listing(*parts)
 
 
 def _used(names: Sequence[str], values: Sequence[str | None], unit: str) -> list[Figure]:
     """CPU utilisation and service demand; below zero means not measured."""
     return [
-        Figure(name, value, "%" if name.startswith("cpu") else unit, higher_is_better=False)
+        lower(name, value, "%" if name.startswith("cpu") else unit)
         for name, text in zip(names, values, strict=False)
         if (value := number(text)) is not None and value >= 0
     ]
@@ -188,8 +188,7 @@ def read_classic(family: str, cells: Sequence[str], banner: Banner, unit: tuple[
     if family == "udp":
         settings |= {"messages_sent": whole(rest.pop(0)), "errors": whole(rest.pop(0))}
     factor, name = unit or (_TRANSACTIONS if family == "rr" else _DEFAULT_UNIT)
-    rate = number(rest.pop(0))
-    figures = [Figure("throughput", None if rate is None else rate * factor, name, higher_is_better=True)]
+    figures = [higher("throughput", times(number(rest.pop(0)), factor), name)]
     if family == "udp":
         figures += _used(("cpu_local", "service_demand_local"), rest, "us/KB")
     else:
@@ -202,8 +201,7 @@ def read_received(result: Result, cells: Sequence[str | None], unit: tuple[float
     """Adds the second line of UDP_STREAM, what the other side received, to its result."""
     socket, _, messages, rate, *used = cells
     factor, name = unit or _DEFAULT_UNIT
-    value = number(rate)
-    figures = [Figure("throughput_received", None if value is None else value * factor, name, higher_is_better=True)]
+    figures = [higher("throughput_received", times(number(rate), factor), name)]
     figures += _used(("cpu_remote", "service_demand_remote"), used, "us/KB")
     result.settings |= {"remote_recv_socket_bytes": whole(socket), "messages_received": whole(messages)}
     result.run = replace(result.run, figures=(*result.run.figures, *figures))
@@ -212,7 +210,7 @@ def read_received(result: Result, cells: Sequence[str | None], unit: tuple[float
 def read_omni(fields: Mapping[str, str], banner: Banner) -> Result:
     """An omni result from its fields."""
     unit = _TRANSACTIONS if banner.test.endswith(("RR", "CC")) else _DEFAULT_UNIT
-    settings = ", ".join(part for part in (_settled(banner, {}), omni.configuration(fields)) if part)
+    settings = listing(_settled(banner, {}), omni.configuration(fields))
     rows: list[Fields] = [{"field": name, "text": text, "value": number(text)} for name, text in fields.items()]
     return Result(Run(banner.test, settings, tuple(omni.figures(fields, unit))), {}, rows)
 
@@ -230,13 +228,11 @@ def read_interim(value: str, unit: str, seconds: str, end: str | None) -> Fields
 def read_bins(line: str) -> list[Fields]:
     """The bins of one line of a histogram."""
     if over := _OVER.match(line):
-        start = number(over["seconds"])
-        return [{"from_ms": None if start is None else start * 1e3, "to_ms": None, "count": whole(over["count"])}]
-    match = _HISTOGRAM.match(line)
-    if not match:
+        return [{"from_ms": times(number(over["seconds"]), 1e3), "to_ms": None, "count": whole(over["count"])}]
+    if not (match := _HISTOGRAM.match(line)):
         return []
-    times, unit = match["row"].split("_")
-    width = _ROW_TIMES[times] * _ROW_MS[unit]
+    tens, unit = match["row"].split("_")
+    width = _ROW_TIMES[tens] * _ROW_MS[unit]
     counts = [whole(text) for text in match["counts"].split(":")]
     # What is below ten of a unit is counted in the bins of the line above: the first bin of this one is always zero.
     return [

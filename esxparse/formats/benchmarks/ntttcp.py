@@ -29,11 +29,11 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, iterparse
 
 from esxparse.errors import DamagedError
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, errors, numbered, recording, whose
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.numbers import number, whole
+from esxparse.formats.kit.numbers import number, times, whole
 from esxparse.formats.kit.objects import each_object, listed, mapping
-from esxparse.formats.kit.tables import known, schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
 
@@ -67,20 +67,8 @@ _PARAMETERS = schema("run i64, name value str")
 
 
 def _started(**facts: Any) -> Fields:
-    return {
-        "role": None,
-        "host": None,
-        "release": None,
-        "udp": False,
-        "totals": {},
-        "threads": [],
-        "parameters": {},
-        **facts,
-    }
-
-
-def _converted(value: float | None, told: Fields) -> float | None:
-    return None if value is None else value * told.get("factor", 1)
+    run: Fields = {"role": None, "host": None, "release": None, "udp": False}
+    return {**run, "totals": {}, "threads": [], "parameters": {}, **facts}
 
 
 def _facts(line: str) -> Fields:
@@ -125,8 +113,7 @@ def _of_info(text: str, runs: list[Fields], facts: Fields) -> None:
 
 
 def _mbit(match: re.Match[str]) -> float | None:
-    value = number(match["value"])
-    return None if value is None else value * _MBIT[match["unit"]]
+    return times(number(match["value"]), _MBIT[match["unit"]])
 
 
 def _above(line: str, span: re.Match[str]) -> str:
@@ -140,7 +127,7 @@ def _of_row(cells: list[str], titles: list[str], runs: list[Fields], facts: Fiel
     if len(values) != len(titles) or None in values:
         return False
     row = {
-        told["column"]: _converted(value, told)
+        told["column"]: times(value, told.get("factor", 1))
         for title, value in zip(titles, values, strict=True)
         if (told := _DATA["text"].get(title))
     }
@@ -154,7 +141,8 @@ def _of_row(cells: list[str], titles: list[str], runs: list[Fields], facts: Fiel
 def _leaf(tag: str, metric: str | None, text: str | None, into: Fields) -> None:
     """Adds an element with its metric to totals or a thread."""
     if told := _DATA["xml"].get(f"{tag} {metric}" if metric else tag):
-        into[told["column"]] = _converted(number((text or "").replace(" us", "").replace(" bps", "").strip()), told)
+        value = number((text or "").replace(" us", "").replace(" bps", "").strip())
+        into[told["column"]] = times(value, told.get("factor", 1))
 
 
 def read_xml(text: str) -> tuple[list[Fields], Notes]:
@@ -272,23 +260,14 @@ def read(source: Source) -> Recording:
         if run["totals"].get("mbit_per_s") is None:
             notes.warn(f"run {place} has no throughput: it was stopped, or the file was cut", run["line"])
     rows = [row for row in _rows(runs) if len(row) > len(_WHOLE)]
-    each = [{"run": place, **row} for place, run in enumerate(runs, 1) for row in run["threads"]]
-    if not (rows or each):
-        raise nothing(notes, "NTttcp")
+    each = numbered(runs, "threads")
     given = [
         {"run": place, "name": name, "value": value}
         for place, run in enumerate(runs, 1)
         for name, value in run["parameters"].items()
     ]
     measured = dict.fromkeys((name for row in rows for name in row if name not in _WHOLE), _THREADS["duration_s"])
-    details = {
-        "totals": (rows, {**_WHOLE, **measured}),
-        "threads": (each, _THREADS),
-        "parameters": (given, _PARAMETERS),
-    }
-    hosts = {run["host"] for run in runs} - {None}
-    release = next((run["release"] for run in runs if run["release"]), None)
-    facts = {"host": hosts.pop() if len(hosts) == 1 else None, "release": release, "samples": len(runs)}
-    return Recording(
-        FORMAT, source.name, tables("ntttcp", list(map(run_of, runs)), details), known(facts), tuple(notes)
-    )
+    totals = rows, {**_WHOLE, **measured}
+    details = {"totals": totals, "threads": (each, _THREADS), "parameters": (given, _PARAMETERS)}
+    facts, made = {**whose(runs), "samples": len(runs)}, list(map(run_of, runs))
+    return recording(source, FORMAT, "NTttcp", made, details, facts, notes, enough=rows or each)

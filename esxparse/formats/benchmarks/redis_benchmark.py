@@ -20,13 +20,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, errors, nothing, repetitions, tables
-from esxparse.formats.kit.notes import left_out
+from esxparse.formats.benchmarks.table import Fields, Run, errors, higher, lower, ordinary, recording, repetitions
+from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 FORMAT = "redis_benchmark"
 
@@ -47,18 +47,18 @@ _PERCENT = re.compile(
 )
 _BY_PERCENTILE = "Latency by percentile distribution:"
 _SUMMARY = re.compile(r"^\s*avg\s+min\s+p50\s+p95\s+p99\s+max\s*$")
-_SETTINGS = {
-    "requests": re.compile(r"^\s*(\d+) requests completed in [\d.]+ seconds"),
-    "duration_s": re.compile(r"^\s*\d+ requests completed in ([\d.]+) seconds"),
-    "clients": re.compile(r"^\s*(\d+) parallel clients"),
-    "payload_bytes": re.compile(r"^\s*(\d+) bytes payload"),
-    "keep_alive": re.compile(r"^\s*keep alive: (\d+)"),
-    "threads": re.compile(r"^\s*threads: (\d+)"),
-}
-_ORDINARY = re.compile(
-    r"^\s*(?:host configuration|multi-thread|cluster mode|node \[|Cumulative distribution|Latency by percentile|"
-    r"Summary:|latency summary|All clients disconnected|\d+ requests completed)"
+_SETTINGS = re.compile(
+    r"^\s*(?:(?P<requests>\d+) requests completed in (?P<duration_s>[\d.]+) seconds|(?P<clients>\d+) parallel clients|"
+    r"(?P<payload_bytes>\d+) bytes payload|keep alive: (?P<keep_alive>\d+)|threads: (?P<threads>\d+))"
 )
+_SHOWN = {
+    "clients": "{} clients",
+    "payload_bytes": "{} bytes",
+    "keep_alive": "keep alive {}",
+    "requests": "{} requests",
+    "threads": "{} threads",
+}
+_ORDINARY = ordinary("redis_benchmark")
 _ERROR = re.compile(
     r"^\s*(?:Could not connect|Error\b|ERROR\b|WARNING|Writing to socket|Server closed|\(error\)|Invalid|Timeout|"
     r"Cluster .*(?:fail|error))",
@@ -87,17 +87,14 @@ def read_csv(line: str, titles: Sequence[str]) -> Fields | None:
 
 def read_setting(line: str) -> Fields:
     """The settings a line of a text report tells."""
-    found: Fields = {}
-    for name, pattern in _SETTINGS.items():
-        if match := pattern.match(line):
-            found[name] = number(match[1]) if name == "duration_s" else whole(match[1])
-    return found
+    match = _SETTINGS.match(line)
+    told = match.groupdict().items() if match else ()
+    return {name: number(text) if name == "duration_s" else whole(text) for name, text in told if text is not None}
 
 
 def read_percent(line: str, *, by_percentile: bool) -> Fields | None:
     """A line `99.9% <= 2.7 milliseconds`, as a row of `percentiles` or of `distribution`."""
-    match = _PERCENT.match(line)
-    if not match:
+    if not (match := _PERCENT.match(line)):
         return None
     share, latency, count = number(match["share"]), number(match["ms"]), whole(match["count"])
     if by_percentile:
@@ -175,16 +172,9 @@ def split(lines: Iterable[str]) -> Found:
 
 def run_of(found: Fields) -> Run:
     """One test as the common table has it."""
-    settings = {
-        "clients": "{} clients",
-        "payload_bytes": "{} bytes",
-        "keep_alive": "keep alive {}",
-        "requests": "{} requests",
-        "threads": "{} threads",
-    }
-    text = ", ".join(shown.format(found[name]) for name, shown in settings.items() if found.get(name) is not None)
-    figures = [Figure("throughput", found.get("throughput"), "requests/s", higher_is_better=True)]
-    figures += [Figure(name, found.get(name), "ms", higher_is_better=False) for name in _LATENCIES.values()]
+    text = ", ".join(shown.format(found[name]) for name, shown in _SHOWN.items() if found.get(name) is not None)
+    figures = [higher("throughput", found.get("throughput"), "requests/s")]
+    figures += [lower(name, found.get(name), "ms") for name in _LATENCIES.values()]
     return Run(found["test"], text, tuple(figures))
 
 
@@ -194,35 +184,16 @@ def read(source: Source) -> Recording:
     # A cell of a row of CSV is not whole without its quotation mark: there is no place to keep.
     text = text.without_cut_number("" if _CSV_BEGINNING.match(text.lines()[-1]) else "nan")
     found = split(text.lines())
-    notes = [*text.notes, *errors(found.wrong, "redis-benchmark"), *left_out(found.damaged, "warning")]
+    notes = Notes([*text.notes, *errors(found.wrong, "redis-benchmark"), *left_out(found.damaged, "warning")])
     whole = [test for test in found.tests if test.get("throughput") is not None]
-    notes += [
-        Note(f"{test['test']} has no rate: the run ended early", line=test["line"], severity="warning")
-        for test in found.tests
-        if test.get("throughput") is None
-    ]
-    if not whole:
-        raise nothing(notes, "redis-benchmark")
+    for test in found.tests:
+        if test.get("throughput") is None:
+            notes.warn(f"{test['test']} has no rate: the run ended early", test["line"])
+    notes += left_out(found.rest)
     runs = [run_of(test) for test in whole]
-    numbered = list(zip(whole, repetitions(runs), strict=True))
-    rows: dict[str, list[Fields]] = {
-        name: [
-            {"test": test["test"], "repetition": repetition, **row}
-            for test, repetition in numbered
-            for row in test[name]
-        ]
-        for name in ("percentiles", "distribution")
-    }
-    settings = [{**test, "repetition": repetition} for test, repetition in numbered if test.get("requests") is not None]
-    details = {
-        "tests": (settings, _TESTS),
-        "percentiles": (rows["percentiles"], _PERCENTILES),
-        "distribution": (rows["distribution"], _DISTRIBUTION),
-    }
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables("redis-benchmark", runs, details),
-        meta={"samples": len(whole)},
-        notes=(*notes, *left_out(found.rest)),
-    )
+    tests = [{**test, "repetition": again} for test, again in zip(whole, repetitions(runs), strict=True)]
+    details = {"tests": ([test for test in tests if test.get("requests") is not None], _TESTS)}
+    for name, columns in (("percentiles", _PERCENTILES), ("distribution", _DISTRIBUTION)):
+        rows = [{**row, "test": test["test"], "repetition": test["repetition"]} for test in tests for row in test[name]]
+        details[name] = rows, columns
+    return recording(source, FORMAT, "redis-benchmark", runs, details, {"samples": len(whole)}, notes, enough=whole)

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from esxparse.errors import DamagedError, EsxparseError
-from esxparse.formats.benchmarks.table import SCHEMA, Fields
+from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import frame
@@ -42,16 +42,9 @@ FORMAT = "results_csv"
 MARK = "# esxparse benchmark results"
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATORS = "\t;,|"
-_NAMES = {
-    **{
-        name: name
-        for name in ("benchmark", "test", "configuration", "repetition", "metric", "unit", "higher_is_better")
-    },
-    "name": "test",
-    "config": "configuration",
-    "units": "unit",
-    **dict.fromkeys(("run", "iteration", "rep"), "repetition"),
-}
+_OWN = ("benchmark", "test", "configuration", "repetition", "metric", "unit", "higher_is_better")
+_NAMES = {name: name for name in _OWN} | {"name": "test", "config": "configuration", "units": "unit"}
+_NAMES |= dict.fromkeys(("run", "iteration", "rep"), "repetition")
 _COMMENT = re.compile(
     r"^\s*#\s*(?P<name>benchmark|test|configuration|unit|metric|higher_is_better)\s*[:=]\s*(?P<value>.*\S)"
 )
@@ -117,8 +110,7 @@ def better(metric: str, unit: str) -> bool | None:
 
 def read_time(text: str) -> datetime | None:
     """A time: ISO 8601, or seconds (or milliseconds) since 1970."""
-    seconds = number(text)
-    if seconds is not None:
+    if (seconds := number(text)) is not None:
         seconds = seconds / 1e3 if seconds > _SECONDS else seconds
         return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _SECONDS else None
     try:
@@ -200,12 +192,11 @@ def _whole_rows(
     # A separator at the end of each row makes one more cell, which is empty.
     ended = width == len(titles) + 1 and not any(cells[-1] for _, cells in rows if len(cells) == width)
     width = width if ended else len(titles)
-    kept = [(line, cells[: len(titles)]) for line, cells in rows if len(cells) == width]
-    return kept, [
-        Note(f"{len(cells)} cells where {width} are expected: the row is left out", line, severity="warning")
-        for line, cells in rows
-        if len(cells) != width
-    ]
+    notes = Notes()
+    for line, cells in rows:
+        if len(cells) != width:
+            notes.warn(f"{len(cells)} cells where {width} are expected: the row is left out", line)
+    return [(line, cells[: len(titles)]) for line, cells in rows if len(cells) == width], notes
 
 
 def _without_cut(
@@ -228,15 +219,9 @@ def _labelled(cells: Sequence[str], titles: Sequence[str], role: Fields, said: M
     labels = [(titles[place], cells[place]) for place in role["labels"] if place < len(cells) and cells[place]]
     test = at("test") or (labels.pop(0)[1] if labels else "")
     settings = [at("configuration"), *(f"{name}={value}" for name, value in labels)]
-    return {
-        "benchmark": at("benchmark") or "results",
-        "test": test,
-        "configuration": ", ".join(part for part in settings if part),
-        "repetition": whole(at("repetition")),
-        "metric": at("metric"),
-        "unit": at("unit"),
-        "higher_is_better": at("higher_is_better").lower(),
-    }
+    named: Fields = {"benchmark": at("benchmark") or "results", "test": test, "configuration": listing(*settings)}
+    named |= {"repetition": whole(at("repetition")), "metric": at("metric"), "unit": at("unit")}
+    return named | {"higher_is_better": at("higher_is_better").lower()}
 
 
 def _figure(label: Fields, title: str, value: float) -> Fields:
@@ -268,8 +253,7 @@ def read(source: Source, value_column: str | None = None, time_column: str | Non
             continue
         for place in role["metrics"]:
             cell = cells[place] if place < len(cells) else ""
-            value = read_cell(cell, separator)
-            if value is None:
+            if (value := read_cell(cell, separator)) is None:
                 notes.warn(f"{excerpt(cell)!r} is not a number: left out", line, place + 1)
                 continue
             row = _figure(label, titles[place], value)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 
-from esxparse.formats.benchmarks.table import Fields, Figure, Run, nothing, tables
+from esxparse.formats.benchmarks.table import Fields, Run, higher, listing, nothing, ordinary, recording, whose
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.tables import schema
@@ -50,14 +50,7 @@ _FACTS = {
 }
 _PASSED = re.compile(r"Solution Validates|^\s*Validation:? passed", re.IGNORECASE)
 _FAILED = re.compile(r"Failed Validation|Validation failed", re.IGNORECASE)
-_ORDINARY = re.compile(
-    r"^\s*+(?:[-+|=][-+|=\s]{4,}$|-{5,}|STREAM\b|BabelStream|Array size|Total |Memory per array|"
-    r"Each (?:kernel|test|run)|The \*?best\*? |will be used|Number of |Your clock|Each test below|\(= \d+ clock|"
-    r"Increase the size|you are not getting|WARNING |"
-    r"For best results|precision of |Solution Validates|This system uses|Using |Running |Driver|Precision|"
-    r"Implementation|Arrays? |Data type|Printing|Reduction|\*{3})",
-    re.IGNORECASE,
-)
+_ORDINARY = ordinary("stream", re.IGNORECASE)
 _COMMON = ("copy", "scale", "add", "triad")
 
 _SCHEMA = schema(
@@ -67,8 +60,7 @@ _SCHEMA = schema(
 
 def read_titles(line: str) -> tuple[float, list[str]] | None:
     """What the titles of a table say: MB/s per unit of its rates, and which times its columns hold."""
-    match = _TITLES.match(line)
-    if not match:
+    if not (match := _TITLES.match(line)):
         return None
     times = [_TIME_NAMES[word.lower()] for word in _TIME.findall(match["rest"])]
     return _factor(match["unit"]), times
@@ -186,11 +178,8 @@ def about(run: Fields, place: int) -> list[Note]:
 def configuration(run: Fields) -> str:
     """The settings of a run, as text."""
     threads = run.get("threads") or run.get("requested")
-    parts = [
-        f"{run['array_size']} elements" if run.get("array_size") else "",
-        f"{threads} threads" if threads else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    elements = f"{run['array_size']} elements" if run.get("array_size") else ""
+    return listing(elements, f"{threads} threads" if threads else "")
 
 
 def read(source: Source) -> Recording:
@@ -203,16 +192,11 @@ def read(source: Source) -> Recording:
         threads = run.get("threads") or run.get("requested")
         shared = {"run": place, "array_size": run.get("array_size"), "threads": threads, "valid": run["valid"]}
         for row in run["kernels"]:
-            figure = Figure("bandwidth", row["bandwidth_mb_per_s"], "MB/s", higher_is_better=True)
+            figure = higher("bandwidth", row["bandwidth_mb_per_s"], "MB/s")
             runs.append(Run(row["kernel"], configuration(run), (figure,), run["valid"]))
             rows.append({**shared, **row})
     if not rows:
         raise nothing(notes, "STREAM")
-    facts = {"release": next((run["release"] for run in found if run.get("release")), None), "samples": len(found)}
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables("stream", runs, {"kernels": (rows, _SCHEMA)}),
-        meta={name: value for name, value in facts.items() if value is not None},
-        notes=(*notes, *left_out(rest, "warning"), *left_out(unknown)),
-    )
+    notes += [*left_out(rest, "warning"), *left_out(unknown)]
+    facts = {**whose(found), "samples": len(found)}
+    return recording(source, FORMAT, "STREAM", runs, {"kernels": (rows, _SCHEMA)}, facts, notes)

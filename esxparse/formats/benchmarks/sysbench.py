@@ -20,12 +20,24 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, data, errors, nothing, tables
+from esxparse.formats.benchmarks.table import (
+    BETTER,
+    Fields,
+    Figure,
+    Run,
+    errors,
+    higher,
+    lower,
+    numbered,
+    ordinary,
+    recording,
+    whose,
+)
 from esxparse.formats.kit.notes import Notes, left_out
-from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.numbers import number, scaled, whole
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Recording
 
 FORMAT = "sysbench"
 
@@ -53,15 +65,7 @@ _SHOWN: dict[str, str] = _DATA["shown"]
 _PERCENTILE = re.compile(rf"^\s*(?:approx\.\s+)?(?P<which>\d+(?:\.\d+)?)(?:th|st|nd|rd)? percentile:\s*{_N}(?:ms)?\s*$")
 _OLD_BANDWIDTH = re.compile(r"Total transferred \S+\s+\((?P<value>[\d.]+)(?P<size>[KMGT]?)i?[bB]/sec\)")
 _QUERIES = re.compile(rf"^\s+(?P<kind>read|write|other|total):\s+{_N}\s*$")
-_ORDINARY = re.compile(
-    r"^\s*(?:Running the test with|Initializ|Threads? started|Done\.|General statistics|Latency|Threads fairness|"
-    r"events \(avg|execution time \(avg|CPU speed|SQL statistics|OLTP test stat|queries performed|"
-    r"Test execution summary|per-request statistics|response time|File operations|Throughput|Report |"
-    r"Random number|Time limit|value  -|"
-    r"total size|scope|\d+ files|Number of |Read/Write ratio|Periodic FSYNC|Calling fsync|Using |Extra file|Read \S+b|"
-    r"Maximum prime|Memory |\(last message|Running |No DB drivers|Skipping|Warmup|Additional request|percentile|Doing|"
-    r"WARNING: Both|Creating|.*\.\.\.$|Thread yields|Mutex)"
-)
+_ORDINARY = ordinary("sysbench")
 _END = re.compile(r"^\s*execution time \(avg/stddev\):")
 _ERROR = re.compile(r"^\s*(?:\(last message.*)?(?:FATAL|ALERT|ERROR|error|PANIC|Segmentation|WARNING(?!: Both))\b")
 
@@ -76,11 +80,9 @@ def read_figures(line: str) -> list[Figure]:
             values = zip(figures, match.groups(), strict=True)
             return [Figure(metric, number(text), unit, BETTER[better]) for (metric, unit, better), text in values]
     if match := _PERCENTILE.match(line):
-        return [Figure(f"latency_p{float(match['which']):g}", number(match[2]), "ms", higher_is_better=False)]
+        return [lower(f"latency_p{float(match['which']):g}", number(match[2]), "ms")]
     if match := _OLD_BANDWIDTH.search(line):
-        value = number(match["value"])
-        mib = None if value is None else value * _SIZES[match["size"]]
-        return [Figure("total_bandwidth", mib, "MiB/s", higher_is_better=True)]
+        return [higher("total_bandwidth", scaled(number(match["value"]), _SIZES[match["size"]]), "MiB/s")]
     if match := _QUERIES.match(line):
         return [Figure(f"{match['kind']}_query_count", number(match[2]), "1")]
     return []
@@ -96,16 +98,8 @@ def read_interval(at: str, rest: str) -> list[Fields]:
 
 
 def _started(place: int, **facts: str | None) -> Fields:
-    return {
-        "line": place,
-        "figures": [],
-        "intervals": [],
-        "histogram": [],
-        "settings": {},
-        "test": None,
-        "ended": False,
-        **facts,
-    }
+    parts: Fields = {"figures": [], "intervals": [], "histogram": [], "settings": {}}
+    return {"line": place, **parts, "test": None, "ended": False, **facts}
 
 
 def read_line(line: str, place: int, runs: list[Fields]) -> bool:
@@ -180,28 +174,17 @@ def read(source: Source) -> Recording:
     text = source.text().without_cut_number()
     found, wrong, rest = split(text.lines())
     notes = Notes([*text.notes, *errors(wrong, "sysbench")])
-    notes += [
-        Note("a run without a report: it failed, or the file was cut", line=run["line"], severity="warning")
-        for run in found
-        if not run["figures"]
-    ]
+    for run in found:
+        if not run["figures"]:
+            notes.warn("a run without a report: it failed, or the file was cut", run["line"])
     runs = [run for run in found if run["figures"]]
     if runs and not runs[-1]["ended"] and "checkpoint" not in runs[-1]["settings"]:
         notes.say("the last report has no end: where the file was cut, figures are missing", runs[-1]["line"])
-    details = {
-        name: ([{"run": place, **row} for place, run in enumerate(found, 1) for row in run[name]], schema)
-        for name, schema in (("intervals", _INTERVAL_SCHEMA), ("histogram", _HISTOGRAM))
-    }
-    if not runs and not details["intervals"][0]:
-        raise nothing(notes, "sysbench")
-    unknown = [run for run in runs if run_of(run).test == "unknown"]
-    if unknown:
+    intervals = numbered(found, "intervals")
+    details = {"intervals": (intervals, _INTERVAL_SCHEMA), "histogram": (numbered(found, "histogram"), _HISTOGRAM)}
+    made = list(map(run_of, runs))
+    if unknown := [run for run, one in zip(runs, made, strict=True) if one.test == "unknown"]:
         notes.say("the output does not name its test: it is called unknown", unknown[0]["line"])
-    release = next((run["release"] for run in found if run["release"]), None)
-    return Recording(
-        format=FORMAT,
-        source=source.name,
-        tables=tables("sysbench", [run_of(run) for run in runs], details),
-        meta={"samples": len(runs), **({"release": release} if release else {})},
-        notes=(*notes, *left_out(rest)),
-    )
+    notes += left_out(rest)
+    facts = {"samples": len(runs), **whose(found)}
+    return recording(source, FORMAT, "sysbench", made, details, facts, notes, enough=runs or intervals)

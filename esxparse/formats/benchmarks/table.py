@@ -17,17 +17,17 @@ benchmark_results      one row per measured figure
 from __future__ import annotations
 
 import math
-import tomllib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Notes, excerpt
-from esxparse.formats.kit.tables import Schema, frames, schema
-from esxparse.recording import Note
+from esxparse.formats.kit.tables import Schema, data, frames, known, schema
+from esxparse.formats.source import Source
+from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,9 +47,9 @@ BETTER: Mapping[str, bool | None] = {"up": True, "down": False, "": None}
 """Which way is better, as data files write it."""
 
 
-def data(module: str) -> dict[str, Any]:
-    """The TOML file beside a module."""
-    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+def ordinary(program: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """What the lines of a program are that hold no figure."""
+    return re.compile(rf"^\s*+(?:{'|'.join(data(__file__, 'ordinary.toml')[program])})", flags)
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,34 @@ class Run:
     valid: bool | None = None
 
 
+def higher(metric: str, value: float | None, unit: str) -> Figure:
+    """A figure of which higher is better."""
+    return Figure(metric, value, unit, higher_is_better=True)
+
+
+def lower(metric: str, value: float | None, unit: str) -> Figure:
+    """A figure of which lower is better."""
+    return Figure(metric, value, unit, higher_is_better=False)
+
+
+def listing(*parts: str | None) -> str:
+    """The parts that hold anything, as one text."""
+    return ", ".join(filter(None, parts))
+
+
+def numbered(runs: Iterable[Mapping[str, Any]], part: str) -> list[Fields]:
+    """The rows of one part of all runs, with the number of their run."""
+    return [{"run": place, **row} for place, run in enumerate(runs, 1) for row in run[part]]
+
+
+def whose(runs: Iterable[Mapping[str, Any]]) -> Fields:
+    """The release of runs, the first that is told, and their host, where there is one only."""
+    kept = list(runs)
+    hosts = {run["host"] for run in kept if run.get("host")}
+    release = next((run["release"] for run in kept if run.get("release")), None)
+    return {"release": release, "host": hosts.pop() if len(hosts) == 1 else None}
+
+
 def repetitions(runs: Iterable[Run]) -> list[int]:
     """The repetition of each run, from 1, among those with its test and configuration."""
     seen: Counter[tuple[str, str]] = Counter()
@@ -87,23 +115,30 @@ def tables(
     benchmark: str, runs: Sequence[Run], details: Mapping[str, tuple[Sequence[Fields], Schema]]
 ) -> dict[str, pl.LazyFrame]:
     """`benchmark_results` and the detail tables (name to rows and schema); without empty ones."""
-    rows = [
-        {
-            "benchmark": benchmark,
-            "test": run.test,
-            "configuration": run.configuration,
-            "repetition": repetition,
-            "metric": figure.metric,
-            "value": figure.value,
-            "unit": figure.unit,
-            "higher_is_better": figure.higher_is_better,
-            "valid": run.valid,
-        }
-        for run, repetition in zip(runs, repetitions(runs), strict=True)
-        for figure in run.figures
-        if figure.value is not None and math.isfinite(figure.value)
-    ]
+    rows = []
+    for run, repetition in zip(runs, repetitions(runs), strict=True):
+        whole = {"benchmark": benchmark, "test": run.test, "configuration": run.configuration, "valid": run.valid}
+        measured = [one for one in run.figures if one.value is not None and math.isfinite(one.value)]
+        rows += [{**whole, "repetition": repetition, **vars(one)} for one in measured]
     return frames({"benchmark_results": (rows, SCHEMA), **details})
+
+
+def recording(
+    source: Source,
+    reader: str,
+    program: str,
+    runs: Sequence[Run],
+    details: Mapping[str, tuple[Sequence[Fields], Schema]],
+    facts: Mapping[str, Any],
+    notes: Sequence[Note],
+    *,
+    enough: object = True,
+) -> Recording:
+    """The recording of a file of a program, by its reader; an error where there is no table, or not `enough`."""
+    found = tables(reader.replace("_", "-"), runs, details)
+    if not (found and enough):
+        raise nothing(notes, program)
+    return Recording(reader, source.name, found, known(facts), tuple(notes))
 
 
 def errors(lines: Sequence[tuple[int, str]], program: str) -> list[Note]:

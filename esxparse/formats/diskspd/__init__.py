@@ -52,6 +52,7 @@ MiB/s are powers of two, times of a run are UTC, MB/s of early releases is 2**20
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from esxparse.errors import DamagedError
@@ -65,13 +66,20 @@ from esxparse.recording import Note, Recording
 
 FORMAT = "diskspd"
 
+_Run = tuple[dict[str, list[Row]], Row, list[Note]]
+"""Rows of the tables, what is known of the run, notes."""
 _XML = re.compile(r"<Results\s*>\s*<(?:System|Profile|TimeSpan)\s*>")
 
 
 def read(source: Source) -> Recording:
     """Reads one or several outputs."""
     text = source.text()
-    rows, facts, notes = _read_xml(text) if _XML.search(text.text) else _read_text(text)
+    rows, facts, notes = empty(), list[Row](), Notes()
+    for own, known, more in _xml(text, notes) if _XML.search(text.text) else _printed(text):
+        facts.append(known)
+        notes += more
+        for name in TABLES:
+            rows[name] += own[name]
     if not any(rows.values()):
         why = f": {notes[0]}" if notes else ""
         raise DamagedError(f"holds no DiskSpd result{why}: the run or the copy may have failed")
@@ -80,36 +88,23 @@ def read(source: Source) -> Recording:
     return Recording(FORMAT, source.name, lazy(rows), _meta(facts), (*text.notes, *notes))
 
 
-def _read_xml(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
-    rows = empty()
-    facts: list[Row] = []
-    notes = Notes()
+def _xml(text: Text, notes: Notes) -> Iterator[_Run]:
+    """The runs of XML documents; what stands between them is noted."""
+    run = 0
     for line, document, between in documents(text.text):
         if between:
             message = f"text outside the results, left out: {between[:60]!r}"
             notes.append(Note(message, line, unused=len(list(filter(None, between.split("\n"))))))
         if document:
-            own, known, more = read_document(document, line, len(facts) + 1)
-            facts.append(known)
-            notes += more
-            for name in TABLES:
-                rows[name] += own[name]
-    return rows, facts, notes
+            run += 1
+            yield read_document(document, line, run)
 
 
-def _read_text(text: Text) -> tuple[dict[str, list[Row]], list[Row], Notes]:
-    rows = empty()
-    facts: list[Row] = []
-    notes = Notes()
+def _printed(text: Text) -> Iterator[_Run]:
+    """The runs of text."""
     lines = text.lines()
     cut = len(lines) if lines[-1].strip() else None
-    for run, part in enumerate(runs(lines), 1):
-        own, known, more = read_run(part, run, cut=cut)
-        facts.append(known)
-        notes += more
-        for name in TABLES:
-            rows[name] += own[name]
-    return rows, facts, notes
+    return (read_run(part, run, cut=cut) for run, part in enumerate(runs(lines), 1))
 
 
 def _meta(facts: list[Row]) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from esxparse.formats.kit.tables import frames, schema
-from esxparse.recording import Note
+from esxparse.formats.kit.tables import frames, schemas
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,21 +18,7 @@ TABLES = ("jobs", "percentiles", "series", "cpu", "targets")
 DIRECTIONS = ("read", "write", "all")
 SETTINGS = ("block_size_bytes", "queue_depth", "read_pct", "random_pct")
 
-_SPAN = "run timespan i64"
-SCHEMAS = {
-    "jobs": schema(
-        f"{_SPAN}, level str, thread i64, target direction str, ios bytes i64, iops bandwidth_bytes_per_s f64, "
-        "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms iops_stddev run_time_s f64, "
-        "workers block_size_bytes queue_depth i64, read_pct random_pct f64"
-    ),
-    "percentiles": schema(f"{_SPAN}, target direction str, percentile latency_ms f64"),
-    "series": schema(f"{_SPAN}, thread i64, target str, elapsed_s f64, metric direction str, value f64"),
-    "cpu": schema(f"{_SPAN}, socket node group core cpu i64, cpu_pct user_pct kernel_pct idle_pct f64"),
-    "targets": schema(
-        f"{_SPAN}, target str, block_size_bytes queue_depth workers i64, read_pct random_pct f64, stride_bytes i64, "
-        "duration_s warmup_s cooldown_s f64"
-    ),
-}
+SCHEMAS = schemas(__file__)
 
 _TIME = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2}) (\d{1,2}):(\d{2}):(\d{2})(?: UTC)?")
 
@@ -76,12 +61,3 @@ def empty() -> dict[str, list[Row]]:
 def lazy(rows: dict[str, list[Row]]) -> dict[str, pl.LazyFrame]:
     """The tables that have rows."""
     return frames({name: (rows[name], SCHEMAS[name]) for name in TABLES})
-
-
-def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
-    """One note for lines that are not understood, with the first of them."""
-    there = list(lines)
-    if there:
-        line, text = there[0]
-        more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
-        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning", unused=len(there))

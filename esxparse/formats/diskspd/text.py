@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment, strange
-from esxparse.formats.kit.notes import Notes, left_out
+from esxparse.formats.diskspd.rows import DIRECTIONS, Row, common, empty, job, moment
+from esxparse.formats.kit.notes import Notes, left_out, strange
 from esxparse.formats.kit.numbers import number, size_bytes, whole
+from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
 
 Lines = list[tuple[int, str]]
@@ -53,33 +54,8 @@ _WHOLE = re.compile(r"(?:.*[%)]|.*\.\d{3})\s*")
 _STOPPED = "interrupted before the measurements"
 _ETW = re.compile(r"\s*(?:ETW:|ETW Buffer Settings|Wait Statistics|Effective IO Distributions)")
 
-_SETTINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Row]], ...] = (
-    (re.compile(r"block size: (.+)"), lambda found: {"block_size_bytes": size_bytes(found[1])}),
-    (re.compile(r"performing read test"), lambda _: {"read_pct": 100.0}),
-    (re.compile(r"performing write test"), lambda _: {"read_pct": 0.0}),
-    (re.compile(r"performing mix test \(read/write ratio: (\d+)/\d+\)"), lambda found: {"read_pct": number(found[1])}),
-    (
-        re.compile(r"using random I/O \(alignment: (.+)\)"),
-        lambda found: {"random_pct": 100.0, "stride_bytes": size_bytes(found[1])},
-    ),
-    (
-        re.compile(r"using(?: interlocked)? sequential I/O \(stride: (.+)\)"),
-        lambda found: {"random_pct": 0.0, "stride_bytes": size_bytes(found[1])},
-    ),
-    (
-        re.compile(r"using mixed random/sequential I/O \((\d+)% random\) \(alignment/stride: (.+)\)"),
-        lambda found: {"random_pct": number(found[1]), "stride_bytes": size_bytes(found[2])},
-    ),
-    (
-        re.compile(r"number of outstanding I/O operations(?: per thread)?: (\d+)"),
-        lambda found: {"queue_depth": whole(found[1])},
-    ),
-    (re.compile(r"threads per file: (\d+)"), lambda found: {"workers": whole(found[1])}),
-    (re.compile(r"thread pool with (\d+) threads"), lambda found: {"workers": whole(found[1])}),
-    (re.compile(r"duration: (\d+)s"), lambda found: {"duration_s": number(found[1])}),
-    (re.compile(r"warm up time: (\d+)s"), lambda found: {"warmup_s": number(found[1])}),
-    (re.compile(r"cool down time: (\d+)s"), lambda found: {"cooldown_s": number(found[1])}),
-)
+_READ: Mapping[str, Callable[[str], float | None]] = {"bytes": size_bytes, "whole": whole, "number": number}
+_SETTINGS = [(re.compile(one["pattern"]), one["set"]) for one in data(__file__)["setting"]]
 """A line of the input parameters, and what it sets."""
 
 
@@ -113,8 +89,7 @@ def _spans(lines: Lines) -> tuple[Lines, list[tuple[int, Lines]]]:
     before: Lines = []
     spans: list[tuple[int, Lines]] = []
     for numbered in lines:
-        found = _RESULTS.fullmatch(numbered[1])
-        if found:
+        if found := _RESULTS.fullmatch(numbered[1]):
             spans.append((int(found[1]), []))
         elif _TOTALS.fullmatch(numbered[1]):
             # Sums over the time spans, which are all in the tables.
@@ -134,7 +109,7 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
         text = line.strip()
         command, fact = _RUN.match(line), _FACT.fullmatch(line)
         name, said = (fact["name"].lower(), fact["value"].strip()) if fact else ("", "")
-        set_here = next((what(found) for rule, what in _SETTINGS if (found := rule.fullmatch(text))), None)
+        set_here = next((_set(found, what) for rule, what in _SETTINGS if (found := rule.fullmatch(text))), None)
         if command:
             facts["command_line"] = command["command"].strip() or None
         elif name == "timespan":
@@ -152,6 +127,12 @@ def _parameters(lines: Lines, run: int) -> tuple[list[Row], Row, Lines]:
         elif text and not fact and not _ORDINARY.match(text):
             unknown.append((place, line))
     return targets, facts, unknown
+
+
+def _set(found: re.Match[str], columns: Row) -> Row:
+    """What a line of the input parameters sets: numbers that it always means, or groups of it as they are read."""
+    groups = iter(found.groups())
+    return {name: _READ[how](next(groups)) if isinstance(how, str) else how for name, how in columns.items()}
 
 
 def _cells(text: str) -> list[str]:
@@ -289,8 +270,7 @@ def _percentile(title: str) -> float | None:
     >>> _percentile("25th"), _percentile("3-nines"), _percentile("5-nines"), _percentile("max")
     (25.0, 99.9, 99.999, 100.0)
     """
-    found = _PERCENTILE.fullmatch(title)
-    if not found:
+    if not (found := _PERCENTILE.fullmatch(title)):
         return None
     if found["nines"]:
         return float("99." + "9" * (int(found["nines"]) - 2)) if int(found["nines"]) > 2 else None  # noqa: PLR2004

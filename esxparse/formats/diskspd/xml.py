@@ -24,7 +24,9 @@ _DECLARATION = re.compile(r"<\?xml[^<>]*>")
 _LOOSE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 _TITLES = {"read": "Read", "write": "Write", "all": ""}
 _TOTAL = {"read": "Read", "write": "Write", "all": "Total"}
-_SERIES = (("latency_min_ms", "Min"), ("latency_max_ms", "Max"), ("latency_mean_ms", "Avg"))
+_SIDES = {"min": "Min", "max": "Max", "mean": "Avg"}
+_SERIES = {f"latency_{name}_ms": f"{{}}{what}LatencyMilliseconds" for name, what in _SIDES.items()}
+_SERIES["latency_stddev_ms"] = "{}LatencyStdDev"
 _CPU = {"cpu_pct": "Usage", "user_pct": "User", "kernel_pct": "Kernel", "idle_pct": "Idle"}
 _PLACES = {"socket": "Socket", "node": "Node", "group": "Group", "core": "Core", "cpu": "Id"}
 _TRUTHS = frozenset({"true", "false"})
@@ -112,8 +114,7 @@ def read_document(text: str, line: int, run: int) -> tuple[dict[str, list[Row]],
         rows["targets"] += _targets({"run": run, "timespan": place}, span)
     for place, span in enumerate(root.findall("TimeSpan"), 1):
         which = {"run": run, "timespan": place}
-        error = span.findtext("Error")
-        if error:
+        if error := span.findtext("Error"):
             notes.warn(f"time span {place}: DiskSpd says: {error.strip()[:120]}", line)
         settings = [row for row in rows["targets"] if row["timespan"] == place]
         if span is incomplete:
@@ -142,30 +143,19 @@ def _no_numbers(root: Element, line: int) -> Iterator[Note]:
 
 def _targets(which: Row, span: Element) -> Iterator[Row]:
     pool, requests = whole(span.findtext("ThreadCount")) or 0, whole(span.findtext("RequestCount")) or 0
-    times = {
-        "duration_s": number(span.findtext("Duration")),
-        "warmup_s": number(span.findtext("Warmup")),
-        "cooldown_s": number(span.findtext("Cooldown")),
-    }
+    times = {f"{part.lower()}_s": number(span.findtext(part)) for part in ("Duration", "Warmup", "Cooldown")}
     for target in span.findall("Targets/Target"):
         alignment = target.findtext("Random")
         ratio = number(target.findtext("RandomRatio"))
         written = number(target.findtext("WriteRatio"))
         stride = alignment if alignment is not None else target.findtext("StrideSize")
-        yield (
-            which
-            | times
-            | {
-                "target": target.findtext("Path"),
-                "block_size_bytes": size_bytes(target.findtext("BlockSize")),
-                # Of a pool of threads each has so many outstanding, over all targets.
-                "queue_depth": requests if pool and requests else whole(target.findtext("RequestCount")),
-                "workers": pool or whole(target.findtext("ThreadsPerFile")),
-                "read_pct": None if written is None else 100.0 - written,
-                "random_pct": 0.0 if alignment is None else 100.0 if ratio is None else ratio,
-                "stride_bytes": size_bytes(stride),
-            }
-        )
+        asked = {"block_size_bytes": size_bytes(target.findtext("BlockSize")), "stride_bytes": size_bytes(stride)}
+        # Of a pool of threads each has so many outstanding, over all targets.
+        asked["queue_depth"] = requests if pool and requests else whole(target.findtext("RequestCount"))
+        asked["workers"] = pool or whole(target.findtext("ThreadsPerFile"))
+        random = 0.0 if alignment is None else 100.0 if ratio is None else ratio
+        shares = {"read_pct": None if written is None else 100.0 - written, "random_pct": random}
+        yield which | times | {"target": target.findtext("Path")} | asked | shares
 
 
 def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> Iterator[Row]:
@@ -203,10 +193,8 @@ def _jobs(which: Row, span: Element, settings: list[Row], *, totals: bool) -> It
             "iops_stddev": number(span.findtext(f"Iops/{title}IopsStdDev")),
         }
         for name, percentile in (("latency_min_ms", 0.0), ("latency_max_ms", 100.0)):
-            buckets = (
-                one for one in span.findall("Latency/Bucket") if number(one.findtext("Percentile")) == percentile
-            )
-            counted[name] = next((number(one.findtext(f"{total}Milliseconds")) for one in buckets), None)
+            at = [one for one in span.findall("Latency/Bucket") if number(one.findtext("Percentile")) == percentile]
+            counted[name] = number(at[0].findtext(f"{total}Milliseconds")) if at else None
         yield job(own, direction, seconds, counted)
 
 
@@ -223,12 +211,7 @@ def _percentiles(which: Row, span: Element) -> Iterator[Row]:
         for direction in DIRECTIONS:
             latency = number(bucket.findtext(f"{_TOTAL[direction]}Milliseconds"))
             if percentile is not None and latency is not None:
-                yield which | {
-                    "target": None,
-                    "direction": direction,
-                    "percentile": percentile,
-                    "latency_ms": latency,
-                }
+                yield which | {"target": None, "direction": direction, "percentile": percentile, "latency_ms": latency}
 
 
 def _cpu(which: Row, span: Element) -> Iterator[Row]:
@@ -249,18 +232,15 @@ def _series(which: Row, span: Element) -> Iterator[Row]:
 
 def _buckets(which: Row, element: Element) -> Iterator[Row]:
     for bucket in element.findall("Iops/Bucket"):
-        elapsed = number(bucket.get("SampleMillisecond"))
-        if elapsed is None:
+        if (elapsed := number(bucket.get("SampleMillisecond"))) is None:
             continue
         own = which | {"elapsed_s": elapsed / 1000.0}
         for direction in DIRECTIONS:
-            iops = number(bucket.get(_TOTAL[direction]))
-            if iops is None:
+            if (iops := number(bucket.get(_TOTAL[direction]))) is None:
                 continue
             yield own | {"metric": "iops", "direction": direction, "value": iops}
-            for metric, what in (*_SERIES, ("latency_stddev_ms", "StdDev")):
-                title = f"{_TOTAL[direction]}LatencyStdDev" if what == "StdDev" else None
-                latency = number(bucket.get(title or f"{_TOTAL[direction]}{what}LatencyMilliseconds"))
+            for metric, title in _SERIES.items():
+                latency = number(bucket.get(title.format(_TOTAL[direction])))
                 # Without I/O in it, a bucket shows 0.000: no latency was seen.
                 if latency is not None and iops:
                     yield own | {"metric": metric, "direction": direction, "value": latency}

@@ -59,16 +59,12 @@ Source: stat.c, client.c, options.c, HOWTO of fio 2.0 to 3.4x; outputs of fio 3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.directory import read_directory, recognise_directory
 from esxparse.formats.fio.output import is_output, parse_output
+from esxparse.formats.kit.head import Head
+from esxparse.formats.source import Source
 from esxparse.recording import Recording
-
-if TYPE_CHECKING:
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 __all__ = ["FORMAT", "read", "read_directory", "recognise", "recognise_directory"]
 

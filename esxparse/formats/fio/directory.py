@@ -23,9 +23,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -33,18 +35,11 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop
 from esxparse.formats.fio import logs
 from esxparse.formats.fio.log_facts import log_name
-from esxparse.formats.fio.log_units import Told, clue_of_run
-from esxparse.formats.fio.output import is_output, parse_output
-from esxparse.formats.kit.notes import Notes
-from esxparse.formats.source import resolve
+from esxparse.formats.fio.log_units import Told, agreed, clue_of_run
+from esxparse.formats.fio.output import Parsed, is_output, parse_output
+from esxparse.formats.kit.notes import Notes, some
+from esxparse.formats.source import Source, resolve
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from esxparse.formats.fio.output import Parsed
-    from esxparse.formats.source import Source
 
 _FILES = 2_000
 """A directory of more files is looked through so far."""
@@ -204,12 +199,8 @@ def _tables_of(outputs: Sequence[_Output]) -> dict[str, pl.LazyFrame]:
 
 def _release(outputs: Sequence[_Output]) -> Told | None:
     """The release of all outputs; None if they disagree."""
-    found: dict[tuple[int, int], str] = {}
-    for one in outputs:
-        match = _RELEASE.search(str(one.parsed.meta.get("release") or ""))
-        if match:
-            found.setdefault((int(match[1]), int(match[2])), one.name)
-    return Told(*next(iter(found.items()))) if len(found) == 1 else None
+    named = ((_RELEASE.search(str(one.parsed.meta.get("release") or "")), one.name) for one in outputs)
+    return agreed(((int(match[1]), int(match[2])), name) for match, name in named if match)
 
 
 def _job_names(outputs: Sequence[_Output], numbers: Sequence[int]) -> tuple[dict[int, str], list[str]]:
@@ -274,36 +265,29 @@ def _together(recordings: Sequence[Recording]) -> dict[str, pl.LazyFrame]:
     return {name: pl.concat(found, how="diagonal") for name, found in frames.items()}
 
 
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 def _left_over(files: Sequence[_File]) -> list[Note]:
     notes = Notes()
     for kind, said in (("empty", "empty"), ("other", "not from fio, not read")):
         names = [file.path.name for file in files if file.kind == kind]
         if names:
-            notes.say(f"{said}: {_names(names)}")
+            notes.say(f"{said}: {some(names, _LISTED)}")
     return notes
 
 
 def _meta(outputs: Sequence[_Output], recordings: Sequence[Recording]) -> dict[str, Any]:
-    meta: dict[str, Any] = dict(outputs[0].parsed.meta) if outputs else {}
-    starts = [one.parsed.meta["start"] for one in outputs if one.parsed.meta.get("start")]
-    ends = [one.parsed.meta["end"] for one in outputs if one.parsed.meta.get("end")]
-    starts += [rec.meta["start"] for rec in recordings if rec.meta.get("start")]
-    ends += [rec.meta["end"] for rec in recordings if rec.meta.get("end")]
-    units = {rec.source: rec.meta["unit"] for rec in recordings}
-    releases = sorted({str(one.parsed.meta["release"]) for one in outputs if one.parsed.meta.get("release")})
-    named = {
+    metas = [one.parsed.meta for one in outputs]
+    every = [*metas, *(rec.meta for rec in recordings)]
+    releases = sorted({str(meta["release"]) for meta in metas if meta.get("release")})
+    return {
+        **(metas[0] if metas else {}),
         "release": ", ".join(releases) or None,
         "outputs": [one.name for one in outputs],
-        "documents": sum(int(one.parsed.meta.get("documents") or 1) for one in outputs),
+        "documents": sum(int(meta.get("documents") or 1) for meta in metas),
         "logs": len(recordings),
-        "units": units,
+        "units": {rec.source: rec.meta["unit"] for rec in recordings},
+        "start": min((meta["start"] for meta in every if meta.get("start")), default=None),
+        "end": max((meta["end"] for meta in every if meta.get("end")), default=None),
     }
-    return {**meta, **named, "start": min(starts, default=None), "end": max(ends, default=None)}
 
 
 def read_directory(path: Path) -> Recording:
@@ -320,9 +304,10 @@ def read_directory(path: Path) -> Recording:
     from_logs = _together(recordings)
     from_outputs = _tables_of(outputs)
     of_outputs = [note for one in outputs for note in _of(one.name, one.parsed.notes)]
-    several = [Note(f"{len(outputs)} outputs of different runs: {_names([one.name for one in outputs])}")]
-    several = several if len(outputs) > 1 else []
+    several = Notes()
+    if len(outputs) > 1:
+        several.say(f"{len(outputs)} outputs of different runs: {some([one.name for one in outputs], _LISTED)}")
     if runs:
-        several.append(Note(f"runs of their own, not read: {_names([str(run.relative_to(path)) for run in runs])}"))
+        several.say(f"runs of their own, not read: {some([str(run.relative_to(path)) for run in runs], _LISTED)}")
     notes = Notes([*unread, *of_outputs, *repeated, *several, *of_logs, *_left_over(files)])
     return Recording(logs.FORMAT, str(path), {**from_logs, **from_outputs}, _meta(outputs, recordings), tuple(notes))

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from esxparse.formats.fio.tables import Counts
 from esxparse.formats.kit.objects import GIVEN_UP, Effort, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from esxparse.formats.fio.tables import Counts
 
 DOCUMENT = re.compile(r'\{\s*"fio version"\s*:')
 """Where a document begins: `fio version` is the first thing every fio writes."""

@@ -29,26 +29,24 @@ tools/hist/fio-histo-log-pctiles.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from esxparse.errors import DamagedError
-from esxparse.formats.fio.log_facts import DIRECTION, clock, of_clock, since_1970, span, whose
+from esxparse.formats.fio.log_facts import DIRECTION, LogName, clock, of_clock, since_1970, span, whose
 from esxparse.formats.fio.log_lines import damage, read_entries
+from esxparse.formats.kit.notes import Notes
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
     from polars._typing import PolarsDataType
-
-    from esxparse.formats.fio.log_facts import LogName
-    from esxparse.formats.source import Source
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those that fio prints unless told otherwise."""
@@ -196,28 +194,23 @@ def _tables(rows: pl.DataFrame, name: LogName, *, absolute: bool) -> dict[str, p
 
 def _wild(rows: pl.DataFrame) -> list[Note]:
     """A note on intervals with counts that are none."""
-    wild = rows.filter("wild")
-    if not wild.height:
-        return []
-    times = wild["time"].unique().sort().to_list()
-    most = int(wild["ios"].to_numpy().max())
-    plural = "s" if len(times) > 1 else ""
-    return [
-        Note(
-            f"up to {most:,} I/Os in a bin of {len(times):,} interval{plural}, the first at {times[0]:,} ms, which no "
-            "run does (fio in client mode may write what is not its own): kept in latency_bins_series as they are, "
-            "left out of the other tables",
-            severity="warning",
+    wild, notes = rows.filter("wild"), Notes()
+    if wild.height:
+        times = wild["time"].unique().sort().to_list()
+        plural = "s" if len(times) > 1 else ""
+        where = f"a bin of {len(times):,} interval{plural}, the first at {times[0]:,} ms"
+        notes.warn(
+            f"up to {int(wild['ios'].to_numpy().max()):,} I/Os in {where}, which no run does (fio in client mode may "
+            "write what is not its own): kept in latency_bins_series as they are, left out of the other tables"
         )
-    ]
+    return notes
 
 
 def read(source: Source, name: LogName, first: Sequence[int]) -> Recording:
     """Reads a histogram log; `first` are the numbers of its first whole line."""
     number = len(first) - len(_LEADING)
     absolute = since_1970(first[:1])
-    bins = of_line(first)
-    if bins is None:
+    if (bins := of_line(first)) is None:
         msg = f"{source.name}: {number:,} bins, which no fio histogram log has (fio 3 writes 1,856, fio 2 1,216)"
         raise DamagedError(msg)
     sound = of_clock(absolute=absolute) & (pl.col("direction") < len(DIRECTION.categories)) & (pl.col("size") >= 0)

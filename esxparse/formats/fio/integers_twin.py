@@ -113,8 +113,7 @@ class _Run:
         text = match[0]
         numbers = np.fromstring(text.replace(b"\r", b"").replace(b"\n", b",").decode(), dtype=np.int64, sep=",")
         first = self.lines
-        odd = self.take(numbers.reshape(-1, len(self.columns)))
-        if odd:
+        if odd := self.take(numbers.reshape(-1, len(self.columns))):
             ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + self.at
             starts = np.concatenate([[self.at], ends[:-1] + 1])
             self.odd += [(row, int(starts[row - first]), int(ends[row - first])) for row in odd]
@@ -125,8 +124,7 @@ class _Run:
         end = self.data.find(b"\n", self.at)
         end = len(self.data) if end < 0 else end
         hexadecimal = tuple(one.hexadecimal for one in self.columns)
-        match = _line(hexadecimal).fullmatch(self.data, self.at, end)
-        if match is None:
+        if (match := _line(hexadecimal).fullmatch(self.data, self.at, end)) is None:
             self.odd.append((self.lines, self.at, end))
             self.lines += 1
         else:
@@ -159,8 +157,7 @@ def read_integers(data: bytes | bytearray | memoryview, columns: Sequence[Column
         all were to be: reading ends before that line, the first with one.
     """
     if not FEWEST_COLUMNS <= len(columns) <= MOST_COLUMNS:
-        msg = "columns must be 2 to 16"
-        raise ValueError(msg)
+        raise ValueError("columns must be 2 to 16")
     run = _Run(bytes(data), columns)
     plain = not any(column.hexadecimal for column in columns)
     while run.more():

@@ -7,34 +7,26 @@ fio 3, where `io_kbytes` stands beside it (all of it: show_thread_status_json of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from esxparse.formats.fio.documents import DOCUMENT, Content, Piece, rewritten, walk
 from esxparse.formats.fio.options import asked, effective, size, sizes
 from esxparse.formats.fio.tables import CONVENIENT, Counts, Document, Row, distribution, read_bins
 from esxparse.formats.kit.numbers import LARGEST, exact, scaled
 from esxparse.formats.kit.objects import Places, mapping
+from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 KIB = 1024
 UNITS = (("_ns", 1e-6), ("", 1e-3), ("_us", 1e-3), ("_ms", 1.0))
 """Endings of the names of latencies, with their unit in ms: fio 3, fio 2, and what others wrote of them."""
 
-_DIRECTIONS = {"read": "read", "write": "write", "trim": "trim", "mixed": "all", "sync": "sync"}
+_NAMES: dict[str, dict[str, str]] = data(__file__)
+_DIRECTIONS = _NAMES["directions"]
 _SHARES = (("latency_ns", 1e-6, 0.0), ("latency_us", 1e-3, 1e-3), ("latency_ms", 1.0, 1.0))
-_DEPTHS = {"iodepth_level": "in_flight", "iodepth_submit": "submit", "iodepth_complete": "complete"}
-_DISK = {
-    **{f"{how}_{what}": f"{how}_{what}" for what in ("ios", "sectors", "merges") for how in ("read", "write")},
-    "read_ticks": "read_ticks_ms",
-    "write_ticks": "write_ticks_ms",
-    "in_queue": "in_queue_ms",
-    "util": "util_pct",
-}
 _ALL_CLIENTS = "All clients"
 
 
@@ -78,18 +70,9 @@ def _percentiles(found: Mapping[str, Any], unit: float) -> list[tuple[float, Any
 def _sampled(stats: Mapping[str, Any], names: Mapping[str, str], factor: float, samples: str) -> Row:
     """Mean, deviation, minimum, maximum of samples over time, where there were any."""
     taken = exact(stats.get(samples))
-    if taken == 0 or (taken is None and not any(exact(stats.get(name)) for name in names)):
+    if taken == 0 or (taken is None and not any(exact(stats.get(name)) for name in names.values())):
         return {}
-    return {column: scaled(stats.get(name), factor) for name, column in names.items()}
-
-
-_IOPS = {"iops_mean": "iops_mean", "iops_stddev": "iops_stddev", "iops_min": "iops_min", "iops_max": "iops_max"}
-_BANDWIDTH = {
-    "bw_mean": "bandwidth_mean_bytes_per_s",
-    "bw_dev": "bandwidth_stddev_bytes_per_s",
-    "bw_min": "bandwidth_min_bytes_per_s",
-    "bw_max": "bandwidth_max_bytes_per_s",
-}
+    return {column: scaled(stats.get(name), factor) for column, name in names.items()}
 
 
 def _total_bytes(stats: Mapping[str, Any]) -> Any:
@@ -104,15 +87,12 @@ def _total_bytes(stats: Mapping[str, Any]) -> Any:
 def _traffic(stats: Mapping[str, Any]) -> Row:
     bandwidth = exact(stats.get("bw_bytes"))
     return {
-        "ios": stats.get("total_ios"),
+        **{column: stats.get(name) for column, name in _NAMES["traffic"].items()},
         "total_bytes": _total_bytes(stats),
-        "short_ios": stats.get("short_ios"),
-        "dropped_ios": stats.get("drop_ios"),
         "runtime_s": scaled(stats.get("runtime"), 1e-3),
-        "iops": stats.get("iops"),
         "bandwidth_bytes_per_s": bandwidth if bandwidth is not None else scaled(stats.get("bw"), KIB),
-        **_sampled(stats, _IOPS, 1, "iops_samples"),
-        **_sampled(stats, _BANDWIDTH, KIB, "bw_samples"),
+        **_sampled(stats, _NAMES["iops"], 1, "iops_samples"),
+        **_sampled(stats, _NAMES["bandwidth"], KIB, "bw_samples"),
     }
 
 
@@ -134,8 +114,7 @@ def _priorities(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[st
 
 def _spread(document: Document, whose: Row, found: Mapping[str, Any], unit: float) -> list[tuple[float, Any]]:
     """Percentiles and bins of one latency, into their tables; those percentiles."""
-    percentiles = _percentiles(found, unit)
-    if percentiles:
+    if percentiles := _percentiles(found, unit):
         document.rows["percentiles"].append({**whose, "latency_ms": percentiles})
     bins = found.get("bins")
     if bins and isinstance(bins, (dict, Counts)):
@@ -181,16 +160,10 @@ def _job(document: Document, job: Mapping[str, Any], given: Mapping[str, str] | 
     steady = exact(mapping(job.get("steadystate")).get("attained"))
     common = {
         **whose,
-        "error": job.get("error"),
+        **{column: job.get(name) for column, name in _NAMES["job"].items()},
         **({"rw": given["rw"], "ioengine": given.get("ioengine")} if given else {}),
         "queue_depth": size(given["iodepth"]) if given else None,
         "workers": size(given["numjobs"]) if given else None,
-        "usr_cpu_pct": job.get("usr_cpu"),
-        "sys_cpu_pct": job.get("sys_cpu"),
-        "context_switches": job.get("ctx"),
-        "major_faults": job.get("majf"),
-        "minor_faults": job.get("minf"),
-        "errors": job.get("total_err"),
         "steadystate": None if steady is None else bool(steady),
         "start": _moment(job.get("job_start"), 1e-3),
     }
@@ -245,7 +218,7 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
         document.rows["latency_bins"] += distribution(whose, unit, mapping(job.get(name)).items(), begin)
     document.rows["queue_depths"] += [
         {**whose, "of": of, "depth": depth, "share_pct": share}
-        for name, of in _DEPTHS.items()
+        for name, of in _NAMES["depths"].items()
         for depth, share in mapping(job.get(name)).items()
     ]
     return _job(document, job, given, whose)
@@ -253,12 +226,12 @@ def _job_rows(document: Document, job: Mapping[str, Any], place: int, common: An
 
 def _disk(disk: Mapping[str, Any]) -> Iterator[Row]:
     whose = {"hostname": disk.get("hostname"), "disk": disk.get("name")}
-    yield {**whose, "scope": "device", **{column: disk.get(name) for name, column in _DISK.items()}}
+    columns = _NAMES["disk"].items()
+    yield {**whose, "scope": "device", **{column: disk.get(name) for column, name in columns}}
     if "aggr_util" in disk:
+        row = {column: disk.get(f"aggr_{name}") for column, name in columns}
         # fio 3 writes aggr_write_merge without its last letter.
-        spelt = {f"aggr_{name}": column for name, column in _DISK.items()} | {"aggr_write_merge": "write_merges_"}
-        row = {column: disk.get(name) for name, column in spelt.items()}
-        merges = row.pop("write_merges_")
+        merges = disk.get("aggr_write_merge")
         yield {**whose, "scope": "members", **row, "write_merges": row["write_merges"] if merges is None else merges}
 
 
@@ -302,8 +275,7 @@ def parse(text: str, bins: Sequence[Counts] = ()) -> tuple[list[Document], list[
     spans: list[tuple[int, int]] = []
     lines = Places(text)
     at = 0
-    first = DOCUMENT.search(text)
-    if first is None:
+    if DOCUMENT.search(text) is None:
         for start, pieces in rewritten(content) if '"jobname"' in text else ():
             document, end = _document(lines, start, lines.line(start), pieces)
             documents.append(document)

@@ -9,34 +9,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from esxparse.formats.window import TIME
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-LAYOUTS: dict[int, tuple[tuple[str, ...], ...]] = {
-    4: (("time", "value", "direction", "size"),),
-    5: (
-        ("time", "value", "direction", "size", "priority"),
-        ("time", "value", "direction", "size", "offset"),
-    ),
-    6: (
-        ("time", "value", "direction", "size", "offset", "priority"),
-        ("time", "value", "maximum", "direction", "size", "priority"),
-        ("time", "value", "direction", "size", "priority", "issued"),
-    ),
-    7: (
-        ("time", "value", "direction", "size", "offset", "priority", "issued"),
-        ("time", "value", "maximum", "direction", "size", "offset", "priority"),
-    ),
-    8: (("time", "value", "maximum", "direction", "size", "offset", "priority", "issued"),),
-}
+_EVERY = (
+    "time value direction size",
+    "time value direction size priority",
+    "time value direction size offset",
+    "time value direction size offset priority",
+    "time value maximum direction size priority",
+    "time value direction size priority issued",
+    "time value direction size offset priority issued",
+    "time value maximum direction size offset priority",
+    "time value maximum direction size offset priority issued",
+)
+_COLUMNS = [tuple(one.split()) for one in _EVERY]
+LAYOUTS = {width: tuple(one for one in _COLUMNS if len(one) == width) for width in range(4, 9)}
 """Number of columns to what they may be, the likelier first."""
 
 _NUMBER = r"(?:\d{1,20}|0x[0-9a-fA-F]{4})"
@@ -183,8 +177,7 @@ def log_name(name: str) -> LogName:
     LogName(base='randread', metric='clat', number=3, host=None)
     """
     last = _PACKED.sub("", _FOLDERS.split(name)[-1])
-    match = _NAME.fullmatch(last)
-    if not match:
+    if not (match := _NAME.fullmatch(last)):
         return LogName(last.removesuffix(".log"), "unknown", None, None)
     metric = "clat_hist" if match["metric"] == "hist" else match["metric"]
     number = match["number"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,11 @@ import polars as pl
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.pieces import in_utf8, whole_lines
 from esxparse.formats.kit.text import may_be_cut
+from esxparse.formats.source import Source
+from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from concurrent.futures import Future
-
     from polars._typing import PolarsDataType
-
-    from esxparse.formats.source import Source
-    from esxparse.recording import Note
 
 PIECE = 8 << 20
 """Bytes of a piece: small enough to stay in the processor's cache, large enough that starting on one costs nothing."""

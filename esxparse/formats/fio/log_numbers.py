@@ -11,25 +11,21 @@ refuses is taken out in the end.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
+from numpy.typing import DTypeLike, NDArray
 
 from esxparse.formats.fio import log_lines
 from esxparse.formats.fio.integers import Column, number_of_lines, read_integers
 from esxparse.formats.fio.log_lines import Bad, Entries, ends_in_number, judged, unended
 from esxparse.formats.kit.pieces import in_utf8
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import DTypeLike, NDArray
-
-    from esxparse.formats.source import Source
+from esxparse.formats.source import Source
 
 _UNKNOWN = 32 << 20
 """Bytes that content of unknown length is at first taken to have."""
@@ -153,8 +149,7 @@ class _Reader:
         with self.lock:
             if self.ended:
                 return None
-            length = self._fill(buffer)
-            if not length:
+            if not (length := self._fill(buffer)):
                 return None
             with memoryview(buffer)[:length] as data:
                 lines = number_of_lines(data)

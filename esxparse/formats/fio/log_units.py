@@ -6,17 +6,13 @@ Source: fio's stat.c and iolog.c, several releases; microseconds in flight are L
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from esxparse.formats.fio import histogram
 from esxparse.formats.fio.log_facts import DIRECTION, layout, log_name, numbered, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Release = tuple[int, int]
 Entry = Mapping[str, int]
@@ -86,15 +82,16 @@ def _beginning(path: Path) -> bytes:
         return b""
 
 
+def agreed(found: Iterable[tuple[Release, str]]) -> Told | None:
+    """The release that all outputs name, and the first of them; None if they disagree."""
+    first = dict(reversed(list(found)))
+    return Told(*next(iter(first.items()))) if len(first) == 1 else None
+
+
 def release_beside(path: Path | None) -> Told | None:
     """The release that the outputs of fio beside a log name; None if they disagree."""
-    if path is None:
-        return None
-    found: dict[Release, str] = {}
-    for one in _neighbours(path):
-        if one != path and one.suffix != ".log" and (release := release_in(_beginning(one))):
-            found.setdefault(release, one.name)
-    return Told(*next(iter(found.items()))) if len(found) == 1 else None
+    others = [one for one in _neighbours(path) if one != path and one.suffix != ".log"] if path else []
+    return agreed((release, one.name) for one in others if (release := release_in(_beginning(one))))
 
 
 @dataclass(frozen=True)

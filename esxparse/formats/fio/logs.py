@@ -40,44 +40,25 @@ above 1 is a priority, not the offset 0 of averages that fio to 3.18 writes with
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from esxparse.errors import DamagedError
-from esxparse.formats.fio import histogram
-from esxparse.formats.fio.log_facts import (
-    DIRECTION,
-    LAYOUTS,
-    LogName,
-    bounds,
-    layout,
-    log_name,
-    numbered,
-    recognised,
-    sample,
-    since_1970,
-    span,
-    whose,
-)
+from esxparse.formats.fio import histogram, log_facts
+from esxparse.formats.fio.log_facts import DIRECTION, LogName, Row
 from esxparse.formats.fio.log_lines import damage
 from esxparse.formats.fio.log_numbers import Wanted, read_columns
-from esxparse.formats.fio.log_units import LATENCIES, clue_beside, release_beside, unit_of
+from esxparse.formats.fio.log_units import LATENCIES, Clue, Told, Unit, clue_beside, release_beside, unit_of
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.source import Source
 from esxparse.formats.window import TIME
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from esxparse.formats.fio.log_facts import Row
-    from esxparse.formats.fio.log_units import Clue, Told, Unit
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
 
 FORMAT = "fio"
 
@@ -97,12 +78,12 @@ _NAMES = {
 """Columns as layouts have them, and as the table has them, in its order; time has two names there."""
 _SETTLED = ("direction", "size", "offset", "priority")
 """Columns that are often the same in all lines."""
-_PRIORITY_FIFTH, _OFFSET_FIFTH = LAYOUTS[5]
+_PRIORITY_FIFTH, _OFFSET_FIFTH = log_facts.LAYOUTS[5]
 
 
 def recognise(head: Head) -> bool:
     """Whether a file begins as a fio log does; never an error."""
-    return recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
+    return log_facts.recognised(head.text[:_LOOK]) or histogram.recognise(head.text)
 
 
 def _interval(rows: Sequence[Mapping[str, int]]) -> float | None:
@@ -119,7 +100,7 @@ def _wanted(
     place = columns.index("priority") if "priority" in columns else 0
     hexadecimal = any(row[place].startswith("0x") for row in cells if len(row) == len(columns))
     times, over = unit.ratio
-    earliest, latest = bounds(absolute=absolute)
+    earliest, latest = log_facts.bounds(absolute=absolute)
     known = {
         "time": Wanted("time", np.int64, low=earliest, high=latest, times=1000)
         if absolute
@@ -150,23 +131,17 @@ def _table(frame: pl.DataFrame, same: Mapping[str, int], name: LogName) -> pl.La
     order = [column for column in _NAMES.values() if column in frame.columns or column in same]
     metric = pl.lit(METRICS[name.metric]).alias("metric")
     columns = [told.get(column, pl.col(column)).alias(column) for column in order]
-    return frame.lazy().select(frame.columns[0], *whose(name), metric, *columns)
+    return frame.lazy().select(frame.columns[0], *log_facts.whose(name), metric, *columns)
 
 
 def _unit_notes(name: LogName, unit: Unit) -> list[Note]:
-    if name.metric == "unknown":
-        return [
-            Note(
-                "the metric is unknown, and values are kept as written: fio gives it in the file's name "
-                "(name_bw.1.log, _iops, _lat, _clat, _slat)"
-            )
-        ]
     notes = Notes()
-    if unit.guessed and unit.name in {"ns", "us"}:
-        notes.warn(
-            f"values are taken as {unit.name}, a guess ({unit.evidence}): fio 2 writes microseconds, fio 3 "
-            "nanoseconds. Put the run's output beside the log to be sure"
-        )
+    if name.metric == "unknown":
+        where = "fio gives it in the file's name (name_bw.1.log, _iops, _lat, _clat, _slat)"
+        notes.say(f"the metric is unknown, and values are kept as written: {where}")
+    elif unit.guessed and unit.name in {"ns", "us"}:
+        known = "fio 2 writes microseconds, fio 3 nanoseconds. Put the run's output beside the log to be sure"
+        notes.warn(f"values are taken as {unit.name}, a guess ({unit.evidence}): {known}")
     elif unit.guessed:
         notes.say(f"values are taken as {unit.name}, a guess: {unit.evidence}")
     if unit.name == "I/Os":
@@ -182,10 +157,10 @@ def _read_series(
     source: Source, cells: Sequence[Row], columns: tuple[str, ...], told: Told | None, of_run: Clue | None
 ) -> Recording:
     """Reads a log of those columns; `cells` are of its first lines."""
-    name = log_name(source.name)
-    first = [row for row in (numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
+    name = log_facts.log_name(source.name)
+    first = [row for row in (log_facts.numbered(columns, one) for one in cells if len(one) == len(columns)) if row]
     unit = unit_of(name.metric, first, columns, told, of_run)
-    absolute = since_1970([row["time"] for row in first])
+    absolute = log_facts.since_1970([row["time"] for row in first])
     wanted = _wanted(columns, cells, first, unit, absolute=absolute)
     entries, same = read_columns(source, wanted)
     frame = pl.concat(entries.frames) if entries.frames else pl.DataFrame()
@@ -206,7 +181,7 @@ def _read_series(
         "host": name.host,
         "samples": frame.height,
         "interval": _interval(first),
-        **span(frame),
+        **log_facts.span(frame),
     }
     notes = (*damage(entries, f"{len(columns)} numbers"), *_unit_notes(name, unit))
     return Recording(FORMAT, source.name, {"series": _table(frame, same, name)}, meta, notes)
@@ -221,13 +196,13 @@ def read(source: Source, *, told: Told | None = None, of_run: Clue | None = None
         of_run: What other logs of the run tell of its unit; without it those beside it are asked.
     """
     text = source.head.text
-    cells = sample(text[:_LOOK])
+    cells = log_facts.sample(text[:_LOOK])
     told = told or release_beside(source.path)
-    columns = layout(cells, before_3_19=told is not None and told.release < (3, 19))
+    columns = log_facts.layout(cells, before_3_19=told is not None and told.release < (3, 19))
     if columns is not None:
-        if told is None and of_run is None and log_name(source.name).metric in LATENCIES:
+        if told is None and of_run is None and log_facts.log_name(source.name).metric in LATENCIES:
             of_run = clue_beside(source.path)
         return _read_series(source, cells, columns, told, of_run)
     if line := histogram.first_line(text):
-        return histogram.read(source, log_name(source.name), line)
+        return histogram.read(source, log_facts.log_name(source.name), line)
     raise _nothing(source)

@@ -12,16 +12,14 @@ lib, several releases.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from esxparse.formats.fio.normal_job import Line, amount_in_bytes, read_job, tells_of_job
-from esxparse.formats.fio.options import asked, size
+from esxparse.formats.fio.options import DIRECTIONS, asked, size
 from esxparse.formats.fio.tables import Document, Row
 from esxparse.formats.kit.numbers import scaled
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 RESULT = re.compile(
     r"^[^\S\n]*+(?P<job>\S.*?|): \(groupid=(?P<group>\d+), jobs=(?P<members>\d+)\): err=\s*(?P<error>-?\d+)"
@@ -42,6 +40,8 @@ _GROUP_NEW = re.compile(
     r"bw=(?P<all>[^\s(]+)\s*\([^)]*\), (?P<min>[^-\s]+)-(?P<max>[^\s(]+)\s*\([^)]*\), "
     r"io=(?P<total>[^\s(]+)\s*\([^)]*\), run=(?P<shortest>\d+)-(?P<longest>\d+)msec"
 )
+_AMOUNTS = {"total_bytes": "total", "bandwidth_bytes_per_s": "all"}
+_AMOUNTS |= {f"bandwidth_{side}_bytes_per_s": side for side in ("min", "max")}
 _DISK = re.compile(r"^\s*(?P<disk>\S.*?): (?P<fields>ios=\d+/\d+, .*util=[\d.]+%.*)$")
 _DISK_FIELD = re.compile(r"(aggr)?(ios|sectors|merge|ticks|in_queue|util)=([\d.]+)(?:/(\d+))?")
 _DISK_COLUMNS = {
@@ -52,7 +52,6 @@ _DISK_COLUMNS = {
     "in_queue": ("in_queue_ms",),
     "util": ("util_pct",),
 }
-_DIRECTIONS = ("read", "write", "trim")
 _WORDS = ("ioengine", "iodepth")
 
 
@@ -63,15 +62,11 @@ def _asked_options(rest: str) -> tuple[dict[str, int | None], Row]:
     old = re.search(r"\bbs=([^,(\s]+)", rest)
     ranges = dict(zip("RWT", old[1].split("/"), strict=False)) if old else dict(texts)
     sizes: dict[str, int | None] = {}
-    for letter, direction in zip("RWT", _DIRECTIONS, strict=True):
+    for letter, direction in zip("RWT", DIRECTIONS, strict=True):
         low, _, high = (ranges.get(letter) or ranges.get("W") or "").partition("-")
-        sizes[direction] = _block_size(low) if low and high in ("", low) else None
+        # `4K` and `4096B`, `64.0KiB`: all in powers of 1024, rounded to one decimal if not whole.
+        sizes[direction] = size(low.replace("i", "")) if low and high in ("", low) else None
     return sizes, {"ioengine": option.get("ioengine"), "iodepth": option.get("iodepth")}
-
-
-def _block_size(text: str) -> int | None:
-    """`4K` and `4096B`, `64.0KiB`: all in powers of 1024, rounded to one decimal if not whole."""
-    return size(text.replace("i", ""))
 
 
 def _is_head(text: str) -> bool:
@@ -94,31 +89,17 @@ def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
         yield block
 
 
-def _options(document: Document, whose: Row, given: Row) -> None:
-    document.rows["options"] += [
-        {**whose, "option": name, "value": value, "given": "job"} for name, value in given.items() if value
-    ]
-
-
 def _groups(document: Document, head: re.Match[str], lines: Iterable[Line], hostname: str | None) -> None:
     for _, text, _ in lines:
         line = _GROUP.match(text)
         found = line and (_GROUP_NEW.match(line["rest"]) or _GROUP_OLD.match(line["rest"]))
         if line and found:
             new = found.re is _GROUP_NEW
-            document.rows["groups"].append(
-                {
-                    "hostname": hostname,
-                    "group": head["group"],
-                    "direction": "all" if line["direction"] == "MIXED" else line["direction"].lower(),
-                    "total_bytes": amount_in_bytes(found["total"], new=new),
-                    "bandwidth_bytes_per_s": amount_in_bytes(found["all"], new=new),
-                    "bandwidth_min_bytes_per_s": amount_in_bytes(found["min"], new=new),
-                    "bandwidth_max_bytes_per_s": amount_in_bytes(found["max"], new=new),
-                    "runtime_min_s": scaled(found["shortest"], 1e-3),
-                    "runtime_max_s": scaled(found["longest"], 1e-3),
-                }
-            )
+            direction = "all" if line["direction"] == "MIXED" else line["direction"].lower()
+            whose = {"hostname": hostname, "group": head["group"], "direction": direction}
+            amounts = {column: amount_in_bytes(found[name], new=new) for column, name in _AMOUNTS.items()}
+            times = {"runtime_min_s": scaled(found["shortest"], 1e-3), "runtime_max_s": scaled(found["longest"], 1e-3)}
+            document.rows["groups"].append({**whose, **amounts, **times})
 
 
 def _disks(document: Document, lines: Iterable[Line], hostname: str | None) -> None:
@@ -179,7 +160,8 @@ def _with_asked(document: Document, rows: list[Row], askings: Sequence[re.Match[
                 whose = {name: row[name] for name in ("job_number", "job", "hostname", "group")}
                 bs = re.search(r"\bbs=(.*?), (?:ioengine|iodepth)=", match["rest"])
                 given = {"rw": match["rw"], "bs": bs[1] if bs else None, **others}
-                _options(document, whose, given)
+                rows_of = [{**whose, "option": name, "value": value} for name, value in given.items() if value]
+                document.rows["options"] += [row | {"given": "job"} for row in rows_of]
                 done.add(row["job_number"])
         found.append({**row, **extra})
     return found

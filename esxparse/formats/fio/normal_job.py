@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from esxparse.formats.fio.options import release_number
-from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
-from esxparse.formats.kit.numbers import exact, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
+from esxparse.formats.kit.numbers import POWERS, exact, scaled
 
 Line = tuple[int, str, str | None]
 """Number, text, and the host that said it where a client tells."""
@@ -26,19 +23,15 @@ _NEW = re.compile(
     r"^\s*(?P<direction>read|write|trim|mixed)\s*:\s*IOPS=(?P<iops>[^,]+),\s*BW=(?P<bandwidth>[^\s(]+)\s*"
     r"\([^)]*\)\s*\((?P<total>[^/)]+)/(?P<runtime>\d+)\s*msec\)"
 )
-_LATENCY = re.compile(
-    r"^\s*(?P<name>[A-Za-z][^:]*?)(?<!\s)\s*+\((?P<unit>nsec|usec|msec|sec)\)\s*: min=" + _NUMBER
-    + r",\s*max=" + _NUMBER + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
-)  # fmt: skip
+_SPREAD = rf"min={_NUMBER},\s*max={_NUMBER},\s*avg={_NUMBER},\s*stdev={_NUMBER}"
+_LATENCY = re.compile(rf"^\s*(?P<name>[A-Za-z][^:]*?)(?<!\s)\s*+\((?P<unit>nsec|usec|msec|sec)\)\s*: {_SPREAD}")
 _PERCENTILES = re.compile(r"^\s*(?P<name>[A-Za-z].*?)(?<!\s)\s++percentiles \((?P<unit>nsec|usec|msec|sec)\)\s*:")
 _PERCENTILE = re.compile(r"(?<!\d)(\d++(?:\.\d++)?)th=\[?\s*+(?:>=?\s*+)?(\d++(?:\.\d++)?)\]?")
 _BANDWIDTH = re.compile(
     r"^\s*bw\s*\(\s*(?P<prefix>[KkMG]?)i?(?P<unit>bit|B|b)\s*/s\s*\)\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER
     + r",\s*per=[^,]*,\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
 )  # fmt: skip
-_IOPS = re.compile(
-    r"^\s*iops\s*: min=" + _NUMBER + r",\s*max=" + _NUMBER + r",\s*avg=" + _NUMBER + r",\s*stdev=" + _NUMBER
-)
+_IOPS = re.compile(rf"^\s*iops\s*: {_SPREAD}")
 _SHARES = re.compile(r"^\s*lat \((?P<unit>nsec|usec|msec)\)\s*: (?P<shares>.*%)")
 _SHARE = re.compile(r"(>?=?(?<!\d)\d++)=\s*+([\d.]++)%")
 _CPU = re.compile(r"^\s*cpu\s*: usr=\s*([\d.]+)%, sys=\s*([\d.]+)%, ctx=(\d+)(?:, majf=(\d+), minf=(\d+))?")
@@ -51,7 +44,6 @@ _SYNC = re.compile(r"^\s*fsync/fdatasync")
 _STEADY = re.compile(r"^\s*steadystate\s*: attained=(yes|no)")
 _AMOUNT = re.compile(r"\s*(?P<number>[\d.]+)\s*(?P<prefix>[kKMGTPE]?)(?P<binary>i?)\s*(?P<unit>bit|B|b)?")
 _OF = {"IO depths": "in_flight", "submit": "submit", "complete": "complete"}
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BOUNDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000")
 _NANOSECONDS_SINCE = (2, 99)
 
@@ -64,13 +56,12 @@ def _plain(text: str | None) -> float | None:
 
 def _times(match: re.Match[str], thousand: int) -> float | None:
     found = exact(match["number"])
-    return None if found is None else found * thousand ** _POWERS[match["prefix"].lower()]
+    return None if found is None else found * thousand ** POWERS[match["prefix"].lower()]
 
 
 def amount_in_bytes(text: str, *, new: bool) -> float | None:
     """Bytes (per second, where it says so): `77552KB` of fio 2, `1289MiB` and `1351MB` of fio 3; bits become bytes."""
-    match = _AMOUNT.match(text)
-    if not match:
+    if not (match := _AMOUNT.match(text)):
         return None
     found = _times(match, 1024 if match["binary"] or not new else 1000)
     return scaled(found, 1 / 8 if match["unit"] in ("bit", "b") else 1.0)
@@ -101,12 +92,8 @@ def _traffic(match: re.Match[str], *, new: bool) -> Row:
 
 def _sampled(match: re.Match[str]) -> Row:
     # The samples are KiB/s, and divided by fio's kilo where they are large; the label does not always say so.
-    factor = 1024 ** max(_POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
+    factor = 1024 ** max(POWERS[match["prefix"].lower()], 1) / (8 if match["unit"] in ("bit", "b") else 1)
     return _moments(match, 3, "bandwidth", "_bytes_per_s", factor)
-
-
-def _per_direction(text: str) -> list[float]:
-    return [exact(digits) or 0 for digits in re.findall(r"\d+", text)]
 
 
 @dataclass
@@ -175,14 +162,6 @@ def _on_percentiles(block: _Block, match: re.Match[str]) -> None:
     block.percentiles = (whose, _SECONDS[match["unit"]])
 
 
-def _on_bandwidth(block: _Block, match: re.Match[str]) -> None:
-    _row(block).update(_sampled(match))
-
-
-def _on_iops(block: _Block, match: re.Match[str]) -> None:
-    _row(block).update(_moments(match, 1, "iops", "", 1))
-
-
 def _on_shares(block: _Block, match: re.Match[str]) -> None:
     block.shares.setdefault(match["unit"], []).extend(_SHARE.findall(match["shares"]))
 
@@ -195,36 +174,24 @@ def _on_depths(block: _Block, match: re.Match[str]) -> None:
 
 
 def _on_issued(block: _Block, match: re.Match[str]) -> None:
-    block.issued = {name: _per_direction(match[name] or "") for name in ("total", "short", "drop")}
+    numbers = {name: re.findall(r"\d+", match[name] or "") for name in ("total", "short", "drop")}
+    block.issued = {name: [exact(digits) or 0 for digits in found] for name, found in numbers.items()}
 
 
-def _on_cpu(block: _Block, match: re.Match[str]) -> None:
-    names = ("usr_cpu_pct", "sys_cpu_pct", "context_switches", "major_faults", "minor_faults")
-    block.common |= dict(zip(names, match.groups(), strict=True))
-
-
-def _on_errors(block: _Block, match: re.Match[str]) -> None:
-    block.common["errors"] = match[1]
-
-
-def _on_steady(block: _Block, match: re.Match[str]) -> None:
-    block.common["steadystate"] = match[1] == "yes"
-
-
-_LINES = (
+_LINES: tuple[tuple[re.Pattern[str], Callable[[_Block, re.Match[str]], None]], ...] = (
     (_NEW, _on_traffic),
     (_OLD, _on_traffic),
     (_LATENCY, _on_latency),
     (_PERCENTILES, _on_percentiles),
-    (_BANDWIDTH, _on_bandwidth),
-    (_IOPS, _on_iops),
+    (_BANDWIDTH, lambda block, match: _row(block).update(_sampled(match))),
+    (_IOPS, lambda block, match: _row(block).update(_moments(match, 1, "iops", "", 1))),
     (_SHARES, _on_shares),
     (_DEPTHS, _on_depths),
     (_ISSUED, _on_issued),
-    (_CPU, _on_cpu),
+    (_CPU, lambda block, match: block.common.update(zip(CPU, match.groups(), strict=True))),
     (_SYNC, _on_sync),
-    (_ERRORS, _on_errors),
-    (_STEADY, _on_steady),
+    (_ERRORS, lambda block, match: block.common.update(errors=match[1])),
+    (_STEADY, lambda block, match: block.common.update(steadystate=match[1] == "yes")),
 )
 """The lines of a block, and what each does."""
 
@@ -240,10 +207,8 @@ def _misplaced(block: _Block, match: re.Match[str], line: int) -> bool:
     """Whether nothing shows of which direction a line is, or of which job; it is said where that begins."""
     if not block.foreign and match.re in (_NEW, _OLD) and _direction_of(block, match) in block.rows:
         block.foreign = True
-        what = (
-            f"{match['direction']} appears a second time: the first line of a job may be missing, left out from here on"
-        )
-        block.document.notes.warn(what, line)
+        what = f"{match['direction']} appears a second time: the first line of a job may be missing"
+        block.document.notes.warn(f"{what}, left out from here on", line)
     if block.foreign or match.re not in _OF_DIRECTION:
         return block.foreign
     told = _IN_BRACKETS.sub("", match[0].partition(":")[0]).strip()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from esxparse.formats.kit.numbers import POWERS
 
 DIRECTIONS = ("read", "write", "trim")
 
@@ -15,7 +14,6 @@ _ASKED = {
     **dict.fromkeys(("rw", "readwrite", "randrw"), ("read", "write")),
     **dict.fromkeys(("trimwrite", "randtrimwrite"), ("write", "trim")),
 }
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(
     r"(?P<number>0x[0-9a-f]{1,16}|\d{1,30}(?:\.\d{1,30})?)(?P<prefix>[kmgtp]?)(?P<binary>i?)b?", re.IGNORECASE
 )
@@ -39,13 +37,12 @@ def size(text: str, kb_base: str = "1024") -> int | None:
     >>> size("4k"), size("4ki"), size("4k", "1000"), size("0x200"), size("1m-2m")
     (4096, 4000, 4000, 512, None)
     """
-    match = _SIZE.fullmatch(text.strip())
-    if not match:
+    if not (match := _SIZE.fullmatch(text.strip())):
         return None
     digits = match["number"]
     amount = float(int(digits, 16)) if digits[:2].lower() == "0x" else float(digits)
     thousand = 1024 if (kb_base.strip() == "1000") == bool(match["binary"]) else 1000
-    found = amount * thousand ** _POWERS[match["prefix"].lower()]
+    found = amount * thousand ** POWERS[match["prefix"].lower()]
     return int(found) if found < _HUGE else None
 
 

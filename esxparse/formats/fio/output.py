@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.fio import json_output, normal, terse
+from esxparse.formats.fio.normal_job import Line
 from esxparse.formats.fio.tables import Counts, Document, assemble
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact
 from esxparse.formats.kit.objects import uncollected
-from esxparse.formats.kit.text import decode
+from esxparse.formats.kit.text import Text, decode
+from esxparse.formats.source import Source
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     import polars as pl
-
-    from esxparse.formats.fio.normal_job import Line
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.kit.text import Text
-    from esxparse.formats.source import Source
 
 _JSON = re.compile(
     r'"fio version"\s*:|\{\s*"jobname"\s*:|"jobname"\s{0,9}:\s{0,9}"[^"\n]{0,1000}+"\s{0,9},\s{0,99}"groupid"\s{0,9}:'

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,46 +14,19 @@ import polars as pl
 from esxparse.formats.fio.integers import take_bins
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact, scaled
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import schemas
 from esxparse.recording import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Row = dict[str, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
-_JOB = "document job_number i64, job hostname str, group i64"
-_LATENCY = "latency_mean_ms latency_stddev_ms latency_min_ms latency_max_ms f64"
-
-SCHEMAS = {
-    "jobs": schema(
-        f"{_JOB}, output str, error i64, direction rw ioengine str, block_size_bytes queue_depth workers i64, "
-        "ios total_bytes short_ios dropped_ios i64, runtime_s iops iops_mean iops_stddev iops_min iops_max f64, "
-        "bandwidth_bytes_per_s bandwidth_mean_bytes_per_s bandwidth_stddev_bytes_per_s f64, "
-        f"bandwidth_min_bytes_per_s bandwidth_max_bytes_per_s f64, {_LATENCY}, "
-        f"{_LATENCY.replace('latency', 'slat')}, {_LATENCY.replace('latency', 'clat')}, "
-        "p50_ms p95_ms p99_ms p99_9_ms usr_cpu_pct sys_cpu_pct f64, "
-        "context_switches major_faults minor_faults errors i64, steadystate bool, start end time"
-    ),
-    "percentiles": schema(f"{_JOB}, direction latency priority str, percentile latency_ms f64"),
-    "latency_bins": schema(f"{_JOB}, direction latency priority source str, from_ms to_ms f64, ios i64, share_pct f64"),
-    "priorities": schema(f"{_JOB}, direction latency priority str, ios i64, {_LATENCY}"),
-    "queue_depths": schema(f"{_JOB}, of depth str, share_pct f64"),
-    "groups": schema(
-        "document i64, hostname str, group i64, direction str, total_bytes i64, bandwidth_bytes_per_s f64, "
-        "bandwidth_min_bytes_per_s bandwidth_max_bytes_per_s runtime_min_s runtime_max_s f64"
-    ),
-    "disks": schema(
-        "document i64, hostname disk scope str, read_ios write_ios read_sectors write_sectors i64, "
-        "read_merges write_merges read_ticks_ms write_ticks_ms in_queue_ms i64, util_pct f64"
-    ),
-    "options": schema(f"{_JOB}, option value given str"),
-}
+SCHEMAS = schemas(__file__)
 
 CONVENIENT = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
 """Percentiles that have a column of `jobs`."""
+CPU = ("usr_cpu_pct", "sys_cpu_pct", "context_switches", "major_faults", "minor_faults")
+"""Columns of `jobs`, in the order in which fio prints what they hold."""
 
 _AT_ONCE = 64
 """Latencies whose bins are computed together."""
@@ -72,8 +46,7 @@ class Counts:
     @classmethod
     def of(cls, content: bytes | memoryview) -> tuple[bytes, list[Counts]]:
         """A text without the bins that fio writes, in whose place are their numbers, and these bins."""
-        taken = take_bins(content)
-        if taken is None:
+        if (taken := take_bins(content)) is None:
             return bytes(content), []
         text, middles, ios, ends = taken
         bounds = pairwise([0, *np.frombuffer(ends, np.int64).tolist()])
@@ -114,8 +87,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    known = exact(value)
-    if known is None:
+    if (known := exact(value)) is None:
         return None
     try:
         as_float = float(known)
@@ -258,11 +230,10 @@ def assemble(documents: Sequence[Document]) -> tuple[dict[str, pl.LazyFrame], li
 
 def _refusals(refused: Iterable[str]) -> list[Note]:
     found = list(refused)
-    if not found:
-        return []
-    return [
-        Note(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})", severity="warning")
-    ]
+    notes = Notes()
+    if found:
+        notes.warn(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})")
+    return notes
 
 
 def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], below: float) -> list[Row]:
@@ -272,22 +243,12 @@ def distribution(whose: Row, unit_ms: float, shares: Iterable[tuple[str, Any]], 
     """
     rows, begin = [], below
     for name, share in shares:
-        bound = exact(name.lstrip(">= "))
-        if bound is None:
+        if (bound := exact(name.lstrip(">= "))) is None:
             continue
-        opened = name.startswith(">")
-        end = None if opened else scaled(bound, unit_ms)
+        limit, opened = scaled(bound, unit_ms), name.startswith(">")
         if exact(share) not in (0, None):
-            rows.append(
-                {
-                    **whose,
-                    "direction": "all",
-                    "latency": "lat",
-                    "source": "distribution",
-                    "from_ms": scaled(bound, unit_ms) if opened else begin,
-                    "to_ms": end,
-                    "share_pct": share,
-                }
-            )
-        begin = end or begin
+            which = {**whose, "direction": "all", "latency": "lat", "source": "distribution"}
+            limits = {"from_ms": limit if opened else begin, "to_ms": None if opened else limit}
+            rows.append({**which, **limits, "share_pct": share})
+        begin = begin if opened else limit or begin
     return rows

@@ -14,14 +14,12 @@ output".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from esxparse.formats.fio.options import release_number
-from esxparse.formats.fio.tables import CONVENIENT, Document, Row, distribution
+from esxparse.formats.fio.tables import CONVENIENT, CPU, Document, Row, distribution
 from esxparse.formats.kit.numbers import exact, scaled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _START = r"^(?:[345];fio[- ][^;\n]*;[^;\n]*;\d+;-?\d+;|2;[^;\n]*;\d+;-?\d+;)"
 LINE = re.compile(_START + r"(?:\d+;){5,6}[-\w.]+;", re.MULTILINE)
@@ -38,12 +36,8 @@ _DISK_FIELDS = 9
 _DEPTHS = ("1", "2", "4", "8", "16", "32", ">=64")
 _MICROSECONDS = ("2", "4", "10", "20", "50", "100", "250", "500", "750", "1000")
 _MILLISECONDS = (*_MICROSECONDS, "2000", ">=2000")
-_DIRECTIONS = {
-    1: ("all",),
-    2: ("read", "write"),
-    3: ("read", "write", "trim"),
-    4: ("read", "write", "trim", "all"),
-}
+_DIRECTIONS = {1: ("all",), **{number: ("read", "write", "trim", "all")[:number] for number in (2, 3, 4)}}
+_MOMENTS = ("min", "max", "mean", "stddev")
 _DISK = (
     "read_ios", "write_ios", "read_merges", "write_merges", "read_ticks_ms", "write_ticks_ms", "in_queue_ms",
 )  # fmt: skip
@@ -68,13 +62,11 @@ def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], lis
     share = next((place for place in range(at, len(fields)) if fields[place].endswith("%")), None)
     extra = 2 + (6 if version == _FIFTH else 0)
     if share is None or share + extra >= len(fields):
-        msg = "it ends too early"
-        raise _MalformedError(msg)
+        raise _MalformedError("it ends too early")
     before = fields[at:share]
     plain = [field for field in before if "%=" not in field]
     if len(plain) not in (_WITH_IOPS, _WITHOUT_IOPS):
-        msg = f"{len(plain)} fields for a direction"
-        raise _MalformedError(msg)
+        raise _MalformedError(f"{len(plain)} fields for a direction")
     after = fields[share + 1 : share + 1 + extra]
     return [*plain, *after], [field for field in before if "%=" in field], share + 1 + extra
 
@@ -82,8 +74,7 @@ def _block(fields: Sequence[str], at: int, version: int) -> tuple[list[str], lis
 def _moments(fields: Sequence[str], prefix: str) -> Row:
     if not any(exact(field) for field in fields):
         return {}
-    names = ("min", "max", "mean", "stddev")
-    return {f"{prefix}_{name}_ms": scaled(field, _USEC) for name, field in zip(names, fields, strict=True)}
+    return {f"{prefix}_{name}_ms": scaled(field, _USEC) for name, field in zip(_MOMENTS, fields, strict=True)}
 
 
 def _direction(plain: Sequence[str], direction: str) -> Row:
@@ -103,12 +94,11 @@ def _direction(plain: Sequence[str], direction: str) -> Row:
         **_moments(rest[8:12], "latency"),
     }
     if any(exact(field) for field in bandwidth):
-        names = ("min", "max", "mean", "stddev")
-        pairs = zip(names, bandwidth, strict=True)
+        pairs = zip(_MOMENTS, bandwidth, strict=True)
         row |= {f"bandwidth_{name}_bytes_per_s": scaled(field, _KIB) for name, field in pairs}
     iops = rest[17:21]
     if any(exact(field) for field in iops):
-        row |= dict(zip(("iops_min", "iops_max", "iops_mean", "iops_stddev"), iops, strict=True))
+        row |= {f"iops_{name}": field for name, field in zip(_MOMENTS, iops, strict=True)}
     return row
 
 
@@ -128,15 +118,10 @@ def _disks(fields: Sequence[str], release: tuple[int, ...]) -> tuple[list[Row], 
         name, *values, util = fields[at : at + _DISK_FIELDS]
         members = name == "slaves" and rows
         names = _DISK_WITH_SECTORS if release >= _SECTORS_SINCE and _has_sectors(values) else _DISK
-        rows.append(
-            {
-                "disk": rows[-1]["disk"] if members else name,
-                "scope": "members" if members else "device",
-                # What fio prints of the members of a device has no sectors.
-                **dict(zip(_DISK if members else names, values, strict=True)),
-                "util_pct": util.rstrip("%"),
-            }
-        )
+        whose = {"disk": rows[-1]["disk"], "scope": "members"} if members else {"disk": name, "scope": "device"}
+        # What fio prints of the members of a device has no sectors.
+        told = dict(zip(_DISK if members else names, values, strict=True))
+        rows.append({**whose, **told, "util_pct": util.rstrip("%")})
         at += _DISK_FIELDS
     return rows, at
 
@@ -164,8 +149,7 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
         blocks.append((plain, percentiles))
     tail = fields[at : at + _TAIL]
     if len(blocks) not in _DIRECTIONS or len(tail) < _TAIL:
-        msg = f"{len(blocks)} directions, {len(tail)} fields after them"
-        raise _MalformedError(msg)
+        raise _MalformedError(f"{len(blocks)} directions, {len(tail)} fields after them")
     directions = _DIRECTIONS[len(blocks)]
     if len(blocks) == 3 and version == 3:  # noqa: PLR2004  version 3 never has trim
         directions = ("read", "write", "all")
@@ -181,17 +165,9 @@ def _one_job(document: Document, fields: list[str], place: int, hostname: str | 
     # Every line has all disks of the machine.
     document.rows["disks"] += [row for row in disks if row not in document.rows["disks"]]
     after = fields[at + _TAIL + taken :]
-    common = {
-        **whose,
-        "output": "terse",
-        "error": error,
-        "usr_cpu_pct": tail[0].rstrip("%"),
-        "sys_cpu_pct": tail[1].rstrip("%"),
-        "context_switches": tail[2],
-        "major_faults": tail[3],
-        "minor_faults": tail[4],
-        "errors": after[0] if len(after) > 1 and after[0].isdecimal() and after[1].lstrip("-").isdecimal() else None,
-    }
+    errors = after[0] if len(after) > 1 and after[0].isdecimal() and after[1].lstrip("-").isdecimal() else None
+    common = {**whose, "output": "terse", "error": error, "errors": errors}
+    common |= dict(zip(CPU, (tail[0].rstrip("%"), tail[1].rstrip("%"), *tail[2:5]), strict=True))
     rows = []
     for direction, (plain, percentile_fields) in zip(directions, blocks, strict=True):
         row = _direction(plain, direction)

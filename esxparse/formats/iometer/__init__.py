@@ -99,20 +99,14 @@ def read(source: Source) -> Recording:
     parts = list(sections(lines))
     specs, names, notes = _specs(parts, unfinished, odd)
     results, bins, more, facts = _tests(parts, names, unfinished, odd)
-    tables = _tables(results, bins, specs)
-    if not tables:
+    if not (tables := _tables(results, bins, specs)):
         raise DamagedError("has neither results nor access specifications: the test did not finish, or the copy failed")
     if not results:
         more.warn("no results: the test did not finish, or the copy failed")
     if facts.get("start"):
         more.say("times are local and the file does not name their zone: read as if they were UTC")
-    return Recording(
-        FORMAT,
-        source.name,
-        tables,
-        {key: fact for key, fact in facts.items() if fact},
-        (*text.notes, *notes, *more, *notes_on(odd)),
-    )
+    meta = {key: fact for key, fact in facts.items() if fact}
+    return Recording(FORMAT, source.name, tables, meta, (*text.notes, *notes, *more, *notes_on(odd)))
 
 
 def _specs(parts: Sequence[Section], unfinished: int | None, odd: Odd) -> tuple[list[Row], set[str], list[Note]]:

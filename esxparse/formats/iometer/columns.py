@@ -7,14 +7,13 @@ a name made from their own.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from esxparse.formats.kit.numbers import LARGEST
 from esxparse.formats.kit.numbers import number as plain_number
+from esxparse.formats.kit.tables import data
 from esxparse.recording import Note
 
 _DIGITS = 20
@@ -61,8 +60,7 @@ def _count(text: str, column: Column, separator: str, place: tuple[int, int], od
     whole = _whole(text, separator)
     if column.kind == "setting" and whole is not None and (whole < 0 or whole >= _UNSIGNED_NEGATIVE):
         return None
-    wrong = _wrong(whole)
-    if wrong:
+    if wrong := _wrong(whole):
         odd.append((wrong, *place, text))
         return None
     return whole
@@ -74,8 +72,7 @@ def value(text: str, column: Column, separator: str, place: tuple[int, int], odd
         return text or None
     if column.kind != "number":
         return _count(text, column, separator, place, odd)
-    found = number(text, separator)
-    if found is None:
+    if (found := number(text, separator)) is None:
         odd.append(("is not a number", *place, text))
         return None
     return found * column.factor
@@ -93,13 +90,9 @@ class Column:
     factor: float = 1.0
 
 
-def _columns(table: str) -> dict[str, Column]:
-    data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {title: Column(**told) for title, told in data[table].items()}
-
-
-RESULTS = _columns("results")
-ACCESS_SPECS = _columns("access_specs")
+RESULTS, ACCESS_SPECS = (
+    {title: Column(**told) for title, told in data(__file__)[table].items()} for table in ("results", "access_specs")
+)
 
 TIME_COLUMNS = frozenset({"timestamp", "time stamp", "time"})
 """What a column of times may be called in front of the others, in a log of updates."""

@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from esxparse.formats.iometer.columns import (
-    ACCESS_SPECS,
-    RESULTS,
-    TIME_COLUMNS,
-    Column,
-    Odd,
-    latency_bin,
-    number,
-    own_name,
-    value,
-)
+from esxparse.formats.iometer import columns as known
+from esxparse.formats.iometer.columns import ACCESS_SPECS, RESULTS, TIME_COLUMNS, Column, Odd, number, value
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import cells_of as plain_cells_of
 from esxparse.recording import Note
@@ -100,8 +91,7 @@ def time_of(text: str) -> datetime | None:
     >>> time_of("2007-01-31 12:34:56:007").isoformat()
     '2007-01-31T12:34:56.007000+00:00'
     """
-    found = _TIME.search(text)
-    if not found:
+    if not (found := _TIME.search(text)):
         return None
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
     milliseconds = int((found[7] or "0").ljust(3, "0"))
@@ -161,17 +151,17 @@ def _of_disk(text: str, separator: str) -> list[str] | None:
 
 def _header(section: Section) -> tuple[list[Column | None], dict[int, tuple[float, float | None]], list[str]]:
     """What each cell is; which cells are latency bins; titles that are not known."""
-    bins = {place: limits for place, title in enumerate(section.cells) if (limits := latency_bin(title))}
-    known = [RESULTS.get(title.lower()) for title in section.cells]
+    bins = {place: limits for place, title in enumerate(section.cells) if (limits := known.latency_bin(title))}
+    found = [RESULTS.get(title.lower()) for title in section.cells]
     unknown = [
         title
         for place, title in enumerate(section.cells)
-        if known[place] is None and place not in bins and title and title.lower() not in TIME_COLUMNS
+        if found[place] is None and place not in bins and title and title.lower() not in TIME_COLUMNS
     ]
     names = {column.name for column in RESULTS.values()}
     columns = [
-        column or (Column(own) if title in unknown and (own := own_name(title)) not in names else None)
-        for column, title in zip(known, section.cells, strict=True)
+        column or (Column(own) if title in unknown and (own := known.own_name(title)) not in names else None)
+        for column, title in zip(found, section.cells, strict=True)
     ]
     return columns, bins, unknown
 
@@ -184,13 +174,9 @@ def _no_result(text: str, line: int) -> Note:
 
 def _whose(row_type: str, name: str | None, above: Row) -> Row:
     """Manager and worker of a row, from those of the row above it."""
-    if row_type == "ALL":
-        return {"manager": None, "worker": None}
-    if row_type == "MANAGER":
-        return {"manager": name, "worker": None}
-    if row_type == "PROCESSOR":
-        return {"manager": above["manager"], "worker": None}
-    return {"manager": above["manager"], "worker": name if row_type == "WORKER" else above["worker"]}
+    manager = {"ALL": None, "MANAGER": name}.get(row_type, above["manager"])
+    worker = {"ALL": None, "MANAGER": None, "PROCESSOR": None, "WORKER": name}.get(row_type, above["worker"])
+    return {"manager": manager, "worker": worker}
 
 
 def _lengths(row_type: str, section: Section, bins: Collection[int]) -> set[int]:
@@ -237,8 +223,7 @@ def read_results(
         if len(written) < first + 2 or not _ROW_TYPE.fullmatch(written[first]):
             notes.append(_no_result(text, line))
             continue
-        cells = _fitting(written, text, section, specs)
-        if cells is None:
+        if (cells := _fitting(written, text, section, specs)) is None:
             why = "a name with commas in it, or decimal commas between cells that are separated by commas"
             notes.warn(f"more cells than columns ({why}): left out", line)
             continue
@@ -279,19 +264,18 @@ def read_access_spec(
     if not name.rows:
         return [], [Note("an access specification without a name", name.line, severity="warning")]
     title, assignment = _spec_name(name.rows[0][1], name.separator)
-    notes = Notes(
-        Note(f"not understood: {text.strip()[:60]!r}", line, severity="warning") for line, text in name.rows[1:]
-    )
+    notes = Notes()
+    for line, text in name.rows[1:]:
+        notes.warn(f"not understood: {text.strip()[:60]!r}", line)
     own: Row = {"access_spec": title, "default_assignment": assignment}
     rows: list[Row] = []
+    separator, titles = (lines.separator, lines.cells) if lines else (",", ())
     for line, text in lines.rows if lines else ():
-        separator = lines.separator if lines else ","
         cells = cells_of(text, separator)
         if not cells or number(cells[0], separator) is None:
             notes.warn(f"not a line of an access specification: {text.strip()[:60]!r}", line)
             continue
         row: Row = own | {"line": len(rows) + 1}
-        titles = lines.cells if lines else ()
         if line == unfinished:
             notes.warn("the file ends in this line: its last cell is left out", line)
             cells = cells[:-1]
@@ -300,8 +284,7 @@ def read_access_spec(
             notes.warn(what, line)
             cells = []
         for place, (title_of_cell, cell) in enumerate(zip(titles, cells, strict=False)):
-            column = ACCESS_SPECS.get(title_of_cell.lower())
-            if column is not None:
+            if (column := ACCESS_SPECS.get(title_of_cell.lower())) is not None:
                 row[column.name] = value(cell, column, separator, (line, place + 1), odd)
         rows.append(row)
     # The program's "Idle" has no lines.

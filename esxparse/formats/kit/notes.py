@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from esxparse.recording import Note, Severity, printable
 
@@ -66,6 +66,20 @@ def excerpt(text: str) -> str:
     """A part of a file as a message shows it: one line of printable characters."""
     line = " ".join(text.split())
     return printable(line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "...")
+
+
+def some(names: Sequence[str], shown: int) -> str:
+    """The first names, and how many there are beyond them."""
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def strange(lines: Iterable[tuple[int, str]], what: str) -> Iterator[Note]:
+    """A warning about lines that are not understood: the first, and how many there are."""
+    if there := list(lines):
+        line, text = there[0]
+        more = f" ({len(there):,} such lines)" if len(there) > 1 else ""
+        yield Note(f"{what}: {text.strip()[:60]!r}{more}", line, severity="warning", unused=len(there))
 
 
 def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> list[Note]:

@@ -15,7 +15,8 @@ _GROUPS = {
     ",": re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?"),
 }
 _SIZE = re.compile(r"(\d{1,18}(?:[.,]\d{1,9})?)\s*([kmgt]?)(?:i?b(?:ytes?)?)?(?![\w.,])", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
+"""Of thousand, by the letter before a unit."""
 
 
 def number(value: object, decimal: str = ".") -> float | None:
@@ -89,13 +90,17 @@ def scaled(value: object, factor: float) -> float | int | None:
 
     Divided where the factor is below 1: 6.5 us are 0.0065 ms, and not 0.006500000000000001.
     """
-    known = exact(value)
-    if known is None:
+    if (known := exact(value)) is None:
         return None
     try:
         return known / round(1 / factor) if factor < 1 else known * factor
     except OverflowError:
         return math.inf
+
+
+def times(value: float | None, factor: float) -> float | None:
+    """A number times `factor`, where there is one."""
+    return None if value is None else value * factor
 
 
 def size_bytes(text: str | None) -> int | None:
@@ -105,5 +110,5 @@ def size_bytes(text: str | None) -> int | None:
     (32768, 1572864, 10737418240, None)
     """
     found = _SIZE.match((text or "").strip())
-    value = round(float(found[1].replace(",", ".")) * 1024 ** _POWERS[found[2].lower()]) if found else None
+    value = round(float(found[1].replace(",", ".")) * 1024 ** POWERS[found[2].lower()]) if found else None
     return value if value is not None and value <= LARGEST else None

@@ -38,8 +38,7 @@ def _is_one(found: re.Match[str]) -> bool:
 
 def _seconds(found: re.Match[str]) -> float:
     hour = int(found["hour"])
-    half = (found["before"] or found["half"] or "").lower()
-    if half:
+    if half := (found["before"] or found["half"] or "").lower():
         hour = hour % 12 + 12 * half.startswith(_AFTERNOON)
     return 3600.0 * hour + 60.0 * int(found["minute"]) + int(found["second"])
 
@@ -84,8 +83,7 @@ def day_of(text: str, order: DateOrder) -> date | None:
     >>> day_of("22. 11. 2026", "dmy"), day_of("2026年11月22日", "ymd"), day_of("13/13/26", "mdy")
     (datetime.date(2026, 11, 22), datetime.date(2026, 11, 22), None)
     """
-    found = _DATE.search(text)
-    if found is None:
+    if (found := _DATE.search(text)) is None:
         return None
     parts = dict(zip(order, (found[1], found[3], found[4]), strict=True))
     if len(parts["y"]) not in {2, _YEAR_DIGITS}:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -33,6 +36,27 @@ def schema(text: str) -> Schema:
     """
     groups = (group.split() for group in text.split(","))
     return {name: _TYPES[kind] for *names, kind in groups for name in names}
+
+
+@cache
+def data(module: str, name: str = "") -> dict[str, Any]:
+    """The TOML file beside a module: of the same name, or of another."""
+    path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def schemas(module: str) -> dict[str, Schema]:
+    """Tables by name, with the columns that the TOML file beside a module gives them."""
+    return {name: schema(text) for name, text in data(module)["tables"].items()}
+
+
+def picked(found: Mapping[str, Any], names: Mapping[str, str], read: Callable[[Any], Any]) -> Row:
+    """A row of the values that `names` has by column, each as `read` reads it; None where it is not there.
+
+    >>> picked({"Cpu": "7", "Fan": "fast"}, {"cpu_watts": "Cpu", "fan_watts": "Fan"}, str)
+    {'cpu_watts': '7', 'fan_watts': 'fast'}
+    """
+    return {column: read(found.get(name)) for column, name in names.items()}
 
 
 def known(facts: Mapping[str, Any]) -> dict[str, Any]:

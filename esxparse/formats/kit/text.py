@@ -7,6 +7,7 @@ import csv
 import re
 from dataclasses import dataclass
 
+from esxparse.formats.kit.notes import Notes
 from esxparse.recording import Note
 
 _MARKS = (
@@ -112,12 +113,10 @@ def decode(content: bytes) -> Text:
     >>> decode("caf\u00e9\r\n".encode("utf-16")).text
     'café\n'
     """
-    notes = []
+    notes = Notes()
     mark, encoding = next(((mark, name) for mark, name in _MARKS if content.startswith(mark)), (b"", "utf-8"))
     if encoding != "utf-8" and b"\0" not in content[:_SHOWS]:
-        notes.append(
-            Note("begins with the mark of UTF-16 but is not UTF-16: the mark is left out", 1, severity="warning")
-        )
+        notes.warn("begins with the mark of UTF-16 but is not UTF-16: the mark is left out", 1)
         content, mark, encoding = content[len(mark) :], b"", "utf-8"
     try:
         text = content[len(mark) :].decode(encoding)
@@ -125,24 +124,19 @@ def decode(content: bytes) -> Text:
         line = content.count(b"\n", 0, error.start) + 1
         if encoding == "utf-8":
             text = content.decode("cp1252", errors="replace")
-            notes.append(Note("not UTF-8: read as Windows-1252", line=line))
+            notes.say("not UTF-8: read as Windows-1252", line)
         else:
             text = content[len(mark) :].decode(encoding, errors="replace")
-            notes.append(Note(f"not valid {encoding}: invalid bytes are shown as \ufffd", severity="warning"))
+            notes.warn(f"not valid {encoding}: invalid bytes are shown as \ufffd")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        notes.append(
-            Note(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line, severity="warning")
-        )
+        notes.warn(f"{text.count(chr(0)):,} NUL characters left out: part of the file was lost", line)
         text = text.replace("\0", "")
     # One character is looked for in a tenth of the time that more take.
-    if "\\" in text and ("\\ud" in text or "\\uD" in text):
-        halves = list(_HALF.finditer(text))
-        if halves:
-            line = text.count("\n", 0, halves[0].start()) + 1
-            message = f"{len(halves):,} unpaired surrogates ({halves[0][0]}): shown as \ufffd"
-            notes.append(Note(message, line, severity="warning"))
-            text = _HALF.sub(r"\\ufffd", text)
+    if "\\" in text and ("\\ud" in text or "\\uD" in text) and (halves := list(_HALF.finditer(text))):
+        line = text.count("\n", 0, halves[0].start()) + 1
+        notes.warn(f"{len(halves):,} unpaired surrogates ({halves[0][0]}): shown as \ufffd", line)
+        text = _HALF.sub(r"\\ufffd", text)
     if "\r" in text:
         # Copied twice as text, lines end with two carriage returns.
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")

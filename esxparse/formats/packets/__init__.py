@@ -77,25 +77,20 @@ Source: display filter reference of Wireshark, and what TShark 4.0 prints for on
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from esxparse.errors import DamagedError
+from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets import iscsi, nfs, tshark
 from esxparse.formats.packets.fields import FIELDS, prepared
 from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
 from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
+from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from esxparse.formats.kit.head import Head
-    from esxparse.formats.source import Source
-    from esxparse.recording import Severity
 
 FORMAT = "packets"
 
@@ -170,23 +165,22 @@ def _moment(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).replace(microsecond=nanoseconds % 10**9 // 1000)
 
 
-_ODD: tuple[tuple[str, Severity, str], ...] = (
-    (
-        "cut",
-        "warning",
-        "{:,} packets are incomplete (captured with a snap length, or damaged): requests in them may be missing",
-    ),
-    ("untold", "warning", "{:,} requests or replies whose values cannot be read from the packet"),
-    ("undated", "warning", "{:,} packets without a readable time left out"),
-    ("unmatched", "info", "{:,} replies whose request is not in the trace left out"),
-    ("other", "info", "{:,} RPC messages of other programs (portmap, mount, lock) left out"),
-)
-"""Count, severity, and what is said where it is not 0."""
+_BAD = {
+    "cut": "packets are incomplete (captured with a snap length, or damaged): requests in them may be missing",
+    "untold": "requests or replies whose values cannot be read from the packet",
+    "undated": "packets without a readable time left out",
+}
+_ODD = {
+    "unmatched": "replies whose request is not in the trace left out",
+    "other": "RPC messages of other programs (portmap, mount, lock) left out",
+}
+"""What is counted, and what is said where it is not 0."""
 
 
 def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
     """Notes on the whole trace."""
-    told = Notes(Note(text.format(tally[count]), severity=severity) for count, severity, text in _ODD if tally[count])
+    told = Notes(Note(f"{tally[of]:,} {text}", severity="warning") for of, text in _BAD.items() if tally[of])
+    told += [Note(f"{tally[of]:,} {text}") for of, text in _ODD.items() if tally[of]]
     if not {"nfs", "iscsi"} & {*tables}:
         told.warn("no NFS and no iSCSI in this trace: check the ports it was taken on")
     if "unanswered" in tables:

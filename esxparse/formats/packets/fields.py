@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 import polars as pl
 
 from esxparse.formats.kit.numbers import whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from esxparse.formats.kit.tables import data
 
 _NANOSECONDS = 1_000_000_000
+
+
+def names() -> dict[str, Any]:
+    """The tables of `names.toml`."""
+    return data(__file__, "names.toml")
 
 
 def _last(field: str) -> pl.Expr:
@@ -74,44 +77,12 @@ def messages(batch: pl.DataFrame, fields: Sequence[str]) -> Iterator[tuple[dict[
         yield known, {field: value.split(",") for field, value in zip(fields, values, strict=True) if value}
 
 
-TCP_EVENTS = {
-    "retransmissions": "tcp.analysis.retransmission",
-    "duplicate_acks": "tcp.analysis.duplicate_ack",
-    "zero_windows": "tcp.analysis.zero_window",
-    "lost_segments": "tcp.analysis.lost_segment",
-    "out_of_order": "tcp.analysis.out_of_order",
-}
-"""Column of the table `tcp` to the field that stands in each frame it counts."""
-
-NFS_FIELDS = (
-    "rpc.xid", "rpc.msgtyp", "rpc.program", "rpc.programversion", "rpc.procedure", "rpc.replystat", "rpc.state_accept",
-    "nfs.procedure_v2", "nfs.procedure_v3", "nfs.procedure_v4", "nfs.minorversion", "nfs.status3", "nfs.offset3",
-    "nfs.count3", "nfs.write.stable", "nfs.write.committed", "nfs.fh.hash", "nfs.ops.count", "nfs.opcode",
-    "nfs.nfsstat4", "nfs.offset4", "nfs.count4", "nfs.stable_how4", "nfs.write.data_length", "nfs.read.data_length",
-)  # fmt: skip
+TCP_EVENTS: dict[str, str] = names()["tcp_events"]
+NFS_FIELDS = (*names()["fields"]["nfs"],)
 """Those of RPC and NFS messages."""
-
-LBA_FIELDS = (
-    "scsi_sbc.rdwr6.lba", "scsi_sbc.rdwr6.xferlen", "scsi_sbc.rdwr10.lba", "scsi_sbc.rdwr10.xferlen",
-    "scsi_sbc.rdwr12.xferlen", "scsi_sbc.rdwr16.lba", "scsi_sbc.verify.lba", "scsi_sbc.verify.lba64",
-    "scsi_sbc.verify.vlen", "scsi_sbc.verify.vlen32", "scsi_sbc.wrverify.lba", "scsi_sbc.wrverify.lba64",
-    "scsi_sbc.wrverify.xferlen", "scsi_sbc.wrverify.xferlen32",
-)  # fmt: skip
-"""Where a SCSI command begins and how long it is, by kind of command."""
-
-ISCSI_FIELDS = (
-    "iscsi.opcode", "iscsi.initiatortasktag", "iscsi.datasegmentlength",
-    "iscsi.scsicommand.expecteddatatransferlength", "iscsi.scsiresponse.status", "iscsi.scsidata.S", "scsi",
-    "scsi.lun", "scsi_sbc.opcode", "scsi_sbc.blocksize", *LBA_FIELDS,
-)  # fmt: skip
+ISCSI_FIELDS = (*names()["fields"]["iscsi"], *names()["fields"]["lba"])
 """Those of iSCSI and SCSI messages."""
-
-FIELDS = (
-    "frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "_ws.malformed", "ip.src", "ip.dst", "ipv6.src",
-    "ipv6.dst", "icmp.type", "icmpv6.type", "udp.srcport", "udp.dstport", "tcp.srcport", "tcp.dstport", "tcp.stream",
-    "tcp.len", "tcp.flags", "tcp.analysis.initial_rtt", "tcp.analysis.ack_rtt", *TCP_EVENTS.values(), *NFS_FIELDS,
-    *ISCSI_FIELDS,
-)  # fmt: skip
+FIELDS: tuple[str, ...] = (*names()["fields"]["frame"], *TCP_EVENTS.values(), *NFS_FIELDS, *ISCSI_FIELDS)
 """All, of frames and of the messages in them."""
 
 NEEDED = ("frame.time_epoch",)
@@ -132,15 +103,6 @@ def number(text: str | None) -> int | None:
         return None
     found = whole(text, 16 if text[:2].lower() == "0x" else 10)
     return {"true": 1, "false": 0}.get(text.lower()) if found is None else found
-
-
-@cache
-def names() -> dict[str, Any]:
-    """The tables of `names.toml`."""
-    import tomllib  # noqa: PLC0415 (only who reads packets pays for the parser)
-
-    with Path(__file__).with_name("names.toml").open("rb") as file:
-        return tomllib.load(file)
 
 
 def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> list[list[str] | None]:
@@ -179,6 +141,12 @@ def deal(values: Sequence[str], wanted: Sequence[int], *, cut: bool = False) -> 
     if len(open_ended) == 1:
         shares[first] = list(values[begin:end])
     return shares
+
+
+def conversation(facts: dict[str, Any], identity: int | None, *, asks: bool) -> tuple[Any, ...]:
+    """What a request and its reply have in common: connection, ends, and the number that tells one from another."""
+    ends = (facts["src"], facts["sport"]), (facts["dst"], facts["dport"])
+    return (facts["stream"], *(ends if asks else ends[::-1]), identity)
 
 
 def counts(table: Mapping[str, int], kinds: Sequence[int | None]) -> list[int]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.packets.fields import ISCSI_FIELDS, deal, first, messages, names, number
+from esxparse.formats.packets.fields import ISCSI_FIELDS, Frame, conversation, deal, first, messages, names, number
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
 
     import polars as pl
-
-    from esxparse.formats.packets.fields import Frame
 
 _COMMAND, _DATA_OUT, _RESPONSE, _DATA_IN, _REJECT, _EVENT = 0x01, 0x05, 0x21, 0x25, 0x3F, 0x32
 _WITHOUT_TAG = (_REJECT, _EVENT)
@@ -29,11 +27,6 @@ Row = dict[str, Any]
 Pending = dict[tuple[Any, ...], Row]
 
 
-def _key(facts: dict[str, Any], tag: int | None, *, command: bool) -> tuple[Any, ...]:
-    ends = (facts["src"], facts["sport"]), (facts["dst"], facts["dport"])
-    return (facts["stream"], *(ends if command else ends[::-1]), tag)
-
-
 def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator[Row]:
     """The commands of a batch that were ended in it; those that were not stay in `pending`."""
     for facts, fields in messages(batch, ISCSI_FIELDS):
@@ -45,14 +38,13 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
                 tally["untold"] += not row.pop("told")
                 row |= {"ns": facts["ns"], "initiator": facts["src"], "target": facts["dst"]}
                 row |= {"stream": facts["stream"], "frame": facts["number"]}
-                key = _key(facts, row["tag"], command=True)
+                key = conversation(facts, row["tag"], asks=True)
                 if key in pending:
                     # The tag is in use again, so the earlier command was given up.
                     yield pending.pop(key)
                 pending[key] = row
         for tag, status in _endings(kinds, tags, fields, cut=facts["cut"]):
-            found = pending.pop(_key(facts, tag, command=False), None)
-            if found is None:
+            if (found := pending.pop(conversation(facts, tag, asks=False), None)) is None:
                 tally["unmatched"] += 1
                 continue
             said = {"status": status, "reply_ns": facts["ns"], "reply_frame": facts["number"]}

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esxparse.formats.kit.tables import schema
-from esxparse.formats.packets.fields import NFS_FIELDS, can_be_told, counts, deal, first, messages, names, number
+from esxparse.formats.packets.fields import (
+    NFS_FIELDS,
+    Frame,
+    can_be_told,
+    conversation,
+    counts,
+    deal,
+    first,
+    messages,
+    names,
+    number,
+)
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
 
     import polars as pl
-
-    from esxparse.formats.packets.fields import Frame
 
 _READ, _WRITE, _COMMIT = 25, 38, 5
 _IO_4 = {_READ: "READ", _WRITE: "WRITE", _COMMIT: "COMMIT"}
@@ -41,15 +50,10 @@ def calls_3(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[l
     for place, procedure in enumerate(procedures):
         operation = named(known["procedures"], procedure)
         data = operation in _IO_3
-        row: Row = {
-            "operation": operation,
-            "offset_bytes": first(offset[place]) if data else None,
-            "size_bytes": first(size[place]) if data else None,
-            "file": _handle(handle[place]),
-            "stability": _stability(first(stable[place])),
-            "told": procedure is not None and (not data or (can_be_told(offset[place]) and can_be_told(size[place]))),
-        }
-        rows.append([row])
+        told = procedure is not None and (not data or (can_be_told(offset[place]) and can_be_told(size[place])))
+        row: Row = {"operation": operation, "file": _handle(handle[place]), "told": told}
+        row |= {"offset_bytes": first(offset[place]), "size_bytes": first(size[place])} if data else {}
+        rows.append([row | {"stability": _stability(first(stable[place]))}])
     return rows
 
 
@@ -97,18 +101,15 @@ def _compound_name(codes: list[int]) -> str:
 def calls_4(procedures: list[int | None], fields: Frame, *, cut: bool) -> list[list[Row]]:
     """For each compound of version 4 a row for each READ, WRITE and COMMIT in it, or one for the whole."""
     compounds = [procedure == 1 for procedure in procedures]
-    operations = _operations(fields, compounds, cut=cut)
-    if operations is None:
+    if (operations := _operations(fields, compounds, cut=cut)) is None:
         return [[{"operation": "COMPOUND" if one else "NULL", "told": not one}] for one in compounds]
     dealt = _by_operation(fields, "call", operations, cut=cut)
     return [
-        _compound(codes, {field: shares[place] for field, shares in dealt.items()}) if compounds[place] else [_null()]
+        _compound(codes, {field: shares[place] for field, shares in dealt.items()})
+        if compounds[place]
+        else [{"operation": "NULL", "told": True}]
         for place, codes in enumerate(operations)
     ]
-
-
-def _null() -> Row:
-    return {"operation": "NULL", "told": True}
 
 
 def _compound(codes: list[int], dealt: dict[str, list[list[str] | None]]) -> list[Row]:
@@ -122,18 +123,10 @@ def _compound(codes: list[int], dealt: dict[str, list[list[str] | None]]) -> lis
         if code not in _IO_4:
             continue
         size = shares["nfs.write.data_length" if code == _WRITE else "nfs.count4"]
-        rows.append(
-            {
-                "operation": _IO_4[code],
-                "offset_bytes": first(shares["nfs.offset4"]),
-                "size_bytes": first(size),
-                "file": handle,
-                "stability": _stability(first(shares["nfs.stable_how4"])),
-                "compound": compound,
-                "place": place,
-                "told": can_be_told(shares["nfs.offset4"]) and can_be_told(size),
-            }
-        )
+        offset, told = first(shares["nfs.offset4"]), can_be_told(shares["nfs.offset4"]) and can_be_told(size)
+        row = {"operation": _IO_4[code], "offset_bytes": offset, "size_bytes": first(size), "file": handle}
+        row |= {"stability": _stability(first(shares["nfs.stable_how4"])), "compound": compound}
+        rows.append(row | {"place": place, "told": told})
     whole = {"operation": _compound_name(codes) if codes else "COMPOUND", "file": handle, "compound": compound}
     return rows or [{**whole, "told": True}]
 
@@ -167,8 +160,7 @@ def replies_3(procedures: list[int | None], fields: Frame, accepted: list[bool],
 def replies_4(procedures: list[int | None], fields: Frame, accepted: list[bool], *, cut: bool) -> list[list[Row]]:
     """What each reply of version 4 says: first of the whole, then of each operation, by its place."""
     compounds = [ok and procedure == 1 for ok, procedure in zip(accepted, procedures, strict=True)]
-    operations = _operations(fields, compounds, cut=cut)
-    if operations is None:
+    if (operations := _operations(fields, compounds, cut=cut)) is None:
         return [[{}] for _ in compounds]
     with_status = [1 + len(codes) if one else 0 for one, codes in zip(compounds, operations, strict=True)]
     statuses = _share(fields, "nfs.nfsstat4", with_status, cut=cut)
@@ -186,13 +178,9 @@ def replies_4(procedures: list[int | None], fields: Frame, accepted: list[bool],
             read, written, stable = (
                 dealt[field][message][place] for field in ("nfs.read.data_length", "nfs.count4", "nfs.stable_how4")
             )
-            rows[-1].append(
-                {
-                    "status": _status(number(states[place + 1])) if place + 1 < len(states) else None,
-                    "done_bytes": first(read) if read else first(written),
-                    "committed": _stability(first(stable)),
-                }
-            )
+            status = _status(number(states[place + 1])) if place + 1 < len(states) else None
+            done = {"done_bytes": first(read) if read else first(written), "committed": _stability(first(stable))}
+            rows[-1].append({"status": status, **done})
     return rows
 
 
@@ -236,9 +224,10 @@ def pair(batch: pl.DataFrame, pending: Pending, tally: Counter[str]) -> Iterator
         if not len(xids) == len(programs) == len(kinds) or len({kinds[place] for place in ours}) != 1:
             tally["untold"] += len(ours)
         elif kinds[ours[0]] == _CALL:
-            _ask(facts, fields, ours, xids, pending, tally)
+            _ask(_Packet(facts, fields, ours, xids), pending, tally)
         elif kinds[ours[0]] == _REPLY:
-            yield from _reply(facts, fields, ours, xids, _accepted(fields, kinds, cut=facts["cut"]), pending, tally)
+            states = _accepted(fields, kinds, cut=facts["cut"])
+            yield from _reply(_Packet(facts, fields, ours, xids), states, pending, tally)
 
 
 def _procedures(fields: Frame, version: int | None, ours: list[int], messages: int) -> list[int | None]:
@@ -249,19 +238,17 @@ def _procedures(fields: Frame, version: int | None, ours: list[int], messages: i
     return of_nfs if len(of_nfs) == len(ours) else [None] * len(ours)
 
 
-def _key(facts: dict[str, Any], xid: int | None, *, call: bool) -> tuple[Any, ...]:
-    ends = (facts["src"], facts["sport"]), (facts["dst"], facts["dport"])
-    return (facts["stream"], *(ends if call else ends[::-1]), xid)
+class _Packet(NamedTuple):
+    """What is known of a packet, its fields, the places of NFS among its messages, and the transaction of each."""
+
+    facts: dict[str, Any]
+    fields: Frame
+    ours: list[int]
+    xids: list[int | None]
 
 
-def _ask(
-    facts: dict[str, Any],
-    fields: Frame,
-    ours: list[int],
-    xids: list[int | None],
-    pending: Pending,
-    tally: Counter[str],
-) -> None:
+def _ask(packet: _Packet, pending: Pending, tally: Counter[str]) -> None:
+    facts, fields, ours, xids = packet
     version, cut = _version(fields), facts["cut"]
     procedures = _procedures(fields, version, ours, len(xids))
     if version == _V4:
@@ -272,7 +259,7 @@ def _ask(
         table = names()["nfs2"]["procedures"]
         asked, shown = [[{"operation": named(table, one), "told": True}] for one in procedures], str(version or "")
     for rows, place in zip(asked, ours, strict=True):
-        key = _key(facts, xids[place], call=True)
+        key = conversation(facts, xids[place], asks=True)
         if key in pending:
             for row in pending[key]:
                 row["calls"] += 1
@@ -295,15 +282,8 @@ def _accepted(fields: Frame, kinds: list[int | None], *, cut: bool) -> list[int 
     return [first(share) for share in states]
 
 
-def _reply(
-    facts: dict[str, Any],
-    fields: Frame,
-    ours: list[int],
-    xids: list[int | None],
-    states: list[int | None],
-    pending: Pending,
-    tally: Counter[str],
-) -> Iterator[Row]:
+def _reply(packet: _Packet, states: list[int | None], pending: Pending, tally: Counter[str]) -> Iterator[Row]:
+    facts, fields, ours, xids = packet
     version, cut = _version(fields), facts["cut"]
     tally["untold"] += sum(number(text) is None for field in _DONE for text in fields.get(field, ()))
     procedures = _procedures(fields, version, ours, len(xids))
@@ -315,8 +295,7 @@ def _reply(
     else:
         said = [[{}] for _ in ours]
     for words, place in zip(said, ours, strict=True):
-        rows = pending.pop(_key(facts, xids[place], call=False), None)
-        if rows is None:
+        if (rows := pending.pop(conversation(facts, xids[place], asks=False), None)) is None:
             tally["unmatched"] += 1
             continue
         state = states[place]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.packets.fields import TCP_EVENTS
 from esxparse.formats.window import TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from esxparse.recording import Note
+from esxparse.recording import Note
 
 _SYN, _ACK = 0x02, 0x10
 _SERVER_PORTS = (2049, 3260, 111)
@@ -97,7 +93,7 @@ def tcp_table(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return (
         whole.filter(pl.col("first").is_not_null())
         .select(
-            pl.from_epoch(pl.col("first") // 1000, "us").cast(TIME).alias("time"),
+            _moment("first").alias("time"),
             ((pl.col("last") - pl.col("first")) / 1e9).alias("duration_s"),
             "stream",
             client.field("address").alias("client"),

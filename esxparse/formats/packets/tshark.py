@@ -9,27 +9,24 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import polars as pl
 
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.decompress import Raw
+from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.pieces import whole_lines
 from esxparse.formats.kit.text import cut_note, may_be_cut
 from esxparse.formats.packets.fields import FIELDS, NEEDED
 from esxparse.formats.read_ahead import ReadAhead
+from esxparse.formats.source import Source
 from esxparse.recording import Note
 from esxparse.whole import Scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from esxparse.formats.kit.notes import Notes
-    from esxparse.formats.source import Source
 
 _LINES = 50_000
 _SEPARATORS = ("\t", ";", "|", ",", " ")
@@ -112,8 +109,7 @@ def _from_fields(header: str, mark: str, lines: Iterator[str], notes: Notes) -> 
     columns = [cell.strip('"') for cell in header.split(mark)]
     missing = [field for field in NEEDED if field not in columns]
     if missing:
-        msg = f"has no column {missing[0]}: run tshark again with -e {missing[0]}"
-        raise DamagedError(msg)
+        raise DamagedError(f"has no column {missing[0]}: run tshark again with -e {missing[0]}")
     # Of a field that was asked for twice the first column counts.
     unique = [name if name not in columns[:place] else f"{name}#{place}" for place, name in enumerate(columns)]
     odd: list[int] = []
@@ -152,10 +148,9 @@ def _keys() -> dict[str, str]:
 
 def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> None:
     """Adds the fields below `node`, in their order."""
-    if isinstance(node, list):
-        for item in node:
-            _gather(item, keys, found)
-    elif isinstance(node, dict):
+    for item in node if isinstance(node, list) else ():
+        _gather(item, keys, found)
+    if isinstance(node, dict):
         for key, value in node.items():
             field = keys.get(key)
             if field is None or isinstance(value, dict):
@@ -164,10 +159,8 @@ def _gather(node: Any, keys: dict[str, str], found: dict[str, list[str]]) -> Non
             for item in value if isinstance(value, list) else [value]:
                 if isinstance(item, dict):
                     _gather(item, keys, found)
-                elif item is not None:
-                    found.setdefault(field, []).append(str(item))
                 else:
-                    found.setdefault(field, []).append("1")
+                    found.setdefault(field, []).append("1" if item is None else str(item))
 
 
 def _row(line: str, keys: dict[str, str]) -> dict[str, str] | None:
@@ -208,8 +201,7 @@ def decoded_elsewhere(source: Source, notes: Notes) -> Iterator[pl.DataFrame]:
     """The packets of a file that tshark printed: `-T fields -E header=y` or `-T ek`."""
     lines = _text(source, notes)
     header = next(lines, "")
-    mark = separator(header)
-    if mark is not None:
+    if (mark := separator(header)) is not None:
         yield from _from_fields(header, mark, lines, notes)
     else:
         yield from _from_ek((line for some in ([header], lines) for line in some), notes)
@@ -241,13 +233,11 @@ def command(capture: str, fields: Sequence[str] = FIELDS, program: str = "tshark
 
 def program() -> str:
     """Where tshark is."""
-    found = shutil.which("tshark")
-    if found is None:
-        msg = (
+    if (found := shutil.which("tshark")) is None:
+        raise EsxparseError(
             "a packet capture is decoded by tshark, which is not on the PATH: install it (apt install tshark), "
             f"or where it is installed run {_ELSEWHERE} and open trace.json"
         )
-        raise EsxparseError(msg)
     return found
 
 

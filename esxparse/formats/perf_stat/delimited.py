@@ -14,21 +14,11 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.perf_stat import line as text_line
-from esxparse.formats.perf_stat.rows import (
-    Line,
-    Parsed,
-    Row,
-    Token,
-    assemble,
-    command,
-    interval_meta,
-    is_nan,
-    left_out,
-    number,
-    state,
-    style,
-)
+from esxparse.formats.perf_stat import rows
+from esxparse.formats.perf_stat.rows import Line, Parsed, Row, Token
+from esxparse.recording import Severity
 
 _SEPARATORS = (",", ";", "\t", "|", ":", "!", "^", "~", "@", "#", " ")
 _LOOKED_AT = 400
@@ -90,11 +80,8 @@ def _is_sure(line: str, sep: str) -> bool:
     fields = split(line, sep)
     if fields is None or fields.event is None or fields.share is None or fields.runtime is None:
         return False
-    return (
-        bool(_SHARE.fullmatch(fields.share))
-        and fields.runtime.isdigit()
-        and _UNIT.fullmatch(fields.unit or "") is not None
-    )
+    timed = _SHARE.fullmatch(fields.share) is not None and fields.runtime.isdigit()
+    return timed and _UNIT.fullmatch(fields.unit or "") is not None
 
 
 def parse(lines: Sequence[str]) -> Parsed:
@@ -107,21 +94,22 @@ def parse(lines: Sequence[str]) -> Parsed:
         fields = split(text, sep) if len(text) < _TOO_LONG else None
         if fields:
             found.append((place, fields))
-        elif name := command(text):
+        elif name := rows.command(text):
             heads.append((place, {"command": name}))
         elif started := text_line.started(text):
             heads.append((place, {"started_local": started}))
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
-    told = style(token for place, fields in found for token in _tokens(place, fields))
-    notes = Notes(left_out(other, "are not events and are left out", "warning" if _looks_cut(other, sep) else "info"))
+    told = rows.style(token for place, fields in found for token in _tokens(place, fields))
+    severity: Severity = "warning" if _looks_cut(other, sep) else "info"
+    notes = Notes(rows.left_out(other, "are not events and are left out", severity))
     if told.decimal == "," and told.told_by:
         notes.say(f"numbers have a decimal comma, as in {told.told_by.text!r}", told.told_by.line)
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
         notes.warn(note, told.against.line)
-    parsed = assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
-    meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **interval_meta(parsed.events)}
+    parsed = rows.assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
+    meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **rows.interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)
 
 
@@ -138,24 +126,20 @@ def _tokens(place: int, fields: Fields) -> Iterator[Token]:
 
 def _line(fields: Fields, decimal: str | None) -> Line:
     def read(text: str | None) -> float | None:
-        return number(text.rstrip("%"), decimal or ".") if text else None
+        return rows.number(text.rstrip("%"), decimal or ".") if text else None
 
-    runtime = read(fields.runtime)
+    same: Row = {name: getattr(fields, name) for name in ("aggregate", "event", "cgroup", "group", "summary")}
     return Line(
-        elapsed_s=number(fields.elapsed, ".") if fields.elapsed else None,
-        aggregate=fields.aggregate,
+        **same,
+        elapsed_s=rows.number(fields.elapsed, ".") if fields.elapsed else None,
         cpus=int(fields.cpus) if fields.cpus else None,
-        event=fields.event,
         counter=fields.value,
-        value=None if fields.value is None or state(fields.value) else read(fields.value),
+        value=None if fields.value is None or rows.state(fields.value) else read(fields.value),
         unit=fields.unit or None,
-        cgroup=fields.cgroup,
         stddev_pct=read(fields.stddev),
-        runtime_ms=None if runtime is None else runtime / 1e6,
+        runtime_ms=scaled(read(fields.runtime), 1e-6),
         counted_pct=read(fields.share),
-        metrics=tuple((None if is_nan(value) else read(value), unit, None) for value, unit in fields.metrics),
-        group=fields.group,
-        summary=fields.summary,
+        metrics=tuple((None if rows.is_nan(value) else read(value), unit, None) for value, unit in fields.metrics),
     )
 
 
@@ -180,7 +164,7 @@ def split(text: str, sep: str) -> Fields | None:
 
 
 def _is_count(cell: str) -> bool:
-    return bool(_NUMBER.fullmatch(cell)) or state(cell) is not None
+    return bool(_NUMBER.fullmatch(cell)) or rows.state(cell) is not None
 
 
 def _event(begin: Fields, cells: list[str], sep: str) -> Fields | None:
@@ -223,7 +207,7 @@ def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
         return False
     pairs = [(after[0], " ".join(after[1:]))] if sep == " " and after else zip_longest(after[::2], after[1::2])
     return all(
-        bool(unit and _NAME.match(unit)) if _NUMBER.fullmatch(value) else not value or is_nan(value)
+        bool(unit and _NAME.match(unit)) if _NUMBER.fullmatch(value) else not value or rows.is_nan(value)
         for value, unit in pairs
     )
 
@@ -255,7 +239,7 @@ def _metrics(cells: list[str], sep: str) -> tuple[tuple[str, str], ...]:
     if sep == " ":
         cells = [cells[0], " ".join(cells[1:])] if len(cells) > 1 else []
     pairs = zip(cells[::2], cells[1::2], strict=False)
-    return tuple((value, unit) for value, unit in pairs if _NUMBER.fullmatch(value) or is_nan(value))
+    return tuple((value, unit) for value, unit in pairs if _NUMBER.fullmatch(value) or rows.is_nan(value))
 
 
 def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
@@ -263,7 +247,8 @@ def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
     if len(cells) < 3 or cells[0]:  # noqa: PLR2004  an empty value, a number and a name
         return None
     *numbers, name = [cell for cell in cells if cell] or [""]
-    if not numbers or _NUMBER.fullmatch(name) or not all(_NUMBER.fullmatch(cell) or is_nan(cell) for cell in numbers):
+    sound = all(_NUMBER.fullmatch(cell) or rows.is_nan(cell) for cell in numbers)
+    if not numbers or _NUMBER.fullmatch(name) or not sound:
         return None
     if len(numbers) > 1 and numbers[0].isdigit():
         begin, numbers = begin._replace(runtime=numbers[0], share=numbers[1]), numbers[2:]

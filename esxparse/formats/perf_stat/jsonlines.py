@@ -8,19 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.perf_stat import line as text_line
-from esxparse.formats.perf_stat.rows import (
-    Line,
-    Parsed,
-    Row,
-    assemble,
-    command,
-    interval_meta,
-    is_nan,
-    left_out,
-    number,
-    state,
-)
+from esxparse.formats.perf_stat import rows
+from esxparse.formats.perf_stat.rows import Line, Parsed, Row
 from esxparse.recording import Note
 
 _OWN_KEYS = ("counter-value", "metric-unit", "metricgroup")
@@ -56,9 +47,8 @@ def parse(lines: Sequence[str]) -> Parsed:
     other: list[tuple[int, str]] = []
     mended: list[int] = []
     for place, text in enumerate(lines, start=1):
-        objects = _OBJECT.findall(text)
-        if not objects:
-            if name := command(text):
+        if not (objects := _OBJECT.findall(text)):
+            if name := rows.command(text):
                 heads.append((place, {"command": name}))
             elif started := text_line.started(text):
                 heads.append((place, {"started_local": started}))
@@ -75,12 +65,12 @@ def parse(lines: Sequence[str]) -> Parsed:
             mended += [place] * was_mended
         if "{" in _OBJECT.sub("", text):
             bad.append((place, _OBJECT.sub("", text)))
-    notes = left_out(bad, "are not complete perf stat objects and are left out", "warning")
-    notes += left_out(other, "not from perf stat, left out", "info")
+    notes = rows.left_out(bad, "are not complete perf stat objects and are left out", "warning")
+    notes += rows.left_out(other, "not from perf stat, left out", "info")
     if mended:
         notes += (Note(f"{len(mended):,} objects are not valid JSON (a known perf bug): repaired", line=mended[0]),)
-    parsed = assemble(found, heads)
-    meta = {"kind": "json", "runs": len(parsed.runs), **interval_meta(parsed.events)}
+    parsed = rows.assemble(found, heads)
+    meta = {"kind": "json", "runs": len(parsed.runs), **rows.interval_meta(parsed.events)}
     return replace(parsed, notes=notes + parsed.notes, meta=meta)
 
 
@@ -101,7 +91,7 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     text = str(value)
-    return None if is_nan(text) else number(text, "," if "," in text else ".")
+    return None if rows.is_nan(text) else rows.number(text, "," if "," in text else ".")
 
 
 def _text(value: object) -> str | None:
@@ -115,8 +105,7 @@ def _line(content: dict[str, Any]) -> Line | None:
     if event is None and group is None and not has_metric:
         return None
     count = content.get("counter-value")
-    value = None if count is None or state(str(count)) else _number(count)
-    runtime = _number(content.get("event-runtime"))
+    value = None if count is None or rows.state(str(count)) else _number(count)
     cpus = next((_number(content[key]) for key in _CPUS if key in content), None)
     unit = str(content.get("metric-unit") or "")
     metric = _number(content.get("metric-value"))
@@ -134,7 +123,7 @@ def _line(content: dict[str, Any]) -> Line | None:
         unit=_text(content.get("unit")),
         cgroup=_text(content.get("cgroup")),
         stddev_pct=_number(content.get("variance")),
-        runtime_ms=None if runtime is None else runtime / 1e6,
+        runtime_ms=scaled(_number(content.get("event-runtime")), 1e-6),
         counted_pct=_number(content.get("pcnt-running")),
         metrics=metrics,
         group=group,

@@ -173,37 +173,29 @@ def _comment(text: str) -> Part | None:
 
 
 def _event_or_metric(text: str) -> Part | None:
-    stddev = _STDDEV.search(text)
-    if stddev:
+    if stddev := _STDDEV.search(text):
         text = text[: stddev.start()] + text[stddev.end() :]
-    share = _SHARE.search(text)
-    if share:
+    if share := _SHARE.search(text):
         text = text[: share.start()]
     # The unit of AMD's Data Fabric and others may be `#`: never first on the line's right side.
     hash_ = _HASH.search(text)
     left, right = (text[: hash_.start()], text[hash_.end() :]) if hash_ else (text, "")
-    elapsed = _ELAPSED.match(left)
-    if elapsed:
+    if elapsed := _ELAPSED.match(left):
         left = elapsed[2]
     trailing = (stddev[1] if stddev else None, share[1] if share else None)
     when = elapsed[1] if elapsed else None
     metric = _metric(right)
-    found = _LEFT.fullmatch(left) or _THREAD.fullmatch(left)
-    if found:
+    if found := _LEFT.fullmatch(left) or _THREAD.fullmatch(left):
         unit, event, cgroup = _named(found["rest"].split())
         if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
             return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
         return Counted(when, found["aggregate"], cpus, found["count"], unit, event, cgroup, metric, *trailing)
-    if metric is None:
+    whose = _ONLY_AGGREGATE.fullmatch(left) or _GROUP.fullmatch(left)
+    if metric is None or whose is None:
         return None
-    alone = _ONLY_AGGREGATE.fullmatch(left)
-    if alone:
-        return metric._replace(elapsed=when, aggregate=alone[1], stddev=trailing[0], share=trailing[1])
-    group = _GROUP.fullmatch(left)
-    if group is None:
-        return None
-    return metric._replace(group=group[2], elapsed=when, aggregate=group[1], stddev=trailing[0], share=trailing[1])
+    group = whose[2] if whose.re is _GROUP else None
+    return metric._replace(group=group, elapsed=when, aggregate=whose[1], stddev=trailing[0], share=trailing[1])
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
@@ -217,8 +209,7 @@ def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
 
 
 def _metric(right: str) -> Metric | None:
-    found = _METRIC.fullmatch(right.strip())
-    if found is None:
+    if (found := _METRIC.fullmatch(right.strip())) is None:
         return None
     return Metric(found[1].strip(), found[3])
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import frames, schema
+from esxparse.formats.kit.tables import frames, schemas
 from esxparse.recording import Note, Severity
 
 NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
@@ -74,8 +74,7 @@ def style(tokens: Iterable[Token]) -> Style:
     """How the numbers of a document are written, by the majority of those that tell."""
     told: dict[str, list[Token]] = {".": [], ",": []}
     for token in tokens:
-        sign = decimal_sign(token.text, grouped=token.grouped)
-        if sign:
+        if sign := decimal_sign(token.text, grouped=token.grouped):
             told[sign].append(token)
     if not told["."] and not told[","]:
         return Style(None, None, None)
@@ -244,19 +243,7 @@ Schema = dict[str, type[pl.DataType] | pl.DataType]
 
 COUNTED = "counted"
 
-EVENTS = schema(
-    "run i64, elapsed_s f64, aggregate str, cpus i64, event pmu cgroup str, value f64, state unit str, "
-    "runtime_ms counted_pct stddev_pct metric_value f64, metric_unit metric_name str"
-)
-METRICS = schema(
-    "run i64, elapsed_s f64, aggregate event metric_group metric_name str, metric_value f64, "
-    "metric_unit threshold str, counted_pct f64"
-)
-RUNS = schema(
-    "run i64, command str, started_local local, repetitions i64, "
-    "elapsed_s elapsed_stddev_s elapsed_stddev_pct user_s sys_s f64"
-)
-REPETITIONS = schema("run repetition i64, elapsed_s f64")
+EVENTS, METRICS, RUNS, REPETITIONS = schemas(__file__).values()
 
 _PMU = re.compile(r".*\[([\w-]+)\]$|([\w-]+)/")
 _CLOCKS = re.compile(r"(?:task-clock|cpu-clock|duration_time|user_time|system_time)(?::\w+)?")
@@ -310,8 +297,7 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
     text = text.strip()
     if text in {"", "(null)"}:
         return None, None
-    both = _UNIT_AND_NAME.fullmatch(text)
-    if both:
+    if both := _UNIT_AND_NAME.fullmatch(text):
         return both[1] or both[3], both[2] or both[4]
     return (None, text) if _NAME_ALONE.fullmatch(text) else (text, None)
 
@@ -331,15 +317,13 @@ def command(line: str) -> str | None:
     return found[1] if found else None
 
 
-def left_out(lines: Iterable[tuple[int, str]], what: str, severity: str) -> tuple[Note, ...]:
+def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) -> tuple[Note, ...]:
     """One note for all lines of a kind."""
-    found = list(lines)
-    if not found:
+    if not (found := list(lines)):
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
     many = f"{len(found):,} line{'s' if len(found) > 1 else ''} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
-    severe: Severity = "warning" if severity == "warning" else "info"
-    return (Note(many, found[0][0], severity=severe, unused=len(found)),)
+    return (Note(many, found[0][0], severity=severity, unused=len(found)),)
 
 
 def interval_meta(events: Sequence[Row]) -> Row:

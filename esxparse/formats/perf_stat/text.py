@@ -8,27 +8,9 @@ from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
+from esxparse.formats.perf_stat import rows
 from esxparse.formats.perf_stat.line import Counted, Metric, Seconds, Title
-from esxparse.formats.perf_stat.rows import (
-    METRICS,
-    NOT_READABLE,
-    RUNS,
-    Line,
-    Parsed,
-    Row,
-    Style,
-    Token,
-    ambiguous,
-    command,
-    event_row,
-    interval_meta,
-    is_nan,
-    left_out,
-    number,
-    state,
-    style,
-    unit_and_name,
-)
+from esxparse.formats.perf_stat.rows import Line, Parsed, Row, Style, Token
 from esxparse.recording import Note
 
 recognise = lines_of.recognise
@@ -53,14 +35,14 @@ def parse(lines: Sequence[str]) -> Parsed:
     """All documents of a file."""
     documents, other, odd = split(lines)
     tokens = [list(_tokens(document)) for document in documents]
-    whole = style(token for one in tokens for token in one)
+    whole = rows.style(token for one in tokens for token in one)
     notes = Notes()
     events: list[Row] = []
     metrics: list[Row] = []
     runs: list[Row] = []
     repetitions: list[Row] = []
     for run, (document, numbers) in enumerate(zip(documents, tokens, strict=True), start=1):
-        found = style(numbers)
+        found = rows.style(numbers)
         notes += _style_notes(found, whole, numbers, run, len(documents))
         if document.parts and not document.intervals and _is_open(document):
             of = f"run {run}" if len(documents) > 1 else "the output"
@@ -71,9 +53,9 @@ def parse(lines: Sequence[str]) -> Parsed:
         runs += one.runs
         repetitions += one.repetitions
         notes += one.notes
-    notes += left_out(odd, "of a document cannot be read", "warning")
-    notes += left_out(other, "not from perf stat, left out", "info")
-    meta = {"kind": "text", "runs": len(documents), **interval_meta(events)}
+    notes += rows.left_out(odd, "of a document cannot be read", "warning")
+    notes += rows.left_out(other, "not from perf stat, left out", "info")
+    meta = {"kind": "text", "runs": len(documents), **rows.interval_meta(events)}
     return Parsed(events, metrics, runs, repetitions, tuple(notes), meta)
 
 
@@ -97,7 +79,7 @@ def split(  # noqa: C901  a branch per kind of line
                 start = {}
         elif isinstance(part, datetime):
             start = start | {"started_local": part}
-        elif part is None and (name := command(text)):
+        elif part is None and (name := rows.command(text)):
             start = start | {"command": name}
         elif part is None:
             if text.strip():
@@ -124,7 +106,7 @@ def _belongs(part: lines_of.Part, document: Document) -> bool:
 def _tokens(document: Document) -> Iterator[Token]:
     for line, part in document.parts:
         if isinstance(part, Counted):
-            if state(part.counter) is None:
+            if rows.state(part.counter) is None:
                 yield Token(part.counter, line, grouped=True)
             yield from (Token(text, line, grouped=False) for text in (part.stddev, part.share) if text)
         metric = part.metric if isinstance(part, Counted) else part if isinstance(part, Metric) else None
@@ -132,7 +114,7 @@ def _tokens(document: Document) -> Iterator[Token]:
             yield from (
                 Token(text, line, grouped=False)
                 for text in (metric.value, metric.stddev, metric.share)
-                if text and not is_nan(text)
+                if text and not rows.is_nan(text)
             )
         if isinstance(part, Seconds):
             yield from (Token(text, line, grouped=False) for text in (part.value, part.stddev, part.pct) if text)
@@ -149,7 +131,7 @@ def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, 
         )
     elif found.decimal == "," and found.told_by:
         yield Note(f"{of}numbers have a decimal comma, as in {found.told_by.text!r}", line=found.told_by.line)
-    elif found.decimal is None and (unsure := ambiguous(tokens)):
+    elif found.decimal is None and (unsure := rows.ambiguous(tokens)):
         yield Note(
             f"{of}{unsure[0].text!r} may have a thousands separator or decimals, and no other number settles it: "
             + (f"read as in the rest of the file, decimal {_NAMES[whole.decimal]}" if whole.decimal else _AS_GROUPED),
@@ -167,13 +149,13 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
     metrics: list[Row] = []
     repetitions: list[Row] = []
     notes = Notes()
-    about: Row = dict.fromkeys(RUNS) | document.start | {"run": run}
+    about: Row = dict.fromkeys(rows.RUNS) | document.start | {"run": run}
     group: str | None = None
     for line, part in document.parts:
         if isinstance(part, Counted):
             group = None
             events.append(_event(part, decimal, run))
-            if events[-1]["state"] == NOT_READABLE:
+            if events[-1]["state"] == rows.NOT_READABLE:
                 notes.warn(f"{part.counter!r} is not a count", line)
             if part.metric:
                 metrics.append(_metric(part.metric, events[-1], None, decimal))
@@ -187,7 +169,7 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
         elif isinstance(part, Seconds):
             about.update(_seconds(part, decimal))
         elif isinstance(part, lines_of.Repetition):
-            took = number(part.elapsed, decimal)
+            took = rows.number(part.elapsed, decimal)
             repetitions.append({"run": run, "repetition": len(repetitions) + 1, "elapsed_s": took})
     intervals = [event["elapsed_s"] for event in events if event["elapsed_s"] is not None]
     if about["elapsed_s"] is None and intervals:
@@ -197,26 +179,26 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
 
 def _event(part: Counted, decimal: str | None, run: int) -> Row:
     line = Line(
-        elapsed_s=number(part.elapsed.replace(",", "."), ".") if part.elapsed else None,
+        elapsed_s=rows.number(part.elapsed.replace(",", "."), ".") if part.elapsed else None,
         aggregate=part.aggregate,
         cpus=int(part.cpus) if part.cpus else None,
         event=part.event,
         counter=part.counter,
-        value=None if state(part.counter) else number(part.counter, decimal),
+        value=None if rows.state(part.counter) else rows.number(part.counter, decimal),
         unit=part.unit,
         cgroup=part.cgroup,
-        counted_pct=number(part.share, decimal) if part.share else None,
-        stddev_pct=number(part.stddev, decimal) if part.stddev else None,
+        counted_pct=rows.number(part.share, decimal) if part.share else None,
+        stddev_pct=rows.number(part.stddev, decimal) if part.stddev else None,
     )
-    return event_row(line, run)
+    return rows.event_row(line, run)
 
 
 def _share(event: Row, metrics: list[Row], part: Metric, decimal: str | None) -> None:
     """What stands at the end of the last line of an event belongs to the event and all its metrics."""
     if part.share and event["counted_pct"] is None:
-        event["counted_pct"] = number(part.share, decimal)
+        event["counted_pct"] = rows.number(part.share, decimal)
     if part.stddev and event["stddev_pct"] is None:
-        event["stddev_pct"] = number(part.stddev, decimal)
+        event["stddev_pct"] = rows.number(part.stddev, decimal)
     for row in metrics[-_METRICS_OF_ONE:]:
         if row["event"] == event["event"] and row["counted_pct"] is None:
             row["counted_pct"] = event["counted_pct"]
@@ -226,14 +208,14 @@ _METRICS_OF_ONE = 4
 
 
 def _metric(metric: Metric, event: Row | None, group: str | None, decimal: str | None) -> Row:
-    unit, name = unit_and_name(metric.unit)
-    row = dict.fromkeys(METRICS) | {
+    unit, name = rows.unit_and_name(metric.unit)
+    row = dict.fromkeys(rows.METRICS) | {
         "metric_group": group,
         "metric_name": name,
-        "metric_value": None if is_nan(metric.value) else number(metric.value, decimal),
+        "metric_value": None if rows.is_nan(metric.value) else rows.number(metric.value, decimal),
         "metric_unit": unit,
-        "counted_pct": number(metric.share, decimal) if metric.share else None,
-        "elapsed_s": number(metric.elapsed.replace(",", "."), ".") if metric.elapsed else None,
+        "counted_pct": rows.number(metric.share, decimal) if metric.share else None,
+        "elapsed_s": rows.number(metric.elapsed.replace(",", "."), ".") if metric.elapsed else None,
         "aggregate": metric.aggregate,
     }
     if event:
@@ -244,7 +226,7 @@ def _metric(metric: Metric, event: Row | None, group: str | None, decimal: str |
 
 def _seconds(part: Seconds, decimal: str | None) -> Row:
     def read(text: str | None) -> float | None:
-        return number(text, decimal) if text else None
+        return rows.number(text, decimal) if text else None
 
     if part.what != "elapsed":
         return {f"{part.what}_s": read(part.value)}

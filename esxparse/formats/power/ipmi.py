@@ -39,7 +39,7 @@ from typing import Any
 
 from esxparse.errors import DamagedError
 from esxparse.formats.kit.notes import Counted, left_out
-from esxparse.formats.kit.tables import schema
+from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.power.readings import Reading, Stamp, by_time, facts, kind_of, number, stamp, tables, watts
 from esxparse.formats.source import Source
 from esxparse.recording import Recording
@@ -49,17 +49,7 @@ _Key = tuple[str, str]
 
 FORMAT = "ipmi"
 
-_LABELS = {
-    "watts": r"Instantaneous power reading|Current Power",
-    "watts_minimum": r"Minimum during sampling period|Min(?:imum)? Power over sampl\w+ duration",
-    "watts_maximum": r"Maximum during sampling period|Max(?:imum)? Power over sampl\w+ duration",
-    "watts_average": r"Average power reading over sample period|Av(?:era)?ge? Power over sampl\w+ duration",
-    "bmc_time": r"IPMI timestamp|Time ?[Ss]tamp",
-    "interval_s": r"Sampling period|Statistics reporting time period",
-    "state": r"Power reading state is|Power Measurement",
-    "limit_state": r"Current Limit State",
-    "watts_cap": r"Power Limit",
-}
+_LABELS: dict[str, str] = data(__file__)
 _LABEL = re.compile(
     r"(?P<before>.*?)(?:" + "|".join(f"(?P<{name}>{text})" for name, text in _LABELS.items()) + r")\s*:\s*(?P<value>.*)"
 )
@@ -192,8 +182,7 @@ def _once(keys: Sequence[_Key], usual: Mapping[_Key, int]) -> int:
 
 
 def _seconds(text: str) -> float | None:
-    match = _PERIOD.match(text)
-    if not match:
+    if not (match := _PERIOD.match(text)):
         return None
     unit = match["unit"].lower()
     factor = 0.001 if unit.startswith(("ms", "milli")) else _PERIODS.get(unit[:2], 1.0)
@@ -213,25 +202,24 @@ def _good(moment: Stamp | None, what: str, line: int, odd: Counted) -> Any:
 
 def _blocks(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> Iterator[Reading]:
     """The DCMI readings: each begins with its reading of now, or with a field it has already."""
-    block: dict[str, str] = {}
-    lines: dict[str, int] = {}
+    block: dict[str, _Line] = {}
     at: Stamp | None = None
-    host = ""
     for one, moment in [*timed, (_Line(0, "end"), None)]:
         if one.field == "sensor":
             continue
         starts = one.field in {"end", "watts", "limit_state"} or one.field in block or moment is not at
         if block and starts:
-            yield _block(block, lines, at, host, odd)
-            block, lines = {}, {}
-        if not block:
-            at, host = moment, one.label
-        block[one.field] = one.value
-        lines[one.field] = one.line
+            yield _block(block, at, odd)
+            block = {}
+        at = at if block else moment
+        block[one.field] = one
 
 
-def _block(block: dict[str, str], lines: dict[str, int], at: Stamp | None, host: str, odd: Counted) -> Reading:
-    line = min(lines.values())
+def _block(found: Mapping[str, _Line], at: Stamp | None, odd: Counted) -> Reading:
+    """The reading that fields of a block are; its first line has the host's name, if any has."""
+    block = {name: one.value for name, one in found.items()}
+    lines = {name: one.line for name, one in found.items()}
+    line, host = min(lines.values()), next(iter(found.values())).label
     own = _good(stamp(block.get("bmc_time")), "the BMC's time stamp", lines.get("bmc_time", line), odd)
     time = _good(at, "a line of time", line, odd)
     row: Reading = {
@@ -260,17 +248,9 @@ def _listing(timed: Sequence[tuple[_Line, Stamp | None]], odd: Counted) -> list[
     rows = []
     for one, moment in timed:
         if one.field == "sensor":
+            said = {"sensor": one.label, "unit": one.unit or None, "status": one.status or None}
             time = _good(moment, "a line of time", one.line, odd)
-            value = number(one.value)
-            rows.append(
-                {
-                    "time": time,
-                    "sensor": one.label,
-                    "value": value,
-                    "unit": one.unit or None,
-                    "status": one.status or None,
-                }
-            )
+            rows.append({"time": time, **said, "value": number(one.value)})
     return rows
 
 
@@ -284,14 +264,9 @@ def _of_listing(rows: Sequence[dict[str, Any]]) -> Iterator[Reading]:
     for row in rows:
         if row["unit"] == "Watts":
             kind = kind_of(row["sensor"])
-            yield {
-                "time": row["time"],
-                "source": "sensor",
-                "sensor": row["sensor"],
-                "kind": kind,
-                "watts": watts(row["value"]),
-                "inlet_celsius": inlets.get(row["time"]) if kind == "system" else None,
-            }
+            which = {"time": row["time"], "source": "sensor", "sensor": row["sensor"], "kind": kind}
+            inlet = inlets.get(row["time"]) if kind == "system" else None
+            yield {**which, "watts": watts(row["value"]), "inlet_celsius": inlet}
 
 
 def read(source: Source) -> Recording:

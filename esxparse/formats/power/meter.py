@@ -66,6 +66,7 @@ _LONGEST = 20_000
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
+_MONTHS = 12
 _SHOWN = 5
 
 
@@ -202,13 +203,10 @@ def _date_order(texts: Sequence[str], given: str | None) -> str | None:
         return fits[0]
     if "." in doubtful[0]:
         return "dmy"
-    first_days = {match["first"] for text in doubtful if (match := _MAYBE.fullmatch(text))}
-    second_days = {match["second"] for text in doubtful if (match := _MAYBE.fullmatch(text))}
-    most_days = 12
-    if any(int(day) > most_days for day in first_days):
-        return "dmy"
-    if any(int(day) > most_days for day in second_days):
-        return "mdy"
+    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
+    for place, order in (("first", "dmy"), ("second", "mdy")):
+        if any(int(match[place]) > _MONTHS for match in found):
+            return order
     raise EsxparseError(
         f"{doubtful[0]!r} may be day/month or month/day: set date_order= to dmy or mdy (on the command line "
         "--date-order)"
@@ -273,15 +271,10 @@ def _readings(
         if reading is None:
             odd.say("no number of watts, left out", line)
             continue
-        row: Reading = {
-            "source": name,
-            "sensor": " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name,
-            "kind": kind,
-            "watts": reading * factor,
-        }
+        whose = " ".join(cells[at] for at in sensors if at < len(cells) and cells[at]) or name
+        row: Reading = {"source": name, "sensor": whose, "kind": kind, "watts": reading * factor}
         if isinstance(moment, Stamp):
-            row["time"] = moment.time.astimezone(UTC)
-            row["assumed"] = moment.assumed
+            row |= {"time": moment.time.astimezone(UTC), "assumed": moment.assumed}
         else:
             row["elapsed_s"] = moment
         yield row

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.tables import Row, Schema, frame, frames, schema
+from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, schema
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
     import polars as pl
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ("jan", "feb", "mar mär mrz", "apr", "may mai", "jun", "jul", "aug", "sep", "oct okt", "nov", "dec dez"), 1
-    )
-    for name in names.split()
-}
-_ZONES = {
-    name: float(hours)
-    for hours, names in {
-        0: "utc gmt z wet", 1: "cet west", 2: "cest eet", 3: "eest msk", 9: "jst kst", 10: "aest", 11: "aedt",
-        -4: "edt", -5: "est cdt", -6: "mdt", -7: "mst pdt", -8: "pst akdt", -10: "hst",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
-"""Hours east of UTC. CST, IST, BST and others that mean several zones are left out on purpose."""
+_DATA = data(__file__)
+_MONTHS = {name: int(number) for number, names in _DATA["months"].items() for name in names.split()}
+_ZONES = {name: float(hours) for hours, names in _DATA["zones"].items() for name in names.split()}
+"""Hours east of UTC."""
 
 _CLOCK = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?P<fraction>[.,]\d+)?)?"
@@ -150,10 +136,7 @@ _SAME = ("source", "sensor", "watts", "watts_average", "watts_minimum", "watts_m
 _NUMBER = re.compile(r"([-+]?\d[\d,']*(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*([A-Za-z/%°]*)\.?")
 _UNITS = {"": 1.0, "w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1000.0, "mw": 0.001, "btu/hr": 0.29307107}
 _BETWEEN = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-WORDS = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+WORDS = {name: frozenset(words.split()) for name, words in _DATA["words"].items()}
 """Words that tell what a sensor, or a column of a meter's CSV, is about.
 
 Source: names of sensors of HPE, Dell, Lenovo, Supermicro and Intel boards; general knowledge."""
@@ -169,8 +152,7 @@ def number(value: object) -> float | None:
         return None
     factor = 1.0
     if isinstance(value, str):
-        match = _NUMBER.fullmatch(value.strip())
-        if not match:
+        if not (match := _NUMBER.fullmatch(value.strip())):
             return None
         factor = _UNITS.get(match[2].lower(), 1.0)
         value = match[1].replace(",", "").replace("'", "")

@@ -78,14 +78,6 @@ class Document:
     stamp: Stamp | None = None
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The documents of a text, and what was odd between them."""
-
-    documents: tuple[Document, ...]
-    problems: tuple[Note, ...]
-
-
 def _next_document(text: str, starts: Sequence[int], broken: int) -> int:
     """Where the next document may begin: on a line of its own, after one that is broken; the end if nowhere.
 
@@ -104,8 +96,7 @@ def _between(piece: str, line: int, noise: list[int]) -> Stamp | None:
     found = None
     headers = False
     for place, raw in enumerate(piece.split("\n"), line):
-        text = raw.strip().strip(",")
-        if not text:
+        if not (text := raw.strip().strip(",")):
             headers = False
             continue
         if _HTTP.fullmatch(text):
@@ -124,8 +115,8 @@ def _broken(why: str, place: tuple[int, int], lines: int) -> Note:
     return Note(f"not valid JSON: {why}", *place, severity="warning", unused=lines)
 
 
-def documents(text: str) -> Stream:
-    """Reads every JSON object of a text.
+def documents(text: str) -> tuple[list[Document], Notes]:
+    """Every JSON object of a text, and notes on what was odd between them.
 
     A document that is broken is left out with a note that names the place, and reading goes on at the next one that
     begins a line.
@@ -161,7 +152,7 @@ def documents(text: str) -> Stream:
     if noise:
         message = f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out"
         problems.append(Note(message, noise[0], severity="warning", unused=len(noise)))
-    return Stream(tuple(found), tuple(problems))
+    return found, problems
 
 
 COLLECTOR = "esxparse collect power"
@@ -190,10 +181,8 @@ def _poll(document: Document, found: Found, gaps: list[dict[str, Any]]) -> None:
         found.say("a line whose document is not a JSON object", document.line, bad=True)
         return
     answered = stamp(content.get("bmc_time"))
-    extra = {
-        "round_trip_s": number(content.get("round_trip_s")),
-        "bmc_time": answered.time if answered and answered.set else None,
-    }
+    clock = answered.time if answered and answered.set else None
+    extra = {"round_trip_s": number(content.get("round_trip_s")), "bmc_time": clock}
     if moment is None:
         found.say("lines without a readable time", document.line, bad=True)
     _fetched(inner, str(uri or uri_of(inner)), moment.time if moment else None, document.line, found, extra)
@@ -236,7 +225,7 @@ def _others(found: Found, gaps: list[Row]) -> dict[str, pl.LazyFrame]:
     return frames(tables)
 
 
-def _nothing(problems: tuple[Note, ...], found: Found) -> DamagedError:
+def _nothing(problems: Sequence[Note], found: Found) -> DamagedError:
     if problems and not found.odd and not found.bad:
         return DamagedError(f"{problems[0]}; fetch the document again")
     said = next(iter(found.bad), None) or next(iter(found.odd), None) or "no document of it is a resource of Redfish"
@@ -270,14 +259,14 @@ def _gathered(stream: Sequence[Document], found: Found, gaps: list[Row]) -> list
 def read(source: Source) -> Recording:
     """Reads one Redfish document, several one after another, or the lines of a collector."""
     text = source.text()
-    stream = documents(text.text)
+    stream, problems = documents(text.text)
     found = Found()
     gaps: list[dict[str, Any]] = []
-    hosts = _gathered(stream.documents, found, gaps)
+    hosts = _gathered(stream, found, gaps)
     power, notes = tables(found.readings)
     others = _others(found, gaps)
     if not power and not others:
-        raise _nothing(stream.problems, found)
+        raise _nothing(problems, found)
     if not power:
         notes.warn("it has no power reading")
     if gaps:
@@ -286,5 +275,5 @@ def read(source: Source) -> Recording:
     meta = facts([row for row in found.readings if row.get("watts") is not None])
     if hosts:
         meta["host"] = ", ".join(hosts)
-    every = [*text.notes, *stream.problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
+    every = [*text.notes, *problems, *found.bad.notes("warning"), *found.odd.notes(), *notes]
     return Recording(FORMAT, source.name, {**power, **others}, meta, tuple(every))

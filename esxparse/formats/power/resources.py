@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esxparse.formats.kit.notes import Counted
+from esxparse.formats.kit.numbers import times
 from esxparse.formats.kit.objects import mapping, mappings
+from esxparse.formats.kit.tables import data, picked
 from esxparse.formats.power.readings import Reading, Stamp, cap, kind_of, number, stamp, step, watts
 
 _HISTORY_STEP_S = {"FastPowerMeter": 10.0, "PowerMeter": 300.0}
 """Used where the times of the samples do not tell; HPE: 20 minutes of 10-second samples, 24 hours of 5-minute ones."""
 
-_DETAIL = {
-    "cpu_watts": "CpuWatts",
-    "dimm_watts": "DimmWatts",
-    "gpu_watts": "GpuWatts",
-    "fan_watts": "SharedFanWatts",
-}
+_COLUMNS = data(__file__)
 _IS_WATTS = re.compile(r"watts|power", re.IGNORECASE)
 _NO_WATTS = re.compile(
     r"state|status|factor|percent|capacity|capability|allocat|headroom|energy|kwh|count|load|mode|time|volt|amp|redundan|"
@@ -98,7 +95,6 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
     name = _text(control.get("Name"), f"PowerControl {_text(control.get('MemberId'), place)}")
     metrics = mapping(control.get("PowerMetrics"))
     context = _text(control.get("PhysicalContext"))
-    minutes = number(metrics.get("IntervalInMin"))
     kind = kind_of(f"{name} {context}")
     return {
         "source": source,
@@ -109,7 +105,7 @@ def _power_control(control: dict[str, Any], source: str, place: int) -> Reading:
         "watts_minimum": watts(metrics.get("MinConsumedWatts", metrics.get("MinIntervalConsumedWatts"))),
         "watts_maximum": watts(metrics.get("MaxConsumedWatts", metrics.get("MaxIntervalConsumedWatts"))),
         "watts_cap": cap(mapping(control.get("PowerLimit")).get("LimitInWatts")),
-        "interval_s": None if minutes is None else minutes * _MINUTE_S,
+        "interval_s": times(number(metrics.get("IntervalInMin")), _MINUTE_S),
     }
 
 
@@ -157,10 +153,7 @@ def power(resource: dict[str, Any], source: str, found: Found) -> None:
     oem = mapping(resource.get("Oem"))
     block = mapping(mapping(oem.get("Hpe") or oem.get("Hp")).get("PowerMetric"))
     if rows and block:
-        rows[0] |= {name: watts(block.get(key)) for name, key in _DETAIL.items()}
-        rows[0]["inlet_celsius"] = number(block.get("AmbTemp"))
-        rows[0]["cpu_util_pct"] = number(block.get("CpuUtil"))
-        rows[0]["cpu_mhz"] = number(block.get("CpuAvgFreq"))
+        rows[0] |= picked(block, _COLUMNS["detail"], watts) | picked(block, _COLUMNS["beside"], number)
         rows[0]["watts_cap"] = rows[0]["watts_cap"] or cap(block.get("Cap"))
     found.readings += rows
     for place, supply in enumerate(mappings(resource.get("PowerSupplies"))):
@@ -173,51 +166,25 @@ def meter(resource: dict[str, Any], source: str, found: Found, line: int) -> Non
     samples = mappings(resource.get("PowerDetail"))
     times = [_when(sample.get("Time"), found, line, what=f"samples of {name}") for sample in samples]
     apart = step(times) or _HISTORY_STEP_S.get(name)
+    whose: Reading = {"own_time": True, "source": source, "sensor": name, "kind": "system", "interval_s": apart}
     for sample, time in zip(samples, times, strict=True):
-        average = watts(sample.get("Average"))
-        found.readings.append(
-            {
-                "time": time,
-                "own_time": True,
-                "source": source,
-                "sensor": name,
-                "kind": "system",
-                "watts": average,
-                "watts_average": average,
-                "watts_minimum": watts(sample.get("Minimum")),
-                "watts_maximum": watts(sample.get("Peak")),
-                "watts_cap": cap(sample.get("Cap")),
-                "interval_s": apart,
-                "inlet_celsius": number(sample.get("AmbTemp")),
-                "cpu_util_pct": number(sample.get("CpuUtil")),
-                "cpu_mhz": number(sample.get("CpuAvgFreq")),
-                **{column: watts(sample.get(key)) for column, key in _DETAIL.items()},
-            }
-        )
+        said = picked(sample, _COLUMNS["sample"] | _COLUMNS["detail"], watts)
+        said |= picked(sample, _COLUMNS["beside"], number)
+        found.readings.append({"time": time, **whose, **said, "watts_cap": cap(sample.get("Cap"))})
     promised = number(resource.get("Samples"))
     if promised is not None and promised != len(samples):
         found.say(f"{name} says it has {promised:g} samples; there are {len(samples)}", line, bad=True)
-    found.summary.append(
-        {
-            "source": source,
-            "sensor": name,
-            "watts_average": watts(resource.get("Average")),
-            "watts_minimum": watts(resource.get("Minimum")),
-            "watts_maximum": watts(resource.get("Maximum")),
-            "samples": len(samples),
-        }
-    )
+    summed = picked(resource, _COLUMNS["summary"], watts)
+    found.summary.append({"source": source, "sensor": name, **summed, "samples": len(samples)})
 
 
 def environment(resource: dict[str, Any], source: str, found: Found) -> None:
     """`EnvironmentMetrics` of a chassis, a processor, a DIMM ..."""
-    excerpt = mapping(resource.get("PowerWatts"))
     limit = mapping(resource.get("PowerLimitWatts"))
     part = re.search(r"/(Processors|Memory|Drives|PCIeDevices|Controllers|Accelerators|GPU)", source, re.IGNORECASE)
     temperature = mapping(resource.get("TemperatureCelsius"))
     inlet = re.search(r"inlet|ambient|intake", str(temperature.get("DataSourceUri")), re.IGNORECASE)
-    joules = _reading(resource, "EnergyJoules")
-    kilowatt_hours = _reading(resource, "EnergykWh")
+    joules, kilowatt_hours = _reading(resource, "EnergyJoules"), _reading(resource, "EnergykWh")
     if joules is None and kilowatt_hours is not None:
         joules = kilowatt_hours * 3_600_000
     found.readings.append(
@@ -226,9 +193,7 @@ def environment(resource: dict[str, Any], source: str, found: Found) -> None:
             "sensor": _text(resource.get("Name"), "EnvironmentMetrics"),
             "kind": "part" if part else "system",
             "watts": watts(_reading(resource, "PowerWatts")),
-            "watts_average": watts(excerpt.get("AverageReading")),
-            "watts_minimum": watts(excerpt.get("LowestReading")),
-            "watts_maximum": watts(excerpt.get("PeakReading")),
+            **picked(mapping(resource.get("PowerWatts")), _COLUMNS["sensor"], watts),
             "watts_cap": cap(limit.get("SetPoint", limit.get("Reading"))),
             "inlet_celsius" if inlet else "temperature_celsius": number(temperature.get("Reading")),
             "energy_joules": joules,
@@ -260,9 +225,7 @@ def sensor(resource: dict[str, Any], source: str, found: Found, line: int) -> No
             "sensor": name,
             "kind": kind_of(name),
             "watts": watts(resource.get("Reading")),
-            "watts_average": watts(resource.get("AverageReading")),
-            "watts_minimum": watts(resource.get("LowestReading")),
-            "watts_maximum": watts(resource.get("PeakReading")),
+            **picked(resource, _COLUMNS["sensor"], watts),
         }
     )
 
@@ -283,16 +246,8 @@ def report(resource: dict[str, Any], source: str, found: Found, line: int) -> No
         name = _text(metric.get("MetricId"), fragment.rpartition("/")[2], path.rpartition("/")[2], "metric")
         time = _when(metric.get("Timestamp", resource.get("Timestamp")), found, line, what="metrics")
         text = metric.get("MetricValue")
-        found.metrics.append(
-            {
-                "time": time,
-                "source": source,
-                "metric": name,
-                "property": where,
-                "value": number(text),
-                "text": None if text is None else str(text),
-            }
-        )
+        said = {"value": number(text), "text": None if text is None else str(text)}
+        found.metrics.append({"time": time, "source": source, "metric": name, "property": where, **said})
         column = _metric_column(name) or _metric_column(fragment.rpartition("/")[2])
         value = watts(text)
         if not column or value is None:

@@ -52,12 +52,8 @@ _CLOSE = re.compile(r"</RIBCL\s*>", re.IGNORECASE)
 _HTTP = re.compile(r"^[ \t]*HTTP/\d", re.IGNORECASE | re.MULTILINE)
 _HEADER = re.compile(r"[A-Za-z][\w-]*:\s")
 _DATE = re.compile(r"Date:\s*(?P<date>.+)", re.IGNORECASE)
-_READINGS = {
-    "PRESENT_POWER_READING": "watts",
-    "AVERAGE_POWER_READING": "watts_average",
-    "MINIMUM_POWER_READING": "watts_minimum",
-    "MAXIMUM_POWER_READING": "watts_maximum",
-}
+_READINGS = {f"{side}_POWER_READING": f"watts_{side.lower()}" for side in ("AVERAGE", "MINIMUM", "MAXIMUM")}
+_READINGS["PRESENT_POWER_READING"] = "watts"
 _SHOWN = 120
 """Characters that are shown of what an iLO says."""
 _STATUS = 10
@@ -89,8 +85,7 @@ class _Clock:
 
     def after(self, between: str) -> _Clock:
         """The time after lines that are no document: that in them; none where they begin an answer and have lost it."""
-        found = _time(between)
-        if found:
+        if found := _time(between):
             return found
         # `date` may have been written once for several answers; the header of HTTP is of one answer.
         return _Clock() if self.of_header and _HTTP.search(between) else self
@@ -165,8 +160,8 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
     try:
         root: Element = fromstring(answer.xml, forbid_dtd=True)
     except DefusedXmlException:
-        msg = f"line {answer.line}: it declares entities or a document type, which no iLO does: refused"
-        raise DamagedError(msg) from None
+        what = "it declares entities or a document type, which no iLO does: refused"
+        raise DamagedError(f"line {answer.line}: {what}") from None
     except (ParseError, ValueError, RecursionError) as error:
         why = str(error).partition(":")[0]
         odd.say(f"a document is not well-formed XML ({why}), and is left out", answer.line)
@@ -176,8 +171,7 @@ def _parsed(answer: _Answer, odd: Counted) -> Element | None:
         if not re.fullmatch(r"0x0*|0+", status):
             said = response.get("MESSAGE", "no message")
             shown = said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
-            message = f"the iLO answered with error {status[:_STATUS]}: {shown}"
-            odd.say(message, answer.line)
+            odd.say(f"the iLO answered with error {status[:_STATUS]}: {shown}", answer.line)
     return root
 
 
@@ -262,8 +256,7 @@ def read(source: Source) -> Recording:
     clock = _Asked()
     rest: list[tuple[int, str]] = []
     for answer in _answers(text.text, bad, rest):
-        root = _parsed(answer, bad)
-        if root is None:
+        if (root := _parsed(answer, bad)) is None:
             continue
         moment = clock.time_of(answer, root)
         if moment and not moment.set:
@@ -277,8 +270,7 @@ def read(source: Source) -> Recording:
             continue
         more, said = _of_answer(root, moment.time if moment else None)
         if (more or said) and clock.lost:
-            why = "an answer has lost its time: the time before it belongs to another answer"
-            bad.say(why, answer.line)
+            bad.say("an answer has lost its time: the time before it belongs to another answer", answer.line)
         rows += more
         settings += said
     power, notes = tables(rows)

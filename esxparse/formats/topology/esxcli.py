@@ -36,7 +36,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, left_out
 from esxparse.formats.kit.numbers import whole
-from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.kit.tables import data, distinct, frames, known, picked, schema
 from esxparse.formats.source import Source
 from esxparse.formats.topology import esxcli_forms as forms
 from esxparse.formats.topology.esxcli_forms import UNSET, flattened
@@ -49,17 +49,7 @@ _MANAGED = re.compile(r"\(vim\.host\.HardwareInfo\)|(?m:^[ \t]*(?:cpuInfo|numaIn
 _SCHEMA = schema(
     "processor socket node apicid i64, vendor str, family model_number stepping i64, mhz f64, l2_bytes l3_bytes i64"
 )
-_NUMBERS = {
-    "processor": "id",
-    "socket": "packageid",
-    "node": "node",
-    "apicid": "apicid",
-    "family": "family",
-    "model_number": "model",
-    "stepping": "stepping",
-    "l2_bytes": "l2cachesize",
-    "l3_bytes": "l3cachesize",
-}
+_NUMBERS, _SAID, _MANAGED_COUNTS = (data(__file__)[part] for part in ("processor", "said", "managed"))
 _HZ = 1e6
 
 _Path = tuple[str, ...]
@@ -132,33 +122,20 @@ def _said(said: Sequence[tuple[str | None, str, str]]) -> dict[str, Any]:
     """What `memory get` and `cpu global get` say of the whole."""
     values = {forms.plain(key): value for _, key, value in said}
     memory = re.match(r"\d{1,18}", values.get("physicalmemory", ""))
-    found = {
-        "sockets": whole(values.get("cpupackages")),
-        "cores": whole(values.get("cpucores")),
-        "threads": whole(values.get("cputhreads")),
-        "numa_nodes": whole(values.get("numanodecount")),
-        "memory_bytes": int(memory[0]) if memory else None,
-    }
-    return known(found)
+    return known(picked(values, _SAID, whole) | {"memory_bytes": int(memory[0]) if memory else None})
 
 
 def _managed_meta(fields: Sequence[tuple[_Path, str]]) -> dict[str, Any]:
     last = {".".join(path[-2:]): value for path, value in reversed(fields)}
-    hz, memory = (
-        whole(last.get("cpuInfo.hz")),
-        next((value for path, value in fields if path[-1] == "memorySize"), None),
-    )
+    hz = whole(last.get("cpuInfo.hz"))
+    memory = next((value for path, value in fields if path[-1] == "memorySize"), None)
     model = next((value for path, value in fields if "cpuPkg" in path and path[-1] == "description"), None)
     found = {
-        "sockets": whole(last.get("cpuInfo.numCpuPackages")),
-        "cores": whole(last.get("cpuInfo.numCpuCores")),
-        "threads": whole(last.get("cpuInfo.numCpuThreads")),
-        "numa_nodes": whole(last.get("numaInfo.numNodes")),
         "mhz": None if hz is None else round(hz / _HZ, 3),
         "memory_bytes": whole(memory),
         "model": " ".join(model.split()) if model else None,
     }
-    return known(found)
+    return known(picked(last, _MANAGED_COUNTS, whole) | found)
 
 
 def _managed_processors(fields: Sequence[tuple[_Path, str]]) -> list[dict[str, Any]]:
@@ -182,14 +159,7 @@ def _managed_processors(fields: Sequence[tuple[_Path, str]]) -> list[dict[str, A
     for number, socket in sorted(sockets.items()):
         package = packages.get(socket, {})
         hz = whole(package.get("hz"))
-        rows.append(
-            dict.fromkeys(_SCHEMA)
-            | {
-                "processor": number,
-                "socket": socket,
-                "node": nodes.get(number),
-                "vendor": package.get("vendor"),
-                "mhz": None if hz is None else hz / _HZ,
-            }
-        )
+        place = {"processor": number, "socket": socket, "node": nodes.get(number)}
+        about = {"vendor": package.get("vendor"), "mhz": None if hz is None else hz / _HZ}
+        rows.append(dict.fromkeys(_SCHEMA) | place | about)
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException
@@ -13,10 +13,6 @@ from defusedxml.ElementTree import fromstring
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.text import cells_of
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
 
 _TOKEN = re.compile(
     r"""
@@ -63,8 +59,7 @@ def flattened(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
             name = None
         elif kind in {"string", "other"}:
             value = found["string"] if kind == "string" else found["other"]
-            step = _step(name, counts)
-            if step:
+            if step := _step(name, counts):
                 places = tuple(one for one in (*path, step) if one)
                 yield places, _ESCAPED.sub(r"\1", value) if kind == "string" else value
             name = None
@@ -212,11 +207,8 @@ def _xml(text: str, notes: Notes) -> list[dict[str, str]]:
         notes.warn(f"the XML is not whole or not safe: {error or type(error).__name__}")
         return []
     structures = (one for one in root.iter() if one.tag.rpartition("}")[2] == "structure")
-    return [{one.get("name", ""): _value(one) for one in structure if one.get("name")} for structure in structures]
-
-
-def _value(field: Element) -> str:
-    return " ".join(text.strip() for text in field.itertext() if text.strip())
+    fields = ([(one.get("name"), map(str.strip, one.itertext())) for one in structure] for structure in structures)
+    return [{name: " ".join(filter(None, texts)) for name, texts in each if name} for each in fields]
 
 
 def _keyvalue(text: str) -> list[dict[str, str]]:

@@ -21,8 +21,7 @@ def nominal_mhz(model: str | None) -> float | None:
     >>> nominal_mhz("Intel(R) Xeon(R) CPU X5670 @ 2.93GHz"), nominal_mhz("AMD EPYC 7543")
     (2930.0, None)
     """
-    found = _NOMINAL.search(model or "")
-    if found is None:
+    if (found := _NOMINAL.search(model or "")) is None:
         return None
     try:
         return round(float(found[1]) * (1000 if found[2] in "Gg" else 1), 3)

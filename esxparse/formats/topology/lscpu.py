@@ -28,10 +28,8 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from esxparse.errors import DamagedError
@@ -39,7 +37,7 @@ from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import size_bytes, whole
 from esxparse.formats.kit.objects import mappings
-from esxparse.formats.kit.tables import distinct, frames, known, schema
+from esxparse.formats.kit.tables import data, distinct, frames, known, schema
 from esxparse.formats.source import Source
 from esxparse.formats.topology.facts import FACTS, nominal_mhz
 from esxparse.recording import Recording
@@ -137,11 +135,10 @@ def meta(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     there = [one for one in rows if one["online"] is not False]
     if not there:
         return {}
-    cores = distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there)
     return {
         "threads": len(there),
         "sockets": distinct(one["socket"] for one in there),
-        "cores": cores,
+        "cores": distinct(None if one["core"] is None else (one["socket"], one["core"]) for one in there),
         "numa_nodes": distinct(one["node"] for one in there),
         "mhz": max((one["max_mhz"] for one in there if one["max_mhz"] is not None), default=None),
     }
@@ -169,8 +166,7 @@ _CACHES = schema("cache str, one_bytes all_bytes instances i64")
 @cache
 def labels() -> Mapping[str, str]:
     """Label as printed, in any language, to what the fact is."""
-    text = files("esxparse.formats.topology").joinpath("lscpu_labels.toml").read_text("utf-8")
-    return {label: key for key, names in tomllib.loads(text).items() for label in names}
+    return {label: key for key, names in data(__file__, "lscpu_labels.toml").items() for label in names}
 
 
 def recognise(head: Head) -> bool:
@@ -197,7 +193,8 @@ def read(source: Source) -> Recording:
     if _JSON.search(text.text):
         content = _loads(text.text, source.name)
         found = _json_facts(content.get("lscpu"))
-        caches = [_listed_cache(one) for one in mappings(content.get("caches"))]
+        texts = ({key: str(value) for key, value in one.items()} for one in mappings(content.get("caches")))
+        caches = [cache_row(one) for one in texts]
         rows = [row({str(key): value for key, value in one.items()}) for one in mappings(content.get("cpus"))]
     elif _has_columns(text.text):
         rows, caches, notes = read_columns(text.lines())
@@ -282,10 +279,6 @@ def _cache(fact: _Fact) -> dict[str, Any] | None:
         "all_bytes": size if of_all else None,
         "instances": many,
     }
-
-
-def _listed_cache(one: Mapping[str, Any]) -> dict[str, Any]:
-    return cache_row({str(key): str(value) for key, value in one.items()})
 
 
 def _number(value: str | None) -> float | None:

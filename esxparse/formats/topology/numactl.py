@@ -99,8 +99,7 @@ def read_hardware(  # noqa: C901, PLR0912  a branch per kind of line
             current += map(int, cpus[2].split())
         elif memory := _MEMORY.fullmatch(text):
             current = None
-            size = _megabytes(memory[3])
-            if size is None:
+            if (size := _megabytes(memory[3])) is None:
                 note = f"{memory[2]} of node {memory[1]} is not known: {memory[3].strip()!r}"
                 notes.append(Note(note, line=place, severity="info" if memory[3].startswith("<") else "warning"))
             else:

@@ -74,8 +74,7 @@ def _decoded(source: Source) -> Text:
     except UnicodeError:
         decoded = content.decode(encoding, errors="replace")
         notes += (Note(f"not all of it is valid {name}: invalid bytes are shown as \ufffd", severity="warning"),)
-    lost = decoded.count("\0")
-    if lost:
+    if lost := decoded.count("\0"):
         notes += (Note(f"{lost:,} NUL characters left out: part of the file was lost", severity="warning"),)
     return Text(decoded.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n"), notes)
 

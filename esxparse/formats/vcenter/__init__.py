@@ -56,8 +56,7 @@ def read(source: Source, date_order: DateOrder | None = None) -> Recording:
     """Reads an export; `date_order` is the order of day, month and year where the file does not tell."""
     text = source.text().without_cut_line()
     lines = text.lines()
-    table = columns.titles(lines)
-    if table is None:
+    if (table := columns.titles(lines)) is None:
         raise DamagedError("no line names a time and a counter: export the chart again, with its titles")
     rows, notes = columns.read_rows(lines, table, date_order)
     if not rows:

@@ -15,24 +15,12 @@ from esxparse.formats.kit.numbers import number, whole
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.readings import stamp
-from esxparse.formats.vcenter.labels import IDENTIFIER, labelled, plain_unit, unit_of
+from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
 from esxparse.recording import Note
 
 PREAMBLE = 40
 """Lines of title before the titles of columns."""
 _LONGEST = 100_000
-_TIMES = frozenset({"time", "timestamp", "date", "date/time", "datetime", "time stamp", "interval breakdown", "zeit"})
-_ROLES = {
-    "entity": "entity,vm,vm name,vmname,virtual machine,name,object,object name,host,vmhost,resource",
-    "entity_id": "entityid",
-    "instance": "instance",
-    "counter": "metricid,metric,counter,stat,statkey,metric name",
-    "value": "value",
-    "unit": "unit,units",
-    "interval_s": "intervalsecs,interval,intervalseconds",
-    "vcpus": "numcpu,num cpu,vcpus,vcpu,cpus,number of vcpus",
-}
-_ROLE = {name: role for role, names in _ROLES.items() for name in names.split(",")}
 _FOR = re.compile(r"(?P<label>\S.{0,80}?) for (?P<object>\S.*)")
 _ARIA = re.compile(
     r"(?:(?P<object>[^|{}=;]{1,120}?)(?: - |: |/))?(?P<counter>[A-Za-z][\w :.-]{0,60}(?:\|[^|(){}=;]{1,80})+?)"
@@ -101,10 +89,11 @@ def titles(lines: Sequence[str]) -> Titles | None:
         delimiter = max(",;\t", key=line.count)
         cells = cells_of(line, delimiter)
         names = [cell.lower() for cell in cells]
-        time = next((at for at, name in enumerate(names) if name.partition(" (")[0] in _TIMES), None)
+        time = next((at for at, name in enumerate(names) if ROLES.get(name.partition(" (")[0]) == "time"), None)
         if time is None:
             continue
-        roles = {_ROLE[name]: at for at, name in reversed(list(enumerate(names))) if name in _ROLE}
+        told = [(at, role) for at, name in enumerate(names) if (role := ROLES.get(name)) and role != "time"]
+        roles = {role: at for at, role in reversed(told)}
         others = [(at, cell) for at, cell in enumerate(cells) if at != time and at not in roles.values()]
         values = [found for at, cell in others if (found := _column(at, cell))]
         # A line of a program may have a cell that looks like one.
@@ -160,10 +149,6 @@ def _plain(text: str) -> str:
     return re.sub(r" ?(?:GMT|UTC)([+-]\d{4})(?: \([^)]*\))?$", r" \1", text)
 
 
-def _cells(line: str, table: Titles) -> list[str]:
-    return cells_of(line, table.delimiter)
-
-
 def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> tuple[list[Row], Notes]:
     """The values of an export, and notes on what is none."""
     notes = Notes(_about(table))
@@ -172,7 +157,7 @@ def read_rows(lines: Sequence[str], table: Titles, order: DateOrder | None) -> t
     for place, line in enumerate(lines[table.line :], table.line + 1):
         if not line.strip():
             continue
-        cells = _cells(line, table)
+        cells = cells_of(line, table.delimiter)
         if len(cells) != len(table.cells):
             odd.say(f"{len(cells)} cells where the titles are {len(table.cells)}: left out", place)
         elif cells == table.cells:
@@ -223,8 +208,7 @@ def _values(place: int, cells: list[str], table: Titles, time: datetime, odd: Co
 
 
 def _valued(place: int, cell: str, row: Row, table: Titles, odd: Counted) -> Iterator[Row]:
-    value = number(cell, "," if table.delimiter != "," and "," in cell else ".")
-    if value is not None:
+    if (value := number(cell, "," if table.delimiter != "," and "," in cell else ".")) is not None:
         yield {**row, "value": value}
     elif cell:
         odd.say(f"{excerpt(cell)!r} is no number: left out", place)

@@ -9,27 +9,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from esxparse.formats.kit.tables import data
+
 IDENTIFIER = re.compile(
     r"(?P<id>(?P<group>[a-zA-Z]\w{1,30})\.\w{1,40}(?:\.\w{1,40})?\.(?P<rollup>average|summation|latest|maximum|minimum|none))"
 )
 """A counter as the API names it: `cpu.ready.summation`."""
 
-_UNITS = {
-    "percent": "%",
-    "millisecond": "ms",
-    "milliseconds": "ms",
-    "megahertz": "MHz",
-    "mhz": "MHz",
-    "kilobytes": "KB",
-    "kilobytespersecond": "KBps",
-    "megabytes": "MB",
-    "watt": "W",
-    "joule": "J",
-    "second": "s",
-    "seconds": "s",
-    "microsecond": "us",
-    "microseconds": "us",
-}
+_DATA = data(__file__)
+ROLES = {title: role for role, titles in _DATA["titles"].items() for title in titles}
+"""Titles of columns, in lower case, to what they say."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ def plain_unit(text: str | None) -> str | None:
     >>> plain_unit("millisecond"), plain_unit("KBps"), plain_unit("")
     ('ms', 'KBps', None)
     """
-    return _UNITS.get((text or "").strip().lower(), (text or "").strip()) or None
+    return _DATA["units"].get((text or "").strip().lower(), (text or "").strip()) or None
 
 
 def labelled(label: str, groups: Collection[str] = ()) -> list[Counter]:

@@ -40,7 +40,7 @@ from pathlib import Path
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats.benchmarks.table import tables as common
 from esxparse.formats.kit.head import Head
-from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.kit.tables import known, schema
 from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
@@ -154,19 +154,12 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
     elif not clock.zoned and any(row.get("time") for row in rows):
         notes.say("times without a zone are taken as UTC")
     times = [row["time"] for row in rows if row.get("time")]
-    facts = {
-        "start": min(times, default=None),
-        "end": max(times, default=None),
-        "samples": _samples(of_rows["intervals"][0]),
-    }
+    # Intervals that were measured, whatever of.
+    samples = len({(row["run"], row["interval"]) for row in of_rows["intervals"][0]})
+    span = {"start": min(times, default=None), "end": max(times, default=None)}
     runs = runs_of(averages, {run["run"]: run["parameters"] for run in numbered})
-    meta = known({"release": found.facts.get("release"), **facts})
+    meta = known({"release": found.facts.get("release"), **span, "samples": samples})
     return Recording(FORMAT, name, common("vdbench", runs, details), meta, tuple(notes))
-
-
-def _samples(intervals: Sequence[Row]) -> int:
-    """How many intervals were measured, whatever of."""
-    return len({(row["run"], row["interval"]) for row in intervals})
 
 
 def read(source: Source) -> Recording:
@@ -221,6 +214,5 @@ def read_directory(path: Path) -> Recording:
             del found.rows[before:]
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in said]
     if other:
-        more = f" and {len(other) - _LISTED} more" if len(other) > _LISTED else ""
-        notes.say(f"not read: {', '.join(other[:_LISTED])}{more}")
+        notes.say(f"not read: {some(other, _LISTED)}")
     return _recording(str(path), found, clock, notes)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from esxparse.formats.benchmarks.table import BETTER, Figure, Run
 from esxparse.formats.kit.numbers import number
-from esxparse.formats.kit.tables import Schema, schema
+from esxparse.formats.kit.tables import Schema, data, schema
 from esxparse.formats.power.readings import stamp
 
 Row = dict[str, Any]
@@ -30,10 +28,9 @@ _BACK_S = 43200.0
 """A clock that goes back by more than this has passed midnight."""
 
 
-@cache
 def names() -> Mapping[str, Any]:
     """What `columns.toml` says."""
-    return tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
+    return data(__file__, "columns.toml")
 
 
 @cache
@@ -78,8 +75,7 @@ class Clock:
 
     def created(self, line: str) -> bool:
         """Learns the zone from the line of `summary.html` that says when it was created, where it is one."""
-        match = _CREATED.search(line)
-        if not match:
+        if not (match := _CREATED.search(line)):
             return False
         local = stamp(f"{match['day']} {match['clock']} UTC")
         stated = f"{match['utc_day']} {match['utc_clock']} UTC" if match["utc_day"] else None

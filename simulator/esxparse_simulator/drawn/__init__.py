@@ -12,8 +12,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from esxparse_simulator.drawn.dice import Dice
-from esxparse_simulator.drawn.host import host_tree
+from esxparse_simulator.drawn.host import Dice, host_tree
 from esxparse_simulator.drawn.troubles import Happening
 from esxparse_simulator.experiment import Experiment, FileSpec, parse_experiment
 from esxparse_simulator.limits import need

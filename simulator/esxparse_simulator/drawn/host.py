@@ -1,17 +1,20 @@
-"""What a drawn host is: the tables of a scenario, healthy and large enough for what its VMs ask for."""
+"""What a drawn host is: the tables of a scenario, healthy and large enough for what its VMs ask for.
+
+Draws are the same on every machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import fsum
 from typing import Any
 
-from esxparse_simulator.drawn.dice import Dice
+import numpy as np
+
 from esxparse_simulator.limits import check_number
 
 Tree = dict[str, Any]
-
 
 _FIRST = datetime(2026, 1, 5, tzinfo=UTC)
 _DAYS = 250
@@ -20,6 +23,37 @@ _CORES = {"wide": 8, "crowded": 4}  # that a host has at least, by what a troubl
 _MEDIA = {"flash": (0.2, 0.9, 0.03), "hybrid": (0.7, 3.5, 0.1)}  # milliseconds from, to, and of service
 _MOST_VMS = 70
 _FEWEST_VMS = 3
+
+
+class Dice:
+    """Draws, one after another, by a seed."""
+
+    def __init__(self, seed: int) -> None:
+        """Nothing drawn yet."""
+        self._uniform = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 16]))).random
+
+    def between(self, least: float, most: float) -> float:
+        """A number, evenly spread."""
+        return least + (most - least) * float(self._uniform())
+
+    def near(self, least: float, most: float) -> float:
+        """A number, nearer the least."""
+        part = float(self._uniform())
+        return round(least + (most - least) * part * part, 3)
+
+    def chance(self, part: float) -> bool:
+        """True for `part` of the draws."""
+        return float(self._uniform()) < part
+
+    def one(self, of: Sequence[Any]) -> Any:
+        """One of these; tables with a `weight` by it."""
+        weights = [each.get("weight", 1) if isinstance(each, dict) else 1 for each in of]
+        left = self.between(0.0, fsum(weights))
+        for each, weight in zip(of, weights, strict=True):
+            left -= weight
+            if left < 0.0:
+                return each
+        return of[-1]
 
 
 def host_tree(has: Tree, dice: Dice, needs: set[str], seed: int, said: Mapping[str, float | None]) -> Tree:

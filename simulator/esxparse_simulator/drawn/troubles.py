@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, sqrt
 from typing import Any
 
-from esxparse_simulator.drawn.dice import Dice
-from esxparse_simulator.drawn.host import stores_of
+from esxparse_simulator.drawn.host import Dice, stores_of
+from esxparse_simulator.model.engine import moments
 from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.memory import fixed_of, min_free, room
+from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.scenario import parse_scenario
 
 Tree = dict[str, Any]
 Place = tuple[str | int, ...]
 Things = Mapping[str, Place]
 Change = tuple[Place, str, Any]
-
 
 _SHAPES = ("step", "step", "ramp", "relapse", "pulses", "drift")
 _WHOLE = {"vcpus", "memory_mb", "cpu_limit_mhz", "memory_limit_mb", "queue_depth"}
@@ -36,6 +36,7 @@ class Happening:
         """A host to which nothing has happened yet."""
         self.tree, self.dice = tree, dice
         self.lasts = tree["samples"] * tree["interval"]
+        *_, self.last = moments(tree["samples"], tree["interval"], Noise(tree["seed"], tree["untidy"]))
         self._changes: dict[str, list[Change]] = {}
         self._led: dict[str, list[Tree]] = {}
         self._taken: set[Place] = set()
@@ -68,12 +69,14 @@ class Happening:
         spells = self._led.get(row["id"]) or list(self._spells(shape))
         self._led |= dict.fromkeys(row.get("leads", ()), spells)
         self._changes[row["id"]] = list(self._changed(row, severity, things, spells))
+        told = self._told(spells, shape)
         about = {
             "trouble": row["id"],
-            **self._when(spells),
+            "start": told["start"],
+            "end": told["end"],
             "severity": round(severity, 3),
             "shape": shape,
-            "spells": [[round(spell["start"], 1), round(spell["end"], 1)] for spell in spells],
+            "spells": told["spells"],
         }
         return [
             {
@@ -89,14 +92,20 @@ class Happening:
         """Lets something happen that is no trouble, and tells of it."""
         things, severity = self._things(row), self.dice.between(0.0, 1.0)
         self._base(row, severity, things)
-        spells = list(self._spells(self.dice.one(row.get("shapes", ("whole",)))))
+        shape = self.dice.one(row.get("shapes", ("whole",)))
+        spells = list(self._spells(shape))
         for change in list(self._changed(row, severity, things, spells)):
             _put(self.tree, *change)
-        told = {"where": self._named(things, row["where"]), **self._when(spells), "what": row["what"]}
-        return {"is": "background", "id": row["id"], **told}
+        told, where = self._told(spells, shape), self._named(things, row["where"])
+        when = {"start": told["start"], "end": told["end"]}
+        return {"is": "background", "id": row["id"], "where": where, **when, "what": row["what"]}
 
-    def _when(self, spells: Sequence[Tree]) -> Tree:
-        return {"start": spells[0]["start"], "end": min(self.lasts, spells[-1]["end"])}
+    def _told(self, spells: Sequence[Tree], shape: str) -> Tree:
+        """Begin and end of spells as far as there are samples, of which the last is late; by then, what never ends."""
+        ends = [(spell["start"], self.last if shape == "whole" else spell["end"]) for spell in spells]
+        seen = [(start, min(self.last, end)) for start, end in ends if start < self.last] or [ends[0][:1] * 2]
+        told = [[round(start, 1), round(end, 1)] for start, end in seen]
+        return {"start": seen[0][0], "end": seen[-1][1], "spells": told}
 
     def _things(self, row: Tree) -> dict[str, Place]:
         """Places in the tables by the words of the catalogue: a VM is drawn, and with it what it uses."""

@@ -8,7 +8,6 @@ difference: what rounds to zero has no sign.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -44,7 +43,7 @@ def joined(cells: Sequence[bytes], broken: Sequence[int]) -> bytes:
 
 def lines(counters: Sequence[Counter], rows: Iterable[tuple[bytes, Numbers]], end: bytes) -> Iterator[bytes]:
     """Lines of a first cell and numbers, one of each counter; every line ends with `end`."""
-    columns = _columns(counters)
+    columns = _Columns(counters)
     cells: NDArray[Any] = np.array([b"", *(counter.text.encode() for counter in counters)], dtype=object)
     before = np.where(columns.texts, 0.0, np.nan)
     for first, numbers in rows:
@@ -55,38 +54,27 @@ def lines(counters: Sequence[Counter], rows: Iterable[tuple[bytes, Numbers]], en
         yield joined(cells.tolist(), columns.broken) + end
 
 
-@dataclass(frozen=True, slots=True)
+# Of each kind: its format, what to multiply with before rounding, where in the table it begins and ends.
+_KINDS = {
+    "decimal": (b"%.2f", 100.0, 0, _HUNDREDTHS),
+    "whole": (b"%.0f", 1.0, _HUNDREDTHS, _WHOLES),
+    "text": (b"%.0f", 1.0, _HUNDREDTHS, _WHOLES),
+    "broken": (b"%8.1f", 10.0, 0, 0),
+}
+
+
 class _Columns:
-    """Along the columns: what to multiply with before rounding, where in the table its kind begins and ends."""
+    """What `_KINDS` says, along the columns."""
 
-    scale: Numbers
-    start: NDArray[np.intp]
-    end: Numbers
-    formats: tuple[bytes, ...]
-    decimal: NDArray[np.bool_]
-    texts: NDArray[np.bool_]
-    broken: tuple[int, ...]
-    table: NDArray[Any]
-
-
-_FORMATS = {"decimal": b"%.2f", "whole": b"%.0f", "text": b"%.0f", "broken": b"%8.1f"}
-_SCALES = {"decimal": 100.0, "whole": 1.0, "text": 1.0, "broken": 10.0}
-_STARTS = {"decimal": 0, "whole": _HUNDREDTHS, "text": _HUNDREDTHS, "broken": 0}
-_ENDS = {"decimal": _HUNDREDTHS, "whole": _WHOLES, "text": _WHOLES, "broken": 0}
-
-
-def _columns(counters: Sequence[Counter]) -> _Columns:
-    kinds = [counter.kind for counter in counters]
-    return _Columns(
-        scale=np.array([_SCALES[kind] for kind in kinds], dtype=np.float64),
-        start=np.array([_STARTS[kind] for kind in kinds], dtype=np.intp),
-        end=np.array([_ENDS[kind] for kind in kinds], dtype=np.float64),
-        formats=tuple(_FORMATS[kind] for kind in kinds),
-        decimal=np.array([_SCALES[kind] != 1.0 for kind in kinds], dtype=bool),
-        texts=np.array([kind == "text" for kind in kinds], dtype=bool),
-        broken=tuple(place for place, kind in enumerate(kinds, 1) if kind == "broken"),
-        table=_table(),
-    )
+    def __init__(self, counters: Sequence[Counter]) -> None:
+        self.formats, scales, starts, ends = zip(*(_KINDS[counter.kind] for counter in counters), strict=True)
+        self.scale = np.array(scales, dtype=np.float64)
+        self.start = np.array(starts, dtype=np.intp)
+        self.end = np.array(ends, dtype=np.float64)
+        self.decimal = self.scale != 1.0
+        self.texts = np.array([counter.kind == "text" for counter in counters], dtype=bool)
+        self.broken = tuple(place for place, counter in enumerate(counters, 1) if counter.kind == "broken")
+        self.table = _table()
 
 
 @lru_cache(maxsize=1)

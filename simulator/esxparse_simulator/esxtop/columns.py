@@ -48,39 +48,6 @@ _C_STATES = 3
 _Row = tuple[str, int, str | None]
 
 
-def row_counts(layout: Layout, groups: Groups) -> dict[str, int]:
-    """How many rows each table has."""
-    scenario = layout.scenario
-    host = scenario.host
-    paths = sum(len(device.paths) for device in scenario.devices)
-    return {
-        "Memory": 1,
-        "Memory/overcommit": 1,
-        "Physical Cpu Load": 1,
-        "Power": 1,
-        "VSAN": 1,
-        **dict.fromkeys(("Physical Cpu/used", "Physical Cpu/util", "Physical Cpu/core"), host.pcpus + 1),
-        "Numa Node": host.sockets,
-        "Power/p-state": len(host.p_states_mhz),
-        "Group Cpu": len(groups.printed),
-        "Group Memory": len(layout.groups),
-        "Vcpu": sum(len(group.worlds) for group in groups.printed),
-        "Physical Disk/adapter": len(scenario.adapters),
-        "Physical Disk Adapter": len(scenario.adapters),
-        "Physical Disk": paths,
-        "Physical Disk Path": paths,
-        "Physical Disk SCSI Device": len(scenario.devices),
-        "Physical Disk Per-Device-Per-World": sum(target < layout.devices for target, _ in layout.uses),
-        "Physical Disk Partition": sum(device.partitions for device in scenario.devices),
-        "Physical Disk NFS Volume": len(scenario.nfs),
-        "Virtual Disk": sum(1 + len(vm.disks) for vm in layout.vms),
-        "VSAN/role": len(_ROLES) * len(scenario.vsan),
-        "Network Port": len(layout.ports),
-        "Interrupt Cookie": len(layout.vectors) * (1 + host.pcpus),
-        "PCPU Power State": host.pcpus,
-    }
-
-
 def blocks(
     layout: Layout, release: Release, groups: Groups, *, all_counters: bool = True, only: Sequence[str] | None = None
 ) -> tuple[Block, ...]:

@@ -12,19 +12,15 @@ World times still sum to 100 and a group is still the sum of its worlds: times a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from esxparse_simulator.esxtop.host_rows import TIMES
+from esxparse_simulator.esxtop.host_rows import SUMMED, TIMES, Part, part
 from esxparse_simulator.esxtop.releases import Release
 from esxparse_simulator.model.layout import Group, Layout
-from esxparse_simulator.model.sums import Numbers, added, index
-
-Rows = dict[str, "Numbers | float"]
-_STATES = ("% Run", "% Ready", "% CoStop")  # what is left of 100 is % Wait
-_SUMMED_GROUPS = ("Timers/sec", "Power Usage Watts")  # of which worlds know nothing
+from esxparse_simulator.model.sums import Numbers, added_rows, index
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,56 +134,53 @@ def _console(groups: Iterator[PrintedGroup], release: Release) -> Iterator[Print
 class Regrouping:
     """How rows of the model's worlds and groups become printed ones, worked out once for a capture."""
 
-    def __init__(self, layout: Layout, groups: Groups) -> None:
+    def __init__(self, groups: Groups) -> None:
         """Index arrays of `regrouped`."""
         worlds = list(groups.worlds())
         printed = groups.printed
         links = [(place, source) for place, world in enumerate(worlds) for source in world.of]
-        owners = [place for place, group in enumerate(printed) for _ in group.worlds]
         group_links = [(place, source) for place, group in enumerate(printed) for source in group.of]
         # a group of no other (1:idle) shows the settings of the group it was part of, the first
-        self.model_worlds = len(layout.worlds)
-        self.model_groups = len(layout.groups)
         self.worlds = len(worlds)
         self.groups = len(printed)
-        self.from_worlds = index([source for _, source in links])
-        self.into_worlds = index([place for place, _ in links])
+        self.from_worlds = index(source for _, source in links)
+        self.into_worlds = index(place for place, _ in links)
         self.first_world = index(
-            [world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)]
+            world.of[0] if world.of else worlds[place - 1].of[0] for place, world in enumerate(worlds)
         )
-        self.made = index([place for place, world in enumerate(worlds) if len(world.of) != 1])
-        self.group_of = index(owners)
-        self.from_groups = index([source for _, source in group_links])
-        self.into_groups = index([place for place, _ in group_links])
-        self.first_group = index([group.of[0] if group.of else 0 for group in printed])
+        self.made = index(place for place, world in enumerate(worlds) if len(world.of) != 1)
+        self.group_of = index(place for place, group in enumerate(printed) for _ in group.worlds)
+        self.from_groups = index(source for _, source in group_links)
+        self.into_groups = index(place for place, _ in group_links)
+        self.first_group = index(group.of[0] if group.of else 0 for group in printed)
         self.members = np.array([len(group.worlds) for group in printed], dtype=np.float64)
 
 
-def regrouped(how: Regrouping, worlds: Rows, groups: Rows) -> tuple[Rows, Rows]:
-    """Rows of `Vcpu` and `Group Cpu` as printed, of the model's."""
-    vcpu: Rows = {}
-    for name, value in worlds.items():
-        values = _wide(value, how.model_worlds)
-        vcpu[name] = (
-            added(values[how.from_worlds], how.into_worlds, how.worlds) if name in TIMES else values[how.first_world]
-        )
-    if len(how.made) and "% Wait" in vcpu:
-        run, ready, costop = (_wide(vcpu.get(name, 0.0), how.worlds) for name in _STATES)
-        # several worlds may have run or been ready at once, the one that stands for them did so but once
-        run[how.made] = np.minimum(run, 100.0 - costop)[how.made]
-        ready[how.made] = np.minimum(ready, 100.0 - run - costop)[how.made]
-        _wide(vcpu["% Wait"], how.worlds)[how.made] = (100.0 - run - ready - costop)[how.made]
-    group: Rows = {}
-    for name, value in groups.items():
-        if name in TIMES and name in vcpu:
-            group[name] = added(_wide(vcpu[name], how.worlds), how.group_of, how.groups)
-        elif name in _SUMMED_GROUPS:
-            values = _wide(value, how.model_groups)
-            group[name] = added(values[how.from_groups], how.into_groups, how.groups)
-        else:
-            group[name] = _wide(value, how.model_groups)[how.first_group]
-    return vcpu, {**group, "Members": how.members}
+def regrouped(how: Regrouping, parts: Iterable[Part]) -> Iterator[Part]:
+    """Parts with the rows of `Vcpu` and `Group Cpu` as printed, of the model's."""
+    for table, names, values in parts:
+        if table == "Vcpu" and names is TIMES:
+            times = _printed_times(how, values)
+            yield Part(table, names, times)
+            yield Part("Group Cpu", names, added_rows(times, how.group_of, how.groups))
+        elif table == "Vcpu":
+            yield Part(table, names, values[:, how.first_world])
+        elif table == "Group Cpu" and names is SUMMED:
+            yield Part(table, names, added_rows(values[:, how.from_groups], how.into_groups, how.groups))
+        elif table == "Group Cpu" and names is not TIMES:
+            yield Part(table, names, values[:, how.first_group])
+        elif table != "Group Cpu":
+            yield Part(table, names, values)
+    yield part("Group Cpu", {"Members": how.members})
 
 
-def _wide(value: Numbers | float, count: int) -> Numbers:
-    return np.full(count, value) if isinstance(value, float) else value
+def _printed_times(how: Regrouping, values: Numbers) -> Numbers:
+    times = added_rows(values[:, how.from_worlds], how.into_worlds, how.worlds)
+    run, ready, costop, wait = (TIMES.index(name) for name in ("% Run", "% Ready", "% CoStop", "% Wait"))
+    # several worlds may have run or been ready at once, the one that stands for them did so but once
+    made = times[:, how.made]
+    made[run] = np.minimum(made[run], 100.0 - made[costop])
+    made[ready] = np.minimum(made[ready], 100.0 - made[run] - made[costop])
+    made[wait] = 100.0 - made[run] - made[ready] - made[costop]
+    times[:, how.made] = made
+    return times

@@ -1,44 +1,51 @@
 """What esxtop prints for CPUs and memory: host, PCPUs, groups and worlds, NUMA nodes, power, interrupts.
 
--1 is "no limit" or "not applicable", -3 "normal" shares, as in real captures. Group values are sums over the group's
-worlds. The first node of a wide VM stands for all its home nodes (assumption: a cell holds one number).
+A `Part` is some counters of a table with a number for each of its rows; where parts name a counter twice, the last
+counts. -1 is "no limit" or "not applicable", -3 "normal" shares, as in real captures. Group values are sums over the
+group's worlds. The first node of a wide VM stands for all its home nodes (assumption: a cell holds one number).
 """
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
 from esxparse_simulator.model.demand import at
 from esxparse_simulator.model.layout import Layout, OncePerLayout
-from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, placed, process_mb
+from esxparse_simulator.model.memory import BALLOON_MAX, COMPRESSION, fixed_of, managed, min_free, process_mb
 from esxparse_simulator.model.sample import Snapshot
 from esxparse_simulator.model.sums import Numbers, added, added_rows
 
-Rows = dict[str, "Numbers | float"]
-
 _MHZ_HELD = 48.0  # of entitlement for a world that asks for nothing
 _SPANS = ("1", "5", "15")
-TIMES = {
-    "% Used": "used",
-    "% Run": "run",
-    "% System": "system",
-    "% Wait": "wait",
-    "% Ready": "ready",
-    "% Idle": "idle",
-    "% Overlap": "overlap",
-    "% CoStop": "costop",
-    "% Max Limited": "max_limited",
-    "% Swap Wait": "swap_wait",
-    "Switches/sec": "switches",
-    "Migrates/sec": "migrates",
-    "Quantum Expires/sec": "expires",
-    "Wakeups/sec": "wakeups",
-    "% CPU Latency": "latency",
-    "% Memory Latency": "memory_latency",
-    "% Demand": "demand",
-}
+TIMES = (
+    *("% Used", "% Run", "% System", "% Wait", "% Ready", "% Idle", "% Overlap", "% CoStop", "% Max Limited"),
+    *("% Swap Wait", "Switches/sec", "Migrates/sec", "Quantum Expires/sec", "Wakeups/sec", "% CPU Latency"),
+    *("% Memory Latency", "% Demand"),
+)
+"""Counters of worlds that a group has the sum of: the first of `WorldTimes`, in its order."""
+SUMMED = ("Timers/sec", "Power Usage Watts")
+"""Counters of groups that add up and worlds know nothing of."""
+_MEMORY = tomllib.loads((files("esxparse_simulator.esxtop") / "memory.toml").read_text(encoding="utf-8"))
+_TIMES_OVER = np.array([[row["times"]] for row in _MEMORY.values()])
+
+
+class Part(NamedTuple):
+    """Counters of a table by name, and their numbers [counters, rows]."""
+
+    table: str
+    names: Sequence[str]
+    values: Numbers
+
+
+def part(table: str, counters: Mapping[str, Numbers | float]) -> Part:
+    """Counters given one by one: along the rows, or one number where there is one row."""
+    return Part(table, tuple(counters), np.array([*counters.values()], dtype=np.float64).reshape(len(counters), -1))
 
 
 class _CpuFixed:
@@ -51,8 +58,7 @@ class _CpuFixed:
         idle = np.zeros(len(layout.worlds), dtype=bool)
         idle[layout.idlers] = True
         members = np.array([len(group.worlds) for group in groups], dtype=np.float64)
-        pcpus = layout.scenario.host.pcpus
-        self.groups = {
+        of_groups = {
             "Members": members,
             "Alloc Min": np.array([group.vm.cpu_reservation_mhz if group.vm else 0 for group in groups], dtype=float),
             "Alloc Max": np.array([(group.vm and group.vm.cpu_limit_mhz) or -1 for group in groups], dtype=float),
@@ -60,68 +66,63 @@ class _CpuFixed:
             "Alloc Min Limited": np.array([-1 if group.vm or group.own else 0 for group in groups], dtype=float),
             "Effective Min (MHz)": _MHZ_HELD * members,
         }
-        self.worlds: Rows = {
-            "Alloc Max": -1.0,
-            "Alloc Shares": 1000.0,
+        of_worlds = {
+            "Alloc Max": np.full(len(idle), -1.0),
+            "Alloc Shares": np.full(len(idle), 1000.0),
             "Alloc Min Limited": np.where(vcpu, -1.0, 0.0),
             "Effective Min (MHz)": np.where(idle, 0.0, _MHZ_HELD),
         }
+        self.parts = (part("Group Cpu", of_groups), part("Vcpu", of_worlds))
         # [VMs] per second of base loads.
         self.timers = np.array([vm.load.timers for vm in vms], dtype=np.float64)
         self.phased = tuple(n for n, vm in enumerate(vms) if any("timers" in phase.load for phase in vm.phases))
         self.vcpu_group = layout.world_group[layout.vcpus]
         # Of each cell of the interrupt matrix the vector.
-        self.vectors = np.repeat(np.arange(len(layout.vectors)), pcpus)
+        self.vectors = np.repeat(np.arange(len(layout.vectors)), layout.scenario.host.pcpus)
 
 
 _cpu_fixed = OncePerLayout(_CpuFixed)
 
 
-def cpu_rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
+def cpu_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """The rows of every table of CPUs."""
-    pcpus = now.pcpus
-    return {
-        "Physical Cpu Load": {
-            f"Cpu Load ({span} Minute Avg)": value for span, value in zip(_SPANS, now.cpu_load, strict=True)
-        },
-        "Physical Cpu/used": {"% Processor Time": _with_mean(pcpus.used)},
-        "Physical Cpu/util": {"% Util Time": _with_mean(pcpus.util)},
-        "Physical Cpu/core": {"% Core Util Time": _with_mean(pcpus.core_util)},
-        "Numa Node": _nodes(now, layout),
-        "Power": {"Power Usage Now Watts": now.watts, "Power Usage Cap Watts": float(now.host.cap_watts)},
-        "Power/p-state": {"P-State MHZ": np.array(now.host.p_states_mhz, dtype=np.float64)},
-        "Group Cpu": _cpu_groups(now, layout),
-        "Vcpu": _worlds(now, layout),
-        "Interrupt Cookie": _interrupts(now, layout),
-        "PCPU Power State": _states(now),
-    }
+    pcpus, host = now.pcpus, now.host
+    free = (host.memory_mb - host.kernel_mb) / host.sockets - now.memory.taken
+    loads = {f"Cpu Load ({span} Minute Avg)": value for span, value in zip(_SPANS, now.cpu_load, strict=True)}
+    yield part("Physical Cpu Load", loads)
+    yield part("Physical Cpu/used", {"% Processor Time": _with_mean(pcpus.used)})
+    yield part("Physical Cpu/util", {"% Util Time": _with_mean(pcpus.util)})
+    yield part("Physical Cpu/core", {"% Core Util Time": _with_mean(pcpus.core_util)})
+    yield part("Numa Node", {"% Processor Time": now.nodes.used, "Free MBytes": free})
+    yield part("Power", {"Power Usage Now Watts": now.watts, "Power Usage Cap Watts": host.cap_watts})
+    yield part("Power/p-state", {"P-State MHZ": np.array(host.p_states_mhz)})
+    yield from _cpu_fixed(layout).parts
+    yield from _worlds(now, layout)
+    yield _interrupts(now, layout)
+    states = (("C", pcpus.c_states), ("P", pcpus.p_states), ("T", pcpus.t_states))
+    names = [f"%{kind}-State {kind}{number}" for kind, values in states for number in range(values.shape[1])]
+    clock = 100.0 * pcpus.clock[np.newaxis]
+    rows = np.concatenate([*(values.T for _, values in states), clock])
+    yield Part("PCPU Power State", (*names, "% of aperf/mperf"), rows)
 
 
 def _with_mean(pcpus: Numbers) -> Numbers:
     return np.append(pcpus, fsum(pcpus.tolist()) / len(pcpus))
 
 
-def _nodes(now: Snapshot, layout: Layout) -> Rows:
-    host = now.host
-    capacity = (host.memory_mb - host.kernel_mb) / host.sockets
-    taken = placed(layout, host, now.memory.consumed)[1]
-    return {"% Processor Time": now.nodes.used, "Free MBytes": capacity - taken}
-
-
-def _cpu_groups(now: Snapshot, layout: Layout) -> Rows:
-    fixed, worlds, count = _cpu_fixed(layout), now.worlds, len(layout.groups)
-    times = added_rows(np.stack([getattr(worlds, name) for name in TIMES.values()]), layout.world_group, count)
-    vcpus = layout.vcpus
-    run = added(worlds.run[vcpus], fixed.vcpu_group, count)
+def _worlds(now: Snapshot, layout: Layout) -> Iterator[Part]:
+    """Worlds, and the groups they add up to."""
+    fixed, worlds, count, vcpus = _cpu_fixed(layout), now.worlds, len(layout.groups), layout.vcpus
+    times = worlds.values[: len(TIMES)]
+    blocked = worlds.wait - worlds.idle
+    yield Part("Vcpu", TIMES, times)
+    yield part("Vcpu", {"% VmWait": blocked, "Physical Cpu": worlds.pcpu})
+    yield Part("Group Cpu", TIMES, added_rows(times, layout.world_group, count))
+    waits, run = added_rows(np.array([blocked[vcpus], worlds.run[vcpus]]), fixed.vcpu_group, count)
     timers = np.zeros(count)
     timers[layout.vm_group] = _timers(now, layout)
-    return {
-        **dict(zip(TIMES, times, strict=True)),
-        **fixed.groups,
-        "% VmWait": added((worlds.wait - worlds.idle)[vcpus], fixed.vcpu_group, count),
-        "Timers/sec": timers * (1.0 + run / 100.0),
-        "Power Usage Watts": now.group_watts,
-    }
+    yield part("Group Cpu", {"% VmWait": waits})
+    yield Part("Group Cpu", SUMMED, np.array([timers * (1.0 + run / 100.0), now.group_watts]))
 
 
 def _timers(now: Snapshot, layout: Layout) -> Numbers:
@@ -137,40 +138,15 @@ def _timers(now: Snapshot, layout: Layout) -> Numbers:
     return timers
 
 
-def _worlds(now: Snapshot, layout: Layout) -> Rows:
-    worlds = now.worlds
-    times: Rows = {counter: getattr(worlds, name) for counter, name in TIMES.items()}
-    return {**times, **_cpu_fixed(layout).worlds, "% VmWait": worlds.wait - worlds.idle, "Physical Cpu": worlds.pcpu}
-
-
-def _interrupts(now: Snapshot, layout: Layout) -> Rows:
+def _interrupts(now: Snapshot, layout: Layout) -> Part:
     """Of each vector the total, then each PCPU."""
     rates = now.interrupts.rates
     cells = np.empty((rates.shape[0], rates.shape[1] + 1))
     cells[:, 0] = added(rates.ravel(), _cpu_fixed(layout).vectors, len(rates))
     cells[:, 1:] = rates
-    microseconds = np.where(cells > 0.0, now.interrupts.microseconds[:, None], 0.0)
-    return {"Interrupts/second": cells.ravel(), "Processing Time MicroSec/Interrupt": microseconds.ravel()}
-
-
-def _states(now: Snapshot) -> Rows:
-    pcpus = now.pcpus
-    states: Rows = {
-        f"%{kind}-State {kind}{number}": values[:, number]
-        for kind, values in (("C", pcpus.c_states), ("P", pcpus.p_states), ("T", pcpus.t_states))
-        for number in range(values.shape[1])
-    }
-    return {**states, "% of aperf/mperf": 100.0 * pcpus.clock}
-
-
-def memory_rows(now: Snapshot, layout: Layout) -> dict[str, Rows]:
-    """The rows of every table of memory."""
-    overcommit = _memory_fixed(layout).overcommit
-    return {
-        "Memory/overcommit": {f"Memory Overcommit ({span} Minute Avg)": overcommit for span in ("1", "5", "15")},
-        "Memory": _host_memory(now, layout),
-        "Group Memory": _memory_groups(now, layout),
-    }
+    took = np.where(cells > 0.0, now.interrupts.microseconds[:, np.newaxis], 0.0)
+    names = ("Interrupts/second", "Processing Time MicroSec/Interrupt")
+    return Part("Interrupt Cookie", names, np.array([cells.ravel(), took.ravel()]))
 
 
 class _MemoryFixed:
@@ -178,14 +154,20 @@ class _MemoryFixed:
 
     def __init__(self, layout: Layout) -> None:
         host, groups, vms, fixed = layout.scenario.host, layout.groups, layout.vms, fixed_of(layout)
-        overhead = fsum(fixed.overhead.tolist())
         process = np.array([0.0 if group.vm else process_mb(len(group.worlds)) for group in groups])
         asked = fsum((fixed.size + fixed.overhead).tolist())
-        reserved = host.kernel_mb + overhead
-        # -1 for the others
-        limits = np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64)
-        groups_rows: Rows = {
-            "Members": np.array([len(group.worlds) for group in groups], dtype=np.float64),
+        reserved = host.kernel_mb + fsum(fixed.overhead.tolist())
+        overcommit = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
+        of_host = {
+            "Machine MBytes": host.memory_mb,
+            "Kernel Managed MBytes": managed(host),
+            "Kernel MinFree MBytes": min_free(host),
+            "Kernel Reserved MBytes": reserved,
+            "Kernel Unreserved MBytes": managed(host) - reserved,
+            "Memctl Max MBytes": fsum((fixed.size * BALLOON_MAX * fixed.balloon).tolist()),
+        }
+        # Of groups that are not VMs; what is missing is 0.
+        others: dict[str, Numbers | float] = {
             "Alloc Max": -1.0,
             "Alloc Shares": -3.0,
             "Alloc Min Limited": -1.0,
@@ -197,9 +179,11 @@ class _MemoryFixed:
             "Touched MBytes": process * 0.3,
             "Commit Target MBytes": process,
         }
-        vms_rows: Rows = {
+        of_vms = {
             "Alloc Min": fixed.reserved,
-            "Alloc Max": limits,
+            "Alloc Max": np.array([vm.memory_limit_mb or -1 for vm in vms], dtype=np.float64),
+            "Alloc Shares": np.full(len(vms), -3.0),
+            "Alloc Min Limited": np.full(len(vms), -1.0),
             "Numa Home Nodes": np.array([(*vm.nodes, vm.node)[0] for vm in vms], dtype=np.float64),
             "Memory Size MBytes": fixed.size,
             "Target Size MBytes": fixed.allowed + fixed.overhead,
@@ -207,32 +191,61 @@ class _MemoryFixed:
             "Memctl Max MBytes": fixed.size * BALLOON_MAX * fixed.balloon,
             "Overhead MBytes": fixed.overhead * 0.8,
             "Overhead Max MBytes": fixed.overhead,
-            "Commit Pages Per Share": 256.0,
+            "Commit Pages Per Share": np.full(len(vms), 256.0),
         }
-        self.overcommit = max(0.0, asked / (host.memory_mb - host.kernel_mb) - 1.0)
-        self.host = {
-            "Machine MBytes": float(host.memory_mb),
-            "Kernel MBytes": float(host.kernel_mb),
-            "Kernel Managed MBytes": managed(host),
-            "Kernel MinFree MBytes": min_free(host),
-            "Kernel Reserved MBytes": reserved,
-            "Kernel Unreserved MBytes": managed(host) - reserved,
-            "Memctl Max MBytes": fsum((fixed.size * BALLOON_MAX * fixed.balloon).tolist()),
-        }
-        self.groups = _of_groups(layout, vms_rows, groups_rows)
+
+        def of_others(names: Iterable[str]) -> Numbers:
+            return np.array([np.broadcast_to(others.get(name, 0.0), len(groups)) for name in names])
+
+        whole = of_others(of_vms)
+        whole[:, layout.vm_group] = [*of_vms.values()]
+        self.parts = (
+            part("Memory/overcommit", {f"Memory Overcommit ({span} Minute Avg)": overcommit for span in _SPANS}),
+            part("Memory", of_host),
+            part("Group Memory", {"Members": np.array([len(group.worlds) for group in groups])}),
+            Part("Group Memory", tuple(of_vms), whole),
+        )
+        # [`_MEMORY`, groups] before the VMs' own are laid on it.
+        self.others = of_others(_MEMORY)
 
 
 _memory_fixed = OncePerLayout(_MemoryFixed)
 
 
-def _host_memory(now: Snapshot, layout: Layout) -> Rows:
+def memory_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
+    """The rows of every table of memory."""
+    fixed = _memory_fixed(layout)
+    groups = fixed.others.copy()
+    groups[:, layout.vm_group] = _vms(now, layout)
+    yield from fixed.parts
+    yield part("Memory", _host_memory(now, layout))
+    yield Part("Group Memory", tuple(_MEMORY), groups)
+
+
+def _vms(now: Snapshot, layout: Layout) -> Numbers:
+    """The numbers of `_MEMORY` along the VMs."""
+    memory, fixed = now.memory, fixed_of(layout)
+    more = {
+        "local": memory.consumed - memory.remote,
+        "local_pct": 100.0 * (1.0 - memory.remote / np.maximum(1e-9, memory.consumed)),
+        "active_pct": 100.0 * memory.active / fixed.size,
+        "ballooned": memory.balloon + fixed.old_balloon,
+        "target": memory.balloon_target + fixed.old_balloon,
+        "stored": memory.compressed * COMPRESSION,
+        "swapped_out": memory.swapped + fixed.old_swap,
+    }
+    shown = [more[row["of"]] if row["of"] in more else getattr(memory, row["of"]) for row in _MEMORY.values()]
+    values: Numbers = np.array(shown) * _TIMES_OVER
+    return values
+
+
+def _host_memory(now: Snapshot, layout: Layout) -> dict[str, float]:
     host, memory, fixed = now.host, now.memory, fixed_of(layout)
     # machine memory behind VMs and processes
     other = fsum((memory.consumed + fixed.overhead).tolist()) + fixed.processes
     shared = fsum(memory.shared.tolist())
     compressed = fsum(memory.compressed.tolist())
     return {
-        **_memory_fixed(layout).host,
         "Kernel MBytes": float(host.kernel_mb),
         "NonKernel MBytes": other,
         "Free MBytes": host.memory_mb - host.kernel_mb - other,
@@ -248,52 +261,4 @@ def _host_memory(now: Snapshot, layout: Layout) -> Rows:
         "Total Saved By Compression MBytes": compressed * (1.0 - COMPRESSION),
         "Memctl Current MBytes": fsum((memory.balloon + fixed.old_balloon).tolist()),
         "Memctl Target MBytes": fsum((memory.balloon_target + fixed.old_balloon).tolist()),
-    }
-
-
-def _memory_groups(now: Snapshot, layout: Layout) -> Rows:
-    return _of_groups(layout, _vms(now, layout), _memory_fixed(layout).groups)
-
-
-def _of_groups(layout: Layout, vms: Rows, others: Rows) -> Rows:
-    """Rows along the VMs laid along the groups; those that are not VMs have what `others` says, or 0."""
-    columns = np.zeros((len(vms), len(layout.groups)))
-    for column, (counter, values) in zip(columns, vms.items(), strict=True):
-        column[:] = others.get(counter, 0.0)
-        column[layout.vm_group] = values
-    return others | dict(zip(vms, columns, strict=True))
-
-
-def _vms(now: Snapshot, layout: Layout) -> Rows:
-    """What changes from sample to sample, along the VMs."""
-    memory, fixed = now.memory, fixed_of(layout)
-    active = 100.0 * memory.active / fixed.size
-    balloon = memory.balloon + fixed.old_balloon
-    return {
-        "Numa Remote Memory MBytes": memory.remote,
-        "Numa Local Memory MBytes": memory.consumed - memory.remote,
-        "Numa % Local": 100.0 * (1.0 - memory.remote / np.maximum(1e-9, memory.consumed)),
-        "Memory Granted Size MBytes": memory.granted,
-        "Memory Consumed Size MBytes": memory.consumed,
-        "Touched MBytes": memory.active,
-        "Touched Write MBytes": memory.active * 0.4,
-        "% Active Estimate": active,
-        "% Active Slow Estimate": active,
-        "% Active Fast Estimate": active * 1.05,
-        "% Active Next Estimate": active * 0.98,
-        "Memctl MBytes": balloon,
-        "Memctl Target MBytes": memory.balloon_target + fixed.old_balloon,
-        "Swapped MBytes": memory.swapped + fixed.old_swap,
-        "Swap Target MBytes": memory.swap_target,
-        "Swap Read MBytes/sec": memory.swap_in,
-        "Swap Written MBytes/sec": memory.swap_out,
-        "Zero MBytes": memory.shared * 0.5,
-        "Shared MBytes": memory.shared * 1.1,
-        "Shared Saved MBytes": memory.shared,
-        "Copy On Write Hint MBytes": memory.shared * 0.2,
-        "Commit Target MBytes": memory.consumed,
-        "Compressed Memory MBytes": memory.compressed,
-        "Used Compressed Memory MBytes": memory.compressed * COMPRESSION,
-        "Compression MBytes/sec": memory.zip_rate,
-        "Decompression MBytes/sec": memory.unzip_rate,
     }

@@ -16,16 +16,17 @@ each role of vSAN counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
+from esxparse_simulator.esxtop.host_rows import Part, part
 from esxparse_simulator.host import Nic
 from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.network import nics_of
 from esxparse_simulator.model.sample import Snapshot, Traffic, summed
 from esxparse_simulator.model.sums import Numbers, added_rows, divided, index
-from esxparse_simulator.model.targets import component_flows, paths_of, shares
-
-Table = dict[str, "Numbers | float"]
+from esxparse_simulator.model.targets import columns, component_flows, paths_of, shares
 
 _SHARES = 1000.0
 _RATES = 4  # rows of a `Traffic` that are rates; the others are latencies
@@ -62,6 +63,14 @@ _EVENTS = (
     "Reserves/sec",
     "Conflicts/sec",
 )
+_FAILED_BYTES = slice(3, 5)
+_QUEUES = ("Device Q Depth", "Active Commands", "Queued Commands", "% Used", "Load")
+_VIRTUAL = (*_TRAFFIC[:5], "Average MilliSec/Read", "Average MilliSec/Write")
+_GUESTS = [*range(5), *(_TRAFFIC.index(f"Average Guest MilliSec/{way}") for way in ("Read", "Write"))]
+_ROLE = (
+    *("Reads/sec", "MBRead/sec", "Avg Read Latency in ms"),
+    *("Writes/sec", "MBWrite/sec", "Avg Write Latency in ms"),
+)
 _MEGABIT = 2.0**20
 
 
@@ -69,113 +78,100 @@ class _Places:
     """Which flows and devices the rows of each table stand for."""
 
     def __init__(self, layout: Layout) -> None:
-        devices = layout.scenario.devices
-        on_device = [place for place, flow in enumerate(layout.flows) if flow.target < len(devices)]
-        uses = [target for target, _ in layout.uses if target < len(devices)]
-        partitions = [
-            (place, n == device.partitions) for place, device in enumerate(devices) for n in _ones(device.partitions)
-        ]
-        first: list[int] = []
-        row = 0
-        for vm in layout.vms:
-            first.append(row)
-            row += 1 + len(vm.disks)
+        devices, targets, uses = layout.scenario.devices, len(layout.targets), len(layout.uses)
+        partitions = [(place, n) for place, device in enumerate(devices) for n in range(device.partitions)]
+        first = np.cumsum([0, *(1 + len(vm.disks) for vm in layout.vms)]).tolist()
         disks = [(place, flow) for place, flow in enumerate(layout.flows) if flow.kind == "disk"]
+        own = index(place for place, _ in disks)
+        disk_row = index(first[flow.vm] + 1 + flow.disk for _, flow in disks)
+        vm_row = index(first[flow.vm] for _, flow in disks)
+        every = np.arange(len(layout.flows))
+        # The flows that are added up, those of virtual disks for themselves and for their VMs, and into which rows: of
+        # targets, of (target, group), of VMs each with its disks behind it.
+        self.flows = np.concatenate([every, every, own, own])
+        self.into = np.concatenate(
+            [layout.flow_target, targets + layout.flow_use, targets + uses + disk_row, targets + uses + vm_row]
+        )
+        self.virtual = targets + uses
+        self.size = self.virtual + first[-1]
         self.adapter_depth = np.array([adapter.queue_depth for adapter in layout.scenario.adapters], dtype=np.float64)
-        # Flows on devices, and [those] their (device, group).
-        self.use_of = index(on_device)
-        self.use_row = layout.flow_use[index(on_device)]
         # [Per-Device-Per-World rows] the device of each.
-        self.use_device = index(uses)
+        self.use_device = index(target for target, _ in layout.uses if target < len(devices))
         # [partitions] the device.
         self.partition = index(place for place, _ in partitions)
         # [partitions] 1 for the last of its device, where the datastore is.
-        self.last = np.array([last for _, last in partitions], dtype=np.float64)
-        # [virtual disks] their flows.
-        self.disk = index(place for place, _ in disks)
-        # [virtual disks] their rows; and those of their VMs.
-        self.disk_row = index(first[flow.vm] + 1 + flow.disk for _, flow in disks)
-        self.vm_row = index(first[flow.vm] for _, flow in disks)
-        self.disk_rows = row
-
-
-def _ones(count: int) -> range:
-    return range(1, count + 1)
+        self.last = np.array([n + 1 == devices[place].partitions for place, n in partitions], dtype=np.float64)
 
 
 _places = OncePerLayout(_Places)
 
 
-def disk_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
-    """The tables of disks."""
+def disk_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
+    """The rows of every table of disks."""
     at, paths, count = _places(layout), paths_of(layout), layout.devices
-    flows = now.storage.flows
-    targets = summed(flows, layout.flow_target, len(layout.targets))
-    devices, volumes = targets.taken(range(count)), range(count, count + len(layout.scenario.nfs))
+    whole = summed(now.storage.flows.taken(at.flows), at.into, at.size)
     share = shares(layout, now.storage.alive)
-    on_path = devices.taken(paths.device).scaled(share)
+    on_path = whole.taken(paths.device).scaled(share)
     listed = np.flatnonzero(paths.adapter >= 0)
     adapter, adapters = paths.adapter[listed], len(at.adapter_depth)
-    path, through, device, world, part, volume = _traffic(
-        on_path,
-        summed(on_path.taken(listed), adapter, adapters),
-        devices,
-        summed(flows.taken(at.use_of), at.use_row, len(at.use_device)),
-        devices.taken(at.partition),
-        targets.taken(volumes),
-    )
-    events = _events(now, targets)
+    of_adapters = summed(on_path.taken(listed), adapter, adapters)
+    traffic = _traffic(Traffic(np.concatenate([whole.values, on_path.values, of_adapters.values], axis=1)))
+    path, through = traffic[:, at.size : at.size + len(share)], traffic[:, at.size + len(share) :]
+    targets, first = len(layout.targets), len(layout.targets) + len(at.use_device)
+    device, world, virtual = traffic[:, :count], traffic[:, targets:first], traffic[:, at.virtual : at.size]
+    volumes = slice(count, count + len(layout.scenario.nfs))
+    volume, partition = traffic[:, volumes], traffic[:, at.partition]
+    events = _events(now, Traffic(whole.values[:, :targets]))
     of_path = events[:, paths.device] * share
     of_world = divided(world[_COMMANDS], device[_COMMANDS][at.use_device])
-    depth = np.array([getattr(target, "queue_depth", 0.0) for target in now.targets[:count]], dtype=np.float64)
-    limits = np.array([getattr(target, "world_queue_depth", 0.0) for target in now.targets], dtype=np.float64)
+    limits = columns(layout, now.targets)
     depths = np.append(at.adapter_depth, 0.0)  # adapter -1: a path through one that is not listed
-    paths_rows = _table(path, of_path)
-    return {
-        "Physical Disk/adapter": {"Adapter Q Depth": at.adapter_depth},
-        "Physical Disk Adapter": _table(through, added_rows(of_path[:, listed], adapter, adapters)),
-        "Physical Disk": {**paths_rows, "Adapter Q Depth": depths[paths.adapter]},
-        "Physical Disk Path": paths_rows,
-        "Physical Disk SCSI Device": {**_table(device, events[:, :count]), **_queue(device, depth)},
-        "Physical Disk Per-Device-Per-World": {
-            **_table(world, events[:, at.use_device] * of_world),
-            **_queue(world, depth[at.use_device]),
-            "World Q Depth": limits[at.use_device],
-            "Shares": _SHARES,
-        },
-        "Physical Disk Partition": _table(part * at.last),
-        "Physical Disk NFS Volume": _volumes(volume, events[:, volumes]),
-        "Virtual Disk": _virtual(now, at),
-    }
+    for table, mine, wrong in (
+        ("Physical Disk Adapter", through, added_rows(of_path[:, listed], adapter, adapters)),
+        ("Physical Disk", path, of_path),
+        ("Physical Disk Path", path, of_path),
+        ("Physical Disk SCSI Device", device, events[:, :count]),
+        ("Physical Disk Per-Device-Per-World", world, events[:, at.use_device] * of_world),
+        ("Physical Disk NFS Volume", volume, events[:, volumes]),
+    ):
+        yield Part(table, _TRAFFIC, mine)
+        yield Part(table, _EVENTS, wrong)
+    yield Part("Physical Disk Partition", _TRAFFIC, partition * at.last)
+    yield part("Physical Disk/adapter", {"Adapter Q Depth": at.adapter_depth})
+    yield part("Physical Disk", {"Adapter Q Depth": depths[paths.adapter]})
+    yield _queue("Physical Disk SCSI Device", device, limits.queue_depth[:count])
+    yield _queue("Physical Disk Per-Device-Per-World", world, limits.queue_depth[at.use_device])
+    limit = limits.world_queue_depth[at.use_device]
+    yield part("Physical Disk Per-Device-Per-World", {"World Q Depth": limit, "Shares": np.full_like(limit, _SHARES)})
+    failed_mb = events[_FAILED_BYTES, volumes] / 2**20
+    yield Part("Physical Disk NFS Volume", ("Failed MBytes Read/sec", "Failed MBytes Written/sec"), failed_mb)
+    active = volume[_COMMANDS] * (volume[_DRIVER] + volume[_KERNEL]) / 1000.0
+    yield part("Physical Disk NFS Volume", {"Active Commands": active})
+    # what a guest sees of its disk is the time in the device and in the VMkernel
+    yield Part("Virtual Disk", _VIRTUAL, virtual[_GUESTS])
 
 
-def at_first(tables: dict[str, Table]) -> dict[str, Table]:
-    """What the first sample of a capture has of them: states of queues alone, so that the rest is 0, shares and all.
+def at_first(parts: Iterable[Part]) -> Iterator[Part]:
+    """What the first sample of a capture has of disks: states of queues alone, so that the rest is 0, shares and all.
 
     Evidence: a capture of ESXi 6.5, whose depths of queues are there from the start. Its other states are 0 throughout:
     that they are there too is assumed.
     """
-    return {name: {key: table[key] for key in _STATES if key in table} for name, table in tables.items()}
+    for table, names, values in parts:
+        yield Part(table, names, np.where([[name in _STATES] for name in names], values, 0.0))
 
 
-def _traffic(*tables: Traffic) -> list[Numbers]:
-    """The numbers of `_TRAFFIC` [names, rows] for each of the tables, worked out for all of them at once."""
-    whole = Traffic(np.concatenate([table.values for table in tables], axis=1))
+def _traffic(whole: Traffic) -> Numbers:
+    """The numbers of `_TRAFFIC` [names, rows]."""
     rates, latencies = whole.values[:_RATES], whole.values[_RATES:].reshape(3, 2, -1)
     found = np.empty((len(_TRAFFIC), whole.values.shape[1]))
     found[_COMMANDS] = whole.commands
     found[1 : 1 + _RATES] = rates
+    printed = found[1 + _RATES :].reshape(3, 4, -1)
     # [driver, kernel, queue; per command, read, write]
     driver, kernel, queue = np.concatenate([whole.per_command()[:, np.newaxis], latencies], axis=1)
-    printed = found[1 + _RATES :].reshape(3, 4, -1)
     printed[:, 0], printed[:, 1], printed[:, 2], printed[:, 3] = driver, kernel, driver + kernel, queue
-    ends = np.cumsum([table.values.shape[1] for table in tables]).tolist()
-    return [found[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def _table(traffic: Numbers, events: Numbers | None = None) -> Table:
-    table: Table = dict(zip(_TRAFFIC, traffic, strict=True))
-    return table if events is None else table | dict(zip(_EVENTS, events, strict=True))
+    return found
 
 
 def _events(now: Snapshot, targets: Traffic) -> Numbers:
@@ -196,48 +192,16 @@ def _events(now: Snapshot, targets: Traffic) -> Numbers:
     )
 
 
-def _volumes(traffic: Numbers, events: Numbers) -> Table:
-    table = _table(traffic, events)
-    commands, driver, kernel = (traffic[place] for place in (_COMMANDS, _DRIVER, _KERNEL))
-    return {
-        **table,
-        "Failed MBytes Read/sec": table["Failed Bytes Read/sec"] / 2**20,
-        "Failed MBytes Written/sec": table["Failed Bytes Written/sec"] / 2**20,
-        "Active Commands": commands * (driver + kernel) / 1000.0,
-    }
-
-
-def _virtual(now: Snapshot, at: _Places) -> Table:
-    """Each VM's row is the sum of its disks, whose rows follow it."""
-    disks = now.storage.flows.taken(at.disk)
-    both = disks.taken(np.concatenate([np.arange(len(at.disk))] * 2))
-    traffic = summed(both, np.concatenate([at.disk_row, at.vm_row]), at.disk_rows)
-    return {
-        "Commands/sec": traffic.commands,
-        "Reads/sec": traffic.reads,
-        "Writes/sec": traffic.writes,
-        "MBytes Read/sec": traffic.read_mb,
-        "MBytes Written/sec": traffic.written_mb,
-        "Average MilliSec/Read": traffic.driver_read + traffic.kernel_read,
-        "Average MilliSec/Write": traffic.driver_write + traffic.kernel_write,
-    }
-
-
-def _queue(traffic: Numbers, depth: Numbers) -> Table:
+def _queue(table: str, traffic: Numbers, depth: Numbers) -> Part:
     """Commands in flight by Little's law, in whole commands as esxtop counts them."""
     commands, driver, queue = (traffic[place] for place in (_COMMANDS, _DRIVER, _QUEUE))
     active = np.minimum(depth, np.rint(commands * driver / 1000.0))
     queued = np.rint(commands * queue / 1000.0)
-    return {
-        "Device Q Depth": depth,
-        "Active Commands": active,
-        "Queued Commands": queued,
-        "% Used": 100.0 * active / depth,
-        "Load": (active + queued) / depth,
-    }
+    used, load = 100.0 * active / depth, (active + queued) / depth
+    return Part(table, _QUEUES, np.array([depth, active, queued, used, load]))
 
 
-def _still_links(layout: Layout) -> Table | None:
+def _still_links(layout: Layout) -> Part | None:
     """The links of a host whose links stay as they are."""
     moves = any(nic.phases for switch in layout.scenario.switches for nic in switch.uplinks)
     return None if moves else _links(layout, nics_of(layout, 0.0))
@@ -246,34 +210,33 @@ def _still_links(layout: Layout) -> Table | None:
 _still = OncePerLayout(_still_links)
 
 
-def _links(layout: Layout, nics: tuple[Nic, ...]) -> Table:
+def _links(layout: Layout, nics: tuple[Nic, ...]) -> Part:
     """Link up, its speed and its duplex, along the ports."""
     links = np.zeros((3, len(layout.ports)))
     for place, port in enumerate(layout.ports):
         if port.kind == "uplink":
             nic = nics[port.uplink]
             links[:, place] = nic.up, nic.mbits if nic.up else 0, nic.up and nic.full_duplex
-    return {"Link Up?": links[0], "Link Speed (Mb/s)": links[1], "Full Duplex?": links[2]}
+    return Part("Network Port", ("Link Up?", "Link Speed (Mb/s)", "Full Duplex?"), links)
 
 
-def port_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+def port_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """The table of network ports."""
     of = now.ports
-    return {
-        "Network Port": {
-            **(_still(layout) or _links(layout, nics_of(layout, now.second))),
-            "Packets Transmitted/sec": of.tx,
-            "MBits Transmitted/sec": of.tx * of.tx_bytes * 8.0 / _MEGABIT,
-            "Average Packet Size  Transmitted (Bytes)": np.trunc(of.tx_bytes),
-            "Packets Received/sec": of.rx,
-            "MBits Received/sec": of.rx * of.rx_bytes * 8.0 / _MEGABIT,
-            "Average Packet Size  Received (Bytes)": np.trunc(of.rx_bytes),
-            "% Outbound Packets Dropped": _percent(of.tx_dropped, of.tx),
-            "% Received Packets Dropped": _percent(of.rx_dropped, of.rx),
-            "Multicast Packets Received/sec": of.multicast,
-            "Broadcast Packets Received/sec": of.broadcast,
-        }
+    yield _still(layout) or _links(layout, nics_of(layout, now.second))
+    counters = {
+        "Packets Transmitted/sec": of.tx,
+        "MBits Transmitted/sec": of.tx * of.tx_bytes * 8.0 / _MEGABIT,
+        "Average Packet Size  Transmitted (Bytes)": np.trunc(of.tx_bytes),
+        "Packets Received/sec": of.rx,
+        "MBits Received/sec": of.rx * of.rx_bytes * 8.0 / _MEGABIT,
+        "Average Packet Size  Received (Bytes)": np.trunc(of.rx_bytes),
+        "% Outbound Packets Dropped": _percent(of.tx_dropped, of.tx),
+        "% Received Packets Dropped": _percent(of.rx_dropped, of.rx),
+        "Multicast Packets Received/sec": of.multicast,
+        "Broadcast Packets Received/sec": of.broadcast,
     }
+    yield part("Network Port", counters)
 
 
 def _percent(dropped: Numbers, passed: Numbers) -> Numbers:
@@ -282,29 +245,22 @@ def _percent(dropped: Numbers, passed: Numbers) -> Numbers:
     return divided(100.0 * dropped, there)
 
 
-def vsan_rows(now: Snapshot, layout: Layout) -> dict[str, Table]:
+def vsan_rows(now: Snapshot, layout: Layout) -> Iterator[Part]:
     """The tables of vSAN; without a datastore only that there is none."""
     count = len(layout.scenario.vsan)
+    yield part("VSAN", {"Enabled?": float(count > 0)})
     if not count:
-        return {"VSAN": {"Enabled?": 0.0}}
+        return
     first = len(layout.targets) - count
     client = summed(now.storage.flows, layout.flow_target, len(layout.targets)).taken(range(first, first + count))
     places = component_flows(layout)
     disks = summed(now.storage.flows.taken(places.flows), places.source - first, count)
-    roles = [_role(traffic) for traffic in (client, client, disks)]
-    table: Table = {name: np.stack([role[name] for role in roles], axis=1).ravel() for name in roles[0]}
-    return {
-        "VSAN": {"Enabled?": 1.0},
-        "VSAN/role": {**table, "Congestion": np.repeat(now.storage.congestion[first:], len(roles))},
-    }
+    # by datastore the three roles
+    rows = np.stack([_role(traffic) for traffic in (client, client, disks)], axis=2).reshape(len(_ROLE), -1)
+    yield Part("VSAN/role", _ROLE, rows)
+    yield part("VSAN/role", {"Congestion": np.repeat(now.storage.congestion[first:], 3)})
 
 
-def _role(traffic: Traffic) -> dict[str, Numbers]:
-    return {
-        "Reads/sec": traffic.reads,
-        "MBRead/sec": traffic.read_mb,
-        "Avg Read Latency in ms": traffic.driver_read + traffic.kernel_read,
-        "Writes/sec": traffic.writes,
-        "MBWrite/sec": traffic.written_mb,
-        "Avg Write Latency in ms": traffic.driver_write + traffic.kernel_write,
-    }
+def _role(of: Traffic) -> Numbers:
+    read_ms, write_ms = of.driver_read + of.kernel_read, of.driver_write + of.kernel_write
+    return np.array([of.reads, of.read_mb, read_ms, of.writes, of.written_mb, write_ms])

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Literal
 
 from esxparse.errors import EsxparseError
@@ -63,6 +64,7 @@ def counters_of(text: str, parts: Mapping[str, str]) -> tuple[Counter, ...]:
 
 
 def _lines(text: str, parts: Mapping[str, str]) -> Iterator[str]:
+    """Lines with their parts written out."""
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith("@"):
             yield from _lines(parts[line[1:]], parts)
@@ -153,33 +155,15 @@ def _told(name: str) -> dict[str, Any]:
     counters: dict[str, str] = {**base["counters"], **said.pop("counters", {})}
     parts = {**base.get("parts", {}), **said.pop("parts", {})}
     for table, gone in said.pop("without", {}).items():
-        lines = counters.pop(table)
+        lines = _lines(counters.pop(table), parts)
         if gone is not True:
-            counters[table] = _without(_plain(lines, parts), gone)
+            counters[table] = "\n".join(line for line in lines if _name(line) not in gone)
     for table, rows in said.pop("after", {}).items():
-        counters[table] = _with(_plain(counters[table], parts), rows)
+        grown = ([line, *filter(None, [rows.get(_name(line))])] for line in _lines(counters[table], parts))
+        counters[table] = "\n".join(chain.from_iterable(grown))
     merged = {key: {**base.get(key, {}), **said.pop(key, {})} for key in ("objects", "worlds", "groups")}
     return {**base, **said, **merged, "counters": counters, "parts": parts}
 
 
-def _plain(lines: str, parts: Mapping[str, str]) -> list[str]:
-    """Lines with their parts written out."""
-    plain = []
-    for line in filter(None, map(str.strip, lines.splitlines())):
-        plain += _plain(parts[line[1:]], parts) if line.startswith("@") else [line]
-    return plain
-
-
 def _name(line: str) -> str:
     return line.split(" ", 2)[2].partition(" = ")[0]
-
-
-def _without(lines: list[str], gone: list[str]) -> str:
-    return "\n".join(line for line in lines if _name(line) not in gone)
-
-
-def _with(lines: list[str], rows: Mapping[str, str]) -> str:
-    grown = []
-    for line in lines:
-        grown += [line, *filter(None, [rows.get(_name(line))])]
-    return "\n".join(grown)

@@ -17,7 +17,7 @@ import numpy as np
 from esxparse_simulator.esxtop.columns import Block, blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
-from esxparse_simulator.esxtop.rows import numbers, places_of
+from esxparse_simulator.esxtop.rows import Rows
 from esxparse_simulator.model.engine import Capture
 from esxparse_simulator.model.layout import Layout
 from esxparse_simulator.model.sample import Snapshot
@@ -43,13 +43,13 @@ class Watch:
         self._names = [f"{block.object}\\{counter.name}" for block, counter in columns]
         self._steps = np.array([_STEPS.get(counter.kind, 1.0) for _, counter in columns])
         self._mine = [[flag for n in kept for flag in of[n]] for of in shown]
-        self._places = places_of(layout, groups, [made[n] for n in kept])
+        self._numbers = Rows(layout, groups, [made[n] for n in kept])
         self._layout, self._truths, self._options = layout, truths, options
         self._rows: list[tuple[Numbers, datetime, float]] = []
 
     def __call__(self, now: Snapshot) -> None:
         """Sees one sample."""
-        row = np.rint(numbers(self._places, self._layout, now) / self._steps) * self._steps
+        row = np.rint(self._numbers(now) / self._steps) * self._steps
         self._rows.append((row, now.time, now.second))
 
     def told(self, without: Mapping[str, Capture]) -> list[dict[str, Any]]:

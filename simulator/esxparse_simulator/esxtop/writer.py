@@ -36,7 +36,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypedDict, Unpack, cast
 
 from esxparse.errors import EsxparseError
 from esxparse.whole import whole_file
@@ -44,7 +44,7 @@ from esxparse_simulator.esxtop.cells import joined, lines
 from esxparse_simulator.esxtop.columns import Block, blocks
 from esxparse_simulator.esxtop.groups import groups_of
 from esxparse_simulator.esxtop.releases import release_of
-from esxparse_simulator.esxtop.rows import numbers, places_of
+from esxparse_simulator.esxtop.rows import Rows
 from esxparse_simulator.model.engine import Capture
 from esxparse_simulator.model.sums import Numbers
 
@@ -64,17 +64,18 @@ def put(path: Path, parts: Iterable[bytes]) -> int:
         return sum(out.write(part) for part in parts)
 
 
-def write_esxtop(
-    target: str | os.PathLike[str] | IO[bytes],
-    capture: Capture,
-    *,
-    release: str = "6.7",
-    all_counters: bool = True,
-    only: Sequence[str] | None = None,
-    host: str | None = None,
-    utc_offset: int = 0,
-    zone: str | None = None,
-) -> int:
+class How(TypedDict, total=False):
+    """What is written of a capture; see `esxtop_lines`."""
+
+    release: str
+    all_counters: bool
+    only: Sequence[str] | None
+    host: str | None
+    utc_offset: int
+    zone: str | None
+
+
+def write_esxtop(target: str | os.PathLike[str] | IO[bytes], capture: Capture, **how: Unpack[How]) -> int:
     """Write `capture` to a path or to an open binary handle; gives the number of bytes of the capture.
 
     A path is written beside and moved into place when complete, so that nobody meets half a file; one that ends in
@@ -83,9 +84,7 @@ def write_esxtop(
     Raises:
         EsxparseError: what `esxtop_lines` refuses, or a path that cannot be written.
     """
-    made = esxtop_lines(
-        capture, release=release, all_counters=all_counters, only=only, host=host, utc_offset=utc_offset, zone=zone
-    )
+    made = esxtop_lines(capture, **how)
     if not isinstance(target, str | os.PathLike):
         return sum(target.write(line) for line in made)
     path = Path(target)
@@ -124,7 +123,7 @@ def esxtop_lines(
     first = _first_cell(utc_offset, zone)
     groups = groups_of(capture.layout, how)
     columns = blocks(capture.layout, how, groups, all_counters=all_counters, only=only)
-    places = places_of(capture.layout, groups, columns)
+    numbers = Rows(capture.layout, groups, columns)
     comma = how.end_comma == "always" or (how.end_comma == "default" and not all_counters)
     end = b",\n" if comma else b"\n"
     yield _header(first, host or capture.scenario.host.name, columns) + end
@@ -132,7 +131,7 @@ def esxtop_lines(
     def rows() -> Iterator[tuple[bytes, Numbers]]:
         for now in capture:
             moment = (now.time + timedelta(minutes=utc_offset)).strftime("%m/%d/%Y %H:%M:%S")
-            yield moment.encode(), numbers(places, capture.layout, now)
+            yield moment.encode(), numbers(now)
 
     yield from lines([counter for block in columns for counter in block.counters], rows(), end)
 

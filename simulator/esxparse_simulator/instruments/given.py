@@ -155,14 +155,6 @@ def _made(entry: Entry, kind: Any, **more: Any) -> Any:
         raise ScenarioError(msg) from error
 
 
-def _numactl(entry: Entry) -> Iterator[bytes]:
-    yield machines.numactl_text(_made(entry, machines.Topology)).encode()
-
-
-def _cpuinfo(entry: Entry) -> Iterator[bytes]:
-    return machines.cpuinfo_lines(_made(entry, machines.Topology))
-
-
 def _vmx(entry: Entry) -> Iterator[bytes]:
     yield machines.vmx_text(_made(entry, machines.VmFile, name=entry.text("vm", "guest-01"))).encode()
 
@@ -205,10 +197,10 @@ def _ribcl(entry: Entry) -> Iterator[bytes]:
 
 GIVEN = {
     "activities": single(_activities),
-    "cpuinfo": single(_cpuinfo),
+    "cpuinfo": single(lambda entry: machines.cpuinfo_lines(_made(entry, machines.Topology))),
     "linpack": single(_linpack),
     "netperf": single(_netperf),
-    "numactl": single(_numactl),
+    "numactl": single(lambda entry: [machines.numactl_text(_made(entry, machines.Topology)).encode()]),
     "perf": single(_perf),
     "redis_benchmark": single(_redis),
     "results": _results,

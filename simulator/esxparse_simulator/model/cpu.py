@@ -32,10 +32,11 @@ from esxparse_simulator.model.sample import (
     MemorySample,
     NodeTimes,
     PcpuTimes,
+    Snapshot,
     StorageSample,
     WorldTimes,
 )
-from esxparse_simulator.model.schedule import Wants, fit_helpers, pcpu_shares, run_nodes
+from esxparse_simulator.model.schedule import Turns, Wants, fit_helpers, pcpu_shares, run_nodes
 from esxparse_simulator.model.sums import Numbers, added
 
 _DEMAND_SPAN = 60.0  # seconds over which esxtop's demand looks back
@@ -52,26 +53,6 @@ _WAKE = 0.012  # of its run time that a vCPU of an untidy host waits to begin, w
 _CLOCKS = 0.008  # spread of the clocks of cores
 _COUNTED = 0.993  # of the time a PCPU ran is found in what it used
 _PCPU, _WORLD = 0.5, 0.625  # of its running time, what each is charged while the other thread of the core runs
-
-
-@dataclass(frozen=True, slots=True)
-class CpuState:
-    """What outlives a sample: used per run of each node, by which limits in MHz are turned into run time, and demand.
-
-    `demand` along the worlds is the running mean behind `% Demand`.
-    """
-
-    speeds: Numbers
-    demand: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class CpuSample:
-    """What `run_host` gives."""
-
-    worlds: WorldTimes
-    pcpus: PcpuTimes
-    nodes: NodeTimes
 
 
 class _Fixed:
@@ -112,57 +93,55 @@ class _Fixed:
 
 
 _fixed = OncePerLayout(_Fixed)
-_TIMES = ("run", "ready", "costop", "wait", "idle", "swap_wait", "max_limited", "used", "system", "overlap", "latency")
-_COUNTS = ("switches", "migrates", "expires", "wakeups")
+# Rows of `WorldTimes`: measured over a time that is not the same for all worlds, and counted in whole events.
+_OVER_TIME = [*range(WorldTimes.names.index("switches")), WorldTimes.names.index("latency")]
+_COUNTS = slice(WorldTimes.names.index("switches"), WorldTimes.names.index("latency"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Times on their way, percent along the worlds; idle worlds still have nothing.
 
-    `run` leaves out `bound`, what each world runs of interrupts on PCPUs they are bound to (`pinned`, 0..1).
+    The run time of `turns` leaves out `bound`, what each world runs of interrupts on PCPUs they are bound to (`pinned`,
+    0..1).
     """
 
-    run: Numbers
-    ready: Numbers
-    costop: Numbers
-    idle: Numbers
-    swap_wait: Numbers
-    max_limited: Numbers
+    turns: Turns
     bound: Numbers
     pinned: Numbers
     remote: Numbers
 
 
 class Asked(NamedTuple):
-    """What a sample of `seconds` is made of; `interrupts` are those of the sample before."""
+    """What a sample of `seconds` is made of."""
 
     layout: Layout
     host: Host
     loads: Loads
     memory: MemorySample
     storage: StorageSample
-    interrupts: Interrupts | None
     noise: Noise
     seconds: float
 
 
-def run_host(of: Asked, before: CpuState | None) -> tuple[CpuState, CpuSample]:
-    """One sample of every world and PCPU."""
+def run_host(of: Asked, before: Snapshot | None) -> tuple[WorldTimes, PcpuTimes, NodeTimes]:
+    """One sample of every world and PCPU.
+
+    By the clocks of the sample before, limits in MHz are turned into run time; its demand goes into the running mean
+    behind `% Demand`; its interrupts are what PCPUs do beside.
+    """
     host = of.host
-    speeds = np.full(host.sockets, host.all_core_mhz / host.mhz) if before is None else before.speeds
+    speeds = np.full(host.sockets, host.all_core_mhz / host.mhz) if before is None else before.nodes.speed
     work = work_of(of.layout, host, of.loads, of.storage)
-    part = _scheduled(of, work, speeds)
+    part = _scheduled(of, work, speeds, before.interrupts if before else None)
     pcpus, nodes = _pcpus(of.layout, host, part, of.noise)
-    worlds = _times(of, work, part, pcpus, nodes, None if before is None else before.demand)
-    return CpuState(nodes.speed, worlds.demand), CpuSample(worlds, pcpus, nodes)
+    return _times(of, work, part, pcpus, nodes, before.worlds.demand if before else None), pcpus, nodes
 
 
-def _scheduled(of: Asked, work: Work, speeds: Numbers) -> _Part:
-    layout, host, loads, memory, _, interrupts, noise, _ = of
+def _scheduled(of: Asked, work: Work, speeds: Numbers, interrupts: Interrupts | None) -> _Part:
+    layout, host, loads, memory, _, noise, _ = of
     fixed, worlds = _fixed(layout), worlds_of(layout)
     node, nodes, count = layout.world_node, host.sockets, len(layout.worlds)
-    zero = np.zeros(count)
     pinned = bound(layout, interrupts)
     pinned = pinned * min(1.0, _MOST_BOUND / 100.0 * len(worlds.own) / max(_NOTHING, fsum(pinned.tolist())))
     pinned_node = added(pinned, fixed.pcpu_node, nodes)
@@ -175,10 +154,11 @@ def _scheduled(of: Asked, work: Work, speeds: Numbers) -> _Part:
     asked[worlds.movers] += work.movers
     asked = asked * slow[node]
     asked = np.minimum(_MOST_RUN, asked)
-    run = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
+    part = Turns(np.zeros((len(Turns.names), count)))
+    run = part.run[:] = fit_helpers(asked, node, host.pcpus_per_node, pinned_node)
     # a world that is not a vCPU runs as its work asks, is hardly ever ready, waits for the rest
-    ready = np.minimum(100.0 - run, run * 0.03 + (asked - run))
-    bound_run = zero.copy()
+    part.ready[:] = np.minimum(100.0 - run, run * 0.03 + (asked - run))
+    bound_run, lost = np.zeros(count), np.zeros(count)
     bound_run[worlds.own] = 100.0 * fsum(pinned.tolist()) / max(1, len(worlds.own))
 
     remote = np.minimum(1.0, memory.remote / np.maximum(_NOTHING, memory.consumed))
@@ -186,17 +166,9 @@ def _scheduled(of: Asked, work: Work, speeds: Numbers) -> _Part:
     longer = slow[node[layout.vcpus]] / (1.0 - slower)[worlds.vcpu_vm]
     wants = _wants(of, work, longer, speeds)
     turns = run_nodes(wants, host.pcpus_per_node, added(run, node, nodes) / 100.0 + pinned_node)
-    vcpus = layout.vcpus
-    run[vcpus], ready[vcpus] = turns.run, turns.ready
-    costop, idle, swap_wait, max_limited, lost = (zero.copy() for _ in range(5))
-    costop[vcpus], idle[vcpus], swap_wait[vcpus], max_limited[vcpus] = (
-        turns.costop,
-        turns.idle,
-        turns.swap_wait,
-        turns.max_limited,
-    )
-    lost[vcpus] = slower[worlds.vcpu_vm]
-    return _Part(run, ready, costop, idle, swap_wait, max_limited, bound_run, pinned, lost)
+    part.values[:, layout.vcpus] = turns.values
+    lost[layout.vcpus] = slower[worlds.vcpu_vm]
+    return _Part(part, bound_run, pinned, lost)
 
 
 def _wants(of: Asked, work: Work, longer: Numbers, speeds: Numbers) -> Wants:
@@ -223,7 +195,7 @@ def _wants(of: Asked, work: Work, longer: Numbers, speeds: Numbers) -> Wants:
 def _pcpus(layout: Layout, host: Host, part: _Part, noise: Noise) -> tuple[PcpuTimes, NodeTimes]:
     fixed, nodes = _fixed(layout), host.sockets
     node, threads = fixed.pcpu_node, host.threads_per_core
-    run = added(part.run, layout.world_node, nodes) / 100.0 + added(part.pinned, node, nodes)
+    run = added(part.turns.run, layout.world_node, nodes) / 100.0 + added(part.pinned, node, nodes)
     weights = noise.around_each(fixed.pcpu_labels, 1.0, _UNEVEN if noise.untidy else 0.25)
     if noise.untidy:
         weights.reshape(-1, threads)[:, 1:] *= _THREADS
@@ -268,50 +240,50 @@ def _times(
     of: Asked, work: Work, part: _Part, pcpus: PcpuTimes, nodes: NodeTimes, demand: Numbers | None
 ) -> WorldTimes:
     layout, host, loads, noise, interval = of.layout, of.host, of.loads, of.noise, of.seconds
-    fixed, kernel = _fixed(layout), worlds_of(layout)
+    fixed, kernel, turns = _fixed(layout), worlds_of(layout), part.turns
     node, vcpus, idlers, vm = layout.world_node, layout.vcpus, layout.idlers, kernel.vcpu_vm
-    run = part.run + part.bound
+    run = turns.run + part.bound
     system = np.zeros(len(run))
     system[vcpus] = work.system[vm]
     system, overlap = _charged(system, run, nodes)
     bound_speed = fsum((part.pinned * nodes.speed[fixed.pcpu_node]).tolist()) / max(
         _NOTHING, fsum(part.pinned.tolist())
     )
-    worked = part.run * nodes.speed[node] + part.bound * bound_speed
-    now = run + part.ready + part.costop
+    worked = turns.run * nodes.speed[node] + part.bound * bound_speed
+    now = run + turns.ready + turns.costop
     events = fixed.events * run + fixed.beats
     timers, extra = np.zeros(len(run)), np.zeros(len(run))
     timers[vcpus] = (loads.timers / kernel.vcpus)[vm] + loads.timers[vm] * run[vcpus] / 100.0
     extra[vcpus] = work.timers[vm]
-    migrates = np.where(run > 0.0, 0.02 * events * (part.ready + 2.0) / 10.0, 0.0)
+    migrates = np.where(run > 0.0, 0.02 * events * (turns.ready + 2.0) / 10.0, 0.0)
     migrates[kernel.movers] += work.mover_migrates
     place = np.zeros(len(run))
     drawn = noise.uniform_each(fixed.place_labels) * host.pcpus_per_node
     place[fixed.placed] = node[fixed.placed] * host.pcpus_per_node + np.floor(drawn)
-    worlds = WorldTimes(
+    worlds = WorldTimes.of(
         run=run,
-        ready=part.ready,
-        costop=part.costop,
-        wait=np.maximum(0.0, 100.0 - run - part.ready - part.costop),
+        ready=turns.ready,
+        costop=turns.costop,
+        wait=np.maximum(0.0, 100.0 - run - turns.ready - turns.costop),
         # a vCPU is now and then blocked in the VMkernel without being idle or waiting for swap
-        idle=part.idle * (1.0 - np.minimum(_BLOCKED, system / 100.0)),
-        swap_wait=part.swap_wait,
-        max_limited=part.max_limited,
+        idle=turns.idle * (1.0 - np.minimum(_BLOCKED, system / 100.0)),
+        swap_wait=turns.swap_wait,
+        max_limited=turns.max_limited,
         used=np.maximum(0.0, worked + system - overlap),
         system=system,
         overlap=overlap,
-        latency=part.ready + part.costop + run * (1.0 - nodes.threading[node]),
-        memory_latency=part.swap_wait + run * part.remote,
+        latency=turns.ready + turns.costop + run * (1.0 - nodes.threading[node]),
+        memory_latency=turns.swap_wait + run * part.remote,
         demand=now if demand is None else demand + (now - demand) * min(1.0, interval / _DEMAND_SPAN),
         switches=events * 1.15 + extra,
         migrates=migrates,
-        expires=np.where(part.ready > 1.0, 0.08 * part.ready, 0.0),
+        expires=np.where(turns.ready > 1.0, 0.08 * turns.ready, 0.0),
         wakeups=events * (1.0 - 0.6 * run / 100.0) + extra,
         timers=timers,
         pcpu=place,
     )
     if noise.untidy:
-        worlds = _observed(worlds, fixed, noise, interval)
+        _observe(worlds, fixed, noise, interval)
     # an idle world runs when its PCPU does nothing else, and is ready, never waiting, when it does
     for values, told in (
         (worlds.run, np.maximum(0.0, 100.0 - pcpus.util)),
@@ -325,15 +297,14 @@ def _times(
     return worlds
 
 
-def _observed(worlds: WorldTimes, fixed: _Fixed, noise: Noise, seconds: float) -> WorldTimes:
+def _observe(worlds: WorldTimes, fixed: _Fixed, noise: Noise, seconds: float) -> None:
     """Whole events, and times of a sample that was not as long for every world."""
     events, counts, measured = fixed.world_labels
     factors, draws = noise.around_each(events, 1.0, fixed.restless), noise.uniform_each(counts)
     long = noise.around_each(measured, 1.0, _MEASURED)
-    rates = np.array([getattr(worlds, name) for name in _COUNTS])
-    counted = dict(zip(_COUNTS, np.floor(rates * factors * seconds + draws) / seconds, strict=True))
-    pcpu = np.where(counted["switches"] > 0.0, worlds.pcpu, fixed.rest)  # who did not run is where it was
-    return replace(worlds, **{name: getattr(worlds, name) * long for name in _TIMES}, **counted, pcpu=pcpu)
+    worlds.values[_COUNTS] = np.floor(worlds.values[_COUNTS] * factors * seconds + draws) / seconds
+    worlds.values[_OVER_TIME] *= long
+    worlds.pcpu[:] = np.where(worlds.switches > 0.0, worlds.pcpu, fixed.rest)  # who did not run is where it was
 
 
 def _charged(system: Numbers, run: Numbers, nodes: NodeTimes) -> tuple[Numbers, Numbers]:

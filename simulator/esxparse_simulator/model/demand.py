@@ -10,20 +10,21 @@ has which part in common.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from esxparse_simulator.host import Load, Pattern, Phase
+from esxparse_simulator.host import Pattern, Phase
 from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.sample import Loads
 from esxparse_simulator.model.sums import Numbers, index
 
 T = TypeVar("T")
-_FIELDS = tuple(field.name for field in fields(Load))
-_SCALED = frozenset({"cpu", "read_iops", "write_iops", "tx_pps", "rx_pps"})
+# Of the fields of a load those that a pattern goes through, and those that go with the VM.
+_SCALED = [Loads.names.index(name) for name in ("cpu", "read_iops", "write_iops", "tx_pps", "rx_pps")]
+_GOING = [*_SCALED, *(Loads.names.index(name) for name in ("timers", "used_mb", "active_mb"))]
 _NOISES = ("work", "packets", "reads", "writes", "outstanding", "sizes")
 _UNTIDY = ("received", "sent sizes", "timers", "touched", "io sizes")
 _OWN = 0.5  # of a VM's noise that what follows its work has beside it
@@ -68,7 +69,7 @@ def level(pattern: Pattern, second: float) -> float:
 
 
 class _Base:
-    """Base loads of all VMs by field, the VMs whose loads change with time, and their noise.
+    """Base loads of all VMs [fields of `Load`, VMs], the VMs whose loads change with time, and their noise.
 
     `labels` are those of every VM for each of `_NOISES` in turn, `spread` [5, VMs] goes with all but the last. `more`
     are those of `_UNTIDY` with their `more_spread`, `bursts` the labels of each VM's own bursts and of those that VMs
@@ -80,9 +81,10 @@ class _Base:
         jitter = np.array([vm.jitter for vm in vms], dtype=np.float64)
         own = _OWN * jitter
         causes = sorted({vm.cause or vm.name for vm in vms})
-        self.loads = {name: np.array([getattr(vm.load, name) for vm in vms], dtype=np.float64) for name in _FIELDS}
+        self.loads = np.array([[getattr(vm.load, name) for vm in vms] for name in Loads.names], dtype=np.float64)
         self.spread = np.array([jitter, jitter, jitter, jitter, 0.6 * jitter])
-        self.moving = tuple(place for place, vm in enumerate(vms) if vm.phases or vm.pattern.kind != "steady")
+        self.phased = tuple(place for place, vm in enumerate(vms) if vm.phases)
+        self.patterned = tuple(place for place, vm in enumerate(vms) if vm.pattern.kind != "steady")
         self.labels = tuple(f"{vm.name}/{what}" for what in _NOISES for vm in vms)
         self.more = tuple(f"{vm.name}/{what}" for what in _UNTIDY for vm in vms)
         self.more_spread = np.concatenate([0.5 * own, own, 0.4 * own, np.full(len(vms), _TOUCHED), own])
@@ -95,47 +97,47 @@ _base = OncePerLayout(_Base)
 
 def wanted(layout: Layout, second: float, noise: Noise, seconds: float = 1.0) -> Loads:
     """The loads of all VMs at `second`, on an untidy host in the `seconds` before it."""
-    base = _base(layout)
-    asked = {name: values.copy() for name, values in base.loads.items()}
-    for place in base.moving:
-        vm = layout.vms[place]
-        load = at(vm.load, vm.phases, second, seconds if noise.untidy else 0.0)
-        factor = level(vm.pattern, second)
-        for name in _FIELDS:
-            asked[name][place] = getattr(load, name) * (factor if name in _SCALED else 1.0)
+    base, vms = _base(layout), layout.vms
+    values, levels = base.loads.copy(), np.ones(len(vms))
+    for place in base.phased:
+        load = at(vms[place].load, vms[place].phases, second, seconds if noise.untidy else 0.0)
+        values[:, place] = [getattr(load, name) for name in Loads.names]
+    for place in base.patterned:
+        levels[place] = level(vms[place].pattern, second)
+    values[_SCALED] *= levels
+    asked = Loads(values)
 
     *wobbles, sizes = noise.wobble_each(base.labels).reshape(len(_NOISES), -1)
     work, packets, reads, writes, outstanding = noise.factors(np.array(wobbles), base.spread)
     if noise.untidy:
         work = work * _restless(base, asked, noise, seconds)
-    asked["cpu"] = np.minimum(99.0, asked["cpu"] * work)
-    asked["read_iops"] = asked["read_iops"] * work * reads
-    asked["write_iops"] = asked["write_iops"] * work * writes
-    asked["outstanding"] = asked["outstanding"] * outstanding
-    asked["tx_pps"] = asked["tx_pps"] * packets
-    asked["rx_pps"] = asked["rx_pps"] * packets
-    asked["rx_bytes"] = asked["rx_bytes"] * (1.0 + 0.05 * sizes)
-    asked["timers"] = asked["timers"] * (0.9 + 0.2 * work)
-    if asked["gone"].any():
-        for name in (*_SCALED, "timers", "used_mb", "active_mb"):
-            asked[name] = asked[name] * (1.0 - asked["gone"])
-    return Loads(**asked)
+    asked.cpu[:] = np.minimum(99.0, asked.cpu * work)
+    asked.read_iops[:] = asked.read_iops * work * reads
+    asked.write_iops[:] = asked.write_iops * work * writes
+    asked.outstanding[:] *= outstanding
+    asked.tx_pps[:] *= packets
+    asked.rx_pps[:] *= packets
+    asked.rx_bytes[:] *= 1.0 + 0.05 * sizes
+    asked.timers[:] *= 0.9 + 0.2 * work
+    if asked.gone.any():
+        values[_GOING] *= 1.0 - asked.gone
+    return asked
 
 
-def _restless(base: _Base, asked: dict[str, Numbers], noise: Noise, seconds: float) -> Numbers:
+def _restless(base: _Base, asked: Loads, noise: Noise, seconds: float) -> Numbers:
     """How much more work bursts make; what does not follow the work has noise of its own laid on it."""
     bursts = noise.bursts_each(base.bursts, seconds)
     together = noise.around_each(("host/work",), 1.0, _TOGETHER)
     work: Numbers = together * (1.0 + bursts[: len(base.cause)] + bursts[base.cause])
     own = noise.around_each(base.more, 1.0, base.more_spread)
     received, sizes, timers, touched, blocks = own.reshape(len(_UNTIDY), -1)
-    asked["rx_pps"] = asked["rx_pps"] * received * work
-    asked["tx_pps"] = asked["tx_pps"] * work
-    for way in ("tx_bytes", "rx_bytes"):
-        most = np.maximum(1514.0, asked[way])  # larger than a frame only where the card cuts them up
-        asked[way] = np.minimum(most, np.maximum(60.0, asked[way] * sizes))
-    asked["timers"] = asked["timers"] * timers
-    asked["active_mb"] = asked["active_mb"] * touched
-    for way in ("read_kb", "write_kb"):
-        asked[way] = np.maximum(0.5, asked[way] * blocks)
+    asked.rx_pps[:] = asked.rx_pps * received * work
+    asked.tx_pps[:] *= work
+    for way in (asked.tx_bytes, asked.rx_bytes):
+        most = np.maximum(1514.0, way)  # larger than a frame only where the card cuts them up
+        way[:] = np.minimum(most, np.maximum(60.0, way * sizes))
+    asked.timers[:] *= timers
+    asked.active_mb[:] *= touched
+    for way in (asked.read_kb, asked.write_kb):
+        way[:] = np.maximum(0.5, way * blocks)
     return work

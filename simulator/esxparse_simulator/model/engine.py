@@ -13,12 +13,12 @@ Assumed: how often an untidy host skips one, and what a VM that waits for the ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import fsum
 
 from esxparse_simulator.host import Scenario
-from esxparse_simulator.model.cpu import Asked, CpuState, run_host
+from esxparse_simulator.model.cpu import Asked, run_host
 from esxparse_simulator.model.demand import at, wanted
 from esxparse_simulator.model.kernel import fire
 from esxparse_simulator.model.layout import Group, Layout, over_vcpus
@@ -26,11 +26,10 @@ from esxparse_simulator.model.memory import next_memory
 from esxparse_simulator.model.network import carry, starved
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.power import group_watts, host_watts
-from esxparse_simulator.model.sample import Interrupts, MemorySample, Snapshot, WorldTimes
+from esxparse_simulator.model.sample import Snapshot, WorldTimes
 from esxparse_simulator.model.storage import serve
-from esxparse_simulator.model.sums import Numbers
 
-_LATE = (0.0, 0.5)  # seconds that an untidy host's sample takes beside its interval
+_LATE = 0.5  # seconds, at most, that an untidy host's sample takes beside its interval
 _WAITING = 0.6  # of a VM's CPU that goes with what the network kept from it a sample ago (untidy hosts)
 _KERNEL_MB = 0.9  # that the VMkernel's own memory goes up and down
 _SKIPPED = 0.002  # of its samples are skipped
@@ -57,12 +56,12 @@ class Capture:
         return self.layout.groups
 
     def __iter__(self) -> Iterator[Snapshot]:
-        state = _State(Noise(self.seed, self.scenario.untidy))
-        for number in range(self.samples):
-            snapshot = _sample(self, state, number)
+        noise, before = Noise(self.seed, self.scenario.untidy), None
+        for second in moments(self.samples, self.interval, noise):
+            before = _sample(self, noise, second, before)
             for observer in self.observers:
-                observer(snapshot)
-            yield snapshot
+                observer(before)
+            yield before
 
 
 def capture(
@@ -78,71 +77,54 @@ def capture(
     )
 
 
-@dataclass(slots=True)
-class _State:
-    """What one sample leaves to the next."""
-
-    noise: Noise
-    memory: MemorySample | None = None
-    cpu: CpuState | None = None
-    interrupts: Interrupts | None = None
-    second: float = 0.0
-    starved: Numbers | float = 0.0
-    cpu_load: list[float] = field(default_factory=list)
-
-
-def _sample(of: Capture, state: _State, number: int) -> Snapshot:
-    layout, noise = of.layout, state.noise
-    second = _when(of, state, number)
-    seconds = second - state.second if noise.untidy and number else of.interval
-    span, state.second = seconds if noise.untidy else 0.0, second
+def _sample(of: Capture, noise: Noise, second: float, before: Snapshot | None) -> Snapshot:
+    layout = of.layout
+    seconds = second - before.second if noise.untidy and before else of.interval
+    span = seconds if noise.untidy and before else 0.0
     host = at(of.scenario.host, of.scenario.host.phases, second, span)
     if noise.untidy:
-        host = replace(
-            host, kernel_mb=host.kernel_mb + round(_KERNEL_MB * noise.untidy * noise.around("kernel", 1.0, 1.0))
-        )
+        kernel_mb = round(_KERNEL_MB * noise.untidy * noise.around("kernel", 1.0, 1.0))
+        host = replace(host, kernel_mb=host.kernel_mb + kernel_mb)
     targets = tuple(at(target, target.phases, second, span) for target in layout.targets)
     loads = wanted(layout, second, noise, seconds)
-    # who waits for the network has less to compute
-    loads.cpu[:] = loads.cpu * (1.0 - _WAITING * state.starved)
-    memory = state.memory = next_memory(layout, host, loads, state.memory, seconds)
+    if noise.untidy and before:
+        # who waits for the network has less to compute
+        loads.cpu[:] *= 1.0 - _WAITING * starved(layout, before.loads, before.ports)
+    memory = next_memory(layout, host, loads, before.memory if before else None, seconds)
     storage = serve(layout, targets, loads, memory, noise, second=second, seconds=seconds)
-    asked = Asked(layout, host, loads, memory, storage, state.interrupts, noise, seconds)
-    state.cpu, cpu = run_host(asked, state.cpu)
-    ready = over_vcpus(layout, cpu.worlds.ready)
+    worlds, pcpus, nodes = run_host(Asked(layout, host, loads, memory, storage, noise, seconds), before)
+    ready = over_vcpus(layout, worlds.ready)
     ports = carry(layout, loads, storage, ready, second=second, noise=noise, seconds=seconds)
-    state.starved = starved(layout, loads, ports) if noise.untidy else 0.0
-    interrupts = state.interrupts = fire(layout, storage, ports, cpu.pcpus, cpu.worlds, noise=noise, seconds=seconds)
-    watts = host_watts(host, cpu.pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
+    watts = host_watts(host, pcpus, fsum((storage.flows.read_mb + storage.flows.written_mb).tolist()))
+    jumped = sum(jump.by for jump in of.scenario.clock_jumps if jump.second <= second)
+    load = _wanting(layout, worlds) / 100.0 / host.pcpus
     return Snapshot(
         second=second,
-        time=of.scenario.start + timedelta(seconds=second + _clock(of.scenario, second)),
+        time=of.scenario.start + timedelta(seconds=second + jumped),
         host=host,
         targets=targets,
         loads=loads,
-        worlds=cpu.worlds,
-        pcpus=cpu.pcpus,
-        nodes=cpu.nodes,
-        cpu_load=_averaged(state, _wanting(layout, cpu.worlds) / 100.0 / host.pcpus, seconds),
+        worlds=worlds,
+        pcpus=pcpus,
+        nodes=nodes,
+        cpu_load=_averaged(before.cpu_load, load, seconds) if before else (load,) * len(_AVERAGES),
         memory=memory,
         storage=storage,
         ports=ports,
-        interrupts=interrupts,
+        interrupts=fire(layout, storage, ports, pcpus, worlds, noise=noise, seconds=seconds),
         watts=watts,
-        group_watts=group_watts(layout, host, cpu.worlds, watts),
+        group_watts=group_watts(layout, host, worlds, watts),
     )
 
 
-def _when(of: Capture, state: _State, number: int) -> float:
-    """When a sample is taken, in seconds: an untidy host's is a little late, and now and then one is skipped."""
-    if not state.noise.untidy or not number:
-        return number * of.interval
-    late, skipped = state.noise.uniform("late"), state.noise.uniform("skipped") < _SKIPPED
-    return state.second + of.interval * (2.0 if skipped else 1.0) + _LATE[0] + (_LATE[1] - _LATE[0]) * late * late
-
-
-def _clock(scenario: Scenario, second: float) -> float:
-    return sum(jump.by for jump in scenario.clock_jumps if jump.second <= second)
+def moments(samples: int, interval: float, noise: Noise) -> Iterator[float]:
+    """When samples are taken, in seconds: an untidy host's are a little late, and now and then one is skipped."""
+    second = 0.0
+    for number in range(samples):
+        if number and noise.untidy:
+            late, skipped = noise.uniform("late"), noise.uniform("skipped") < _SKIPPED
+            second = second + interval * (2.0 if skipped else 1.0) + _LATE * late * late
+        yield second if noise.untidy else number * interval
 
 
 def _wanting(layout: Layout, worlds: WorldTimes) -> float:
@@ -152,10 +134,7 @@ def _wanting(layout: Layout, worlds: WorldTimes) -> float:
     return fsum(wanting.tolist())
 
 
-def _averaged(state: _State, now: float, interval: float) -> tuple[float, ...]:
-    if not state.cpu_load:
-        state.cpu_load = [now] * len(_AVERAGES)
-    state.cpu_load = [
-        value + (now - value) * min(1.0, interval / span) for value, span in zip(state.cpu_load, _AVERAGES, strict=True)
-    ]
-    return tuple(state.cpu_load)
+def _averaged(before: tuple[float, ...], now: float, interval: float) -> tuple[float, ...]:
+    return tuple(
+        value + (now - value) * min(1.0, interval / span) for value, span in zip(before, _AVERAGES, strict=True)
+    )

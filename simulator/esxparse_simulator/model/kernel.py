@@ -23,7 +23,7 @@ from esxparse_simulator.host import Host
 from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.sample import Interrupts, Loads, PcpuTimes, PortTraffic, StorageSample, WorldTimes
-from esxparse_simulator.model.sums import Numbers, added
+from esxparse_simulator.model.sums import Numbers, added, index
 from esxparse_simulator.model.targets import paths_of, shares
 
 _COMMANDS_PER_INTERRUPT = 1.6
@@ -69,9 +69,7 @@ class _Devices:
         self.microseconds = microseconds
         self.alone = np.array(alone, dtype=np.intp)
         # Places among the ports of the uplinks, in the order of their vectors.
-        self.ports = np.array(
-            [place for place, port in enumerate(layout.ports) if port.kind == "uplink"], dtype=np.intp
-        )
+        self.ports = index(place for place, port in enumerate(layout.ports) if port.kind == "uplink")
 
 
 _devices = OncePerLayout(_Devices)

@@ -9,7 +9,7 @@ Evidence: groups, worlds and their ids of a capture of ESXi 6.5. Assumed: which 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Generic, Literal, TypeVar
@@ -26,17 +26,9 @@ Kind = Literal["idle", "system", "vmx", "net", "mks", "vcpu", "pvscsi"]
 FlowKind = Literal["disk", "swap", "snapshot", "log", "vsan", "poll"]
 PortKind = Literal["management", "uplink", "shadow", "vmk", "vm"]
 
-# name and run time in percent of what a quiet VMkernel runs; a few of the hundreds a real host lists
-_SYSTEM = (("netCoalesce2World", 0.02), ("CmdCompl-0", 0.05))
-_HELPERS = (("HELPER_MISC_QUEUE-1-0", 0.01), ("SCSI path scan helpers-38-0", 0.0))
-_DRIVERS = (("AsyncTimeout", 0.0),)
-_BEFORE_VMS = (
-    ("hostd", ("hostd-worker", "hostd-poll"), (1.6, 0.4)),
-    ("vpxa", ("vpxa",), (0.6,)),
-)
-_AFTER_VMS = (("esxtop", ("esxtop",), (2.4,)),)
 _FIRST_IDLE = 50  # of worlds that hardly do anything
-_BEATS = tomllib.loads((files("esxparse_simulator") / "model" / "worlds.toml").read_text(encoding="utf-8"))["beats"]
+_WORLDS = tomllib.loads((files("esxparse_simulator") / "model" / "worlds.toml").read_text(encoding="utf-8"))
+_BEATS, _SYSTEM, _HELPERS, _DRIVERS = (_WORLDS[name] for name in ("beats", "system", "helpers", "drivers"))
 _FIRST_PROCESS = 620  # where process worlds begin after the VMkernel's own
 _FIRST_VM = 3_318
 
@@ -89,9 +81,9 @@ def groups_of(scenario: Scenario) -> tuple[Group, ...]:
     last = vms[-1].worlds[-1].number if vms else _FIRST_VM
     return (
         *_own_groups(scenario.host.pcpus, scenario.idle_worlds),
-        *_processes(_BEFORE_VMS, _FIRST_PROCESS, 5_320),
+        *_processes(_WORLDS["before_vms"], _FIRST_PROCESS, 5_320),
         *vms,
-        *_processes(_AFTER_VMS, last + 214, 52_400),
+        *_processes(_WORLDS["after_vms"], last + 214, 52_400),
     )
 
 
@@ -116,15 +108,11 @@ def _own_groups(pcpus: int, idlers: int) -> Iterator[Group]:
     yield Group(9, "drivers", drivers, own=True)
 
 
-def _processes(
-    rows: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...], first: int, gid: int
-) -> Iterator[Group]:
-    for n, (label, names, busy) in enumerate(rows):
+def _processes(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], first: int, gid: int) -> Iterator[Group]:
+    for n, (label, worlds) in enumerate(rows):
         start = first + 71 * n
-        worlds = tuple(
-            World(start + k, name, "system", busy=load) for k, (name, load) in enumerate(zip(names, busy, strict=True))
-        )
-        yield Group(gid + 137 * n, label, worlds)
+        of = (World(start + k, name, "system", busy=busy) for k, (name, busy) in enumerate(worlds))
+        yield Group(gid + 137 * n, label, tuple(of))
 
 
 def _vm_groups(scenario: Scenario) -> Iterator[Group]:
@@ -235,11 +223,6 @@ class Layout:
         """How many of the targets are SCSI devices; they come first."""
         return len(self.scenario.devices)
 
-    @property
-    def uplinks(self) -> int:
-        """How many uplinks the host has, switch after switch."""
-        return sum(len(switch.uplinks) for switch in self.scenario.switches)
-
 
 def _node(scenario: Scenario, number: int, group: Group, world: World) -> int:
     if group.vm is None:
@@ -289,13 +272,11 @@ def _ports(scenario: Scenario, groups: tuple[Group, ...], vm_of: dict[int, int])
 
 
 def _vectors(scenario: Scenario) -> Iterator[VectorOf]:
-    number = 0
-    for place in range(len(scenario.adapters)):
-        yield VectorOf("adapter", f"0x{0x21 + number:x}", place)
-        number += 1
-    for place in range(sum(len(switch.uplinks) for switch in scenario.switches)):
-        yield VectorOf("uplink", f"0x{0x21 + number:x}", place)
-        number += 1
+    adapters, uplinks = len(scenario.adapters), sum(len(switch.uplinks) for switch in scenario.switches)
+    for number in range(adapters):
+        yield VectorOf("adapter", f"0x{0x21 + number:x}", number)
+    for number in range(uplinks):
+        yield VectorOf("uplink", f"0x{0x21 + adapters + number:x}", number)
     yield VectorOf("timer", "0xef")
     yield VectorOf("ipi", "0xf6")
 

@@ -18,8 +18,8 @@ Evidence: the defaults of Mem.MinFreePct, Mem.CtlMaxPercent and Mem.IdleTax (VMw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -149,8 +149,7 @@ def _by_node(rows: Numbers, fixed: Fixed) -> Numbers:
     return added(rows.ravel(), fixed.columns, rows.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """What each VM may hold, in MB: before its balloon is asked for the rest, and before pages of it are swapped."""
 
     balloon: Numbers
@@ -237,6 +236,7 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
     at_once = emergency(host, fixed, resident + compressed * COMPRESSION, resident)
     swapped, resident = swapped + at_once, resident - at_once
     consumed = resident + compressed * COMPRESSION
+    remote, taken_of_nodes = placed(layout, host, consumed)
     wait = (back * _PAGE_MS + at_once * _WRITTEN_PAGE_MS) * _PAGES_PER_MB / 1000.0 / seconds / fixed.vcpus
     return MemorySample(
         used=used,
@@ -252,9 +252,10 @@ def next_memory(layout: Layout, host: Host, loads: Loads, before: MemorySample |
         zip_rate=zipped / seconds,
         unzip_rate=unzipped / seconds,
         swap_wait=np.minimum(_MOST_WAIT, wait),
-        remote=placed(layout, host, consumed)[0],
+        remote=remote,
         granted=np.maximum(0.0, used - balloon - swapped - compressed),
         consumed=consumed,
+        taken=taken_of_nodes,
         state=state_of(host, fixed, consumed),
     )
 

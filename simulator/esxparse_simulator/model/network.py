@@ -27,7 +27,7 @@ from esxparse_simulator.model.demand import at
 from esxparse_simulator.model.layout import Layout, OncePerLayout
 from esxparse_simulator.model.noise import Noise
 from esxparse_simulator.model.sample import Loads, PortTraffic, StorageSample
-from esxparse_simulator.model.sums import Index, Numbers, added, added_rows, divided
+from esxparse_simulator.model.sums import Index, Numbers, added, added_rows, divided, index
 
 PAYLOAD = 1448.0
 """Bytes of a full Ethernet frame that are not headers: what storage over TCP fills."""
@@ -148,14 +148,12 @@ class _Places:
         self.rx_limit = np.array([vm.rx_limit_pps for vm in vms], dtype=np.float64)
         self.uplink_port = np.array([place for place, _ in uplinks], dtype=np.intp)
         self.uplink = np.array([uplink for _, uplink in uplinks], dtype=np.intp)
-        self.vmk_port = np.array(
-            [place for place, port in enumerate(layout.ports) if port.kind == "vmk"], dtype=np.intp
-        )
+        self.vmk_port = index(place for place, port in enumerate(layout.ports) if port.kind == "vmk")
         self.stray = np.array([vm.stray_pps for vm in vms], dtype=np.float64)
 
 
 _places = OncePerLayout(_Places)
-_COUNTED = ("tx", "rx", "tx_dropped", "rx_dropped", "multicast", "broadcast")
+_COUNTED = PortTraffic.names[:6]
 _labels = OncePerLayout(
     lambda layout: tuple(f"port/{port.switch}/{port.name}/{what}" for what in _COUNTED for port in layout.ports)
 )
@@ -205,12 +203,10 @@ def carry(
     broadcast[port] = np.minimum(rx[port], _BROADCAST)
     lost = came - rx
     lost[port] += at.stray
-    traffic = PortTraffic(tx, rx, tx_bytes, rx_bytes, out.lost, lost, multicast, broadcast)
+    values = np.array([tx, rx, out.lost, lost, multicast, broadcast, tx_bytes, rx_bytes])
     if noise and noise.untidy:
-        rates = np.array([getattr(traffic, name) for name in _COUNTED])
-        for name, counted in zip(_COUNTED, noise.counted(_labels(layout), rates, seconds), strict=True):
-            setattr(traffic, name, counted)
-    return _with_uplinks(links, at, traffic)
+        values[: len(_COUNTED)] = noise.counted(_labels(layout), values[: len(_COUNTED)], seconds)
+    return _with_uplinks(links, at, PortTraffic(values))
 
 
 def starved(layout: Layout, loads: Loads, ports: PortTraffic) -> Numbers:

@@ -34,14 +34,14 @@ _OFTEN = 0.03  # bursts per second of the most restless
 _LONGEST = 300.0  # seconds of a burst
 _FIRST_ROWS = 12
 _MOST_ROWS = 192
-_AHEAD = 16  # wobbles of an untidy host that are made at once
+_AHEAD = 16  # wobbles that are made at once
 
 
 @dataclass(slots=True)
 class _Table:
     """Numbers drawn ahead for a list of labels: `rows` [draws, labels], of which `used` are gone.
 
-    `ahead` are the wobbles (or factors) of an untidy host that come next, the last of them first.
+    `ahead` are the wobbles (or factors) that come next, the last of them first.
     """
 
     streams: tuple[np.random.Generator, ...]
@@ -49,7 +49,7 @@ class _Table:
     last: Numbers
     used: int = 0
     memory: Numbers | float = _MEMORY
-    fresh: Numbers | float = 1.0
+    fresh: Numbers | float = 1.0 - _MEMORY
     left: Numbers | float = 0.0
     ahead: list[Numbers] = field(default_factory=list)
 
@@ -94,12 +94,8 @@ class Noise:
     def wobble_each(self, labels: Sequence[str]) -> Numbers:
         """For each label a number around 0 that drifts or jumps; tidy, nearly always within -1..1."""
         table = self._table(labels)
-        if self.untidy:
-            table.ahead = table.ahead or list(_wandering(table))
-            return table.ahead.pop()
-        first, second, third = table.next(_DRAWS)
-        table.last = _MEMORY * table.last + (1.0 - _MEMORY) * ((first + second + third) * 2.0 - 3.0)
-        return table.last.copy()
+        table.ahead = table.ahead or list(self._wandering(table))
+        return table.ahead.pop()
 
     def factors(self, wobbles: Numbers, spread: Numbers | float) -> Numbers:
         """Factors around 1 of wobbles: untidy, as often so many times more as so many times less."""
@@ -114,10 +110,8 @@ class Noise:
 
         `spread` too, and for a list of labels it is always the same.
         """
-        if not self.untidy:
-            return values * self.factors(self.wobble_each(labels), spread)
         table = self._table(labels)
-        table.ahead = table.ahead or list(self.factors(_wandering(table), spread))
+        table.ahead = table.ahead or list(self.factors(self._wandering(table), spread))
         return values * table.ahead.pop()
 
     def bursts_each(self, labels: Sequence[str], seconds: float) -> Numbers:
@@ -157,16 +151,17 @@ class Noise:
             self._tables[key] = _Table(streams, np.empty((0, len(key))), np.zeros(len(key)))
         return self._tables[key]
 
-
-def _wandering(table: _Table) -> Numbers:
-    """The next wobbles of an untidy host, the last of them first: many at once cost little more than one."""
-    first, second, third, tail = table.next(_AHEAD * (_DRAWS + 1)).reshape(_AHEAD, _DRAWS + 1, -1).swapaxes(0, 1)
-    if np.isscalar(table.memory):
-        table.memory = 1.2 * tail[0] * tail[0] * tail[0] - 0.3
-        table.fresh = _UNIT * np.sqrt(1.0 - table.memory * table.memory)
-    steps = table.fresh * ((first + second + third) * 2.0 - 3.0) / np.sqrt(_TAIL + (1.0 - _TAIL) * tail)
-    for number in range(_AHEAD):
-        steps[number] += table.memory * table.last
-        table.last = steps[number].copy()
-    reversed_: Numbers = steps[::-1]
-    return reversed_
+    def _wandering(self, table: _Table) -> Numbers:
+        """The next wobbles, the last of them first: many at once cost little more than one."""
+        draws = _DRAWS + 1 if self.untidy else _DRAWS
+        first, second, third, *tail = table.next(_AHEAD * draws).reshape(_AHEAD, draws, -1).swapaxes(0, 1)
+        if self.untidy and np.isscalar(table.memory):
+            table.memory = 1.2 * tail[0][0] * tail[0][0] * tail[0][0] - 0.3
+            table.fresh = _UNIT * np.sqrt(1.0 - table.memory * table.memory)
+        steps: Numbers = table.fresh * ((first + second + third) * 2.0 - 3.0)
+        if self.untidy:
+            steps = steps / np.sqrt(_TAIL + (1.0 - _TAIL) * tail[0])
+        for number in range(_AHEAD):
+            steps[number] += table.memory * table.last
+            table.last = steps[number].copy()
+        return steps[::-1]

@@ -2,22 +2,22 @@
 
 Percentages are of one core (or one PCPU) over the sample, rates per second, `*_mb` 2**20 bytes. Every class is a
 structure of arrays; its docstring says along which order.
+
+Evidence: the sums that docstrings name are esxtop's (VMware's texts). Assumed: nothing; the other modules do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from esxparse_simulator.host import Host
+from esxparse_simulator.host import Host, Load
 from esxparse_simulator.model.layout import Target
 from esxparse_simulator.model.sums import Index, Numbers, added_rows, divided
-
-Pair = tuple[Numbers, Numbers]
 
 _RATES = slice(0, 4)
 _DATA = slice(2, 4)
@@ -25,43 +25,38 @@ _OF_READS = slice(4, None, 2)
 _OF_WRITES = slice(5, None, 2)
 
 
-class _Row:
-    """A row of the matrix, by name."""
+class Matrix:
+    """Arrays by name: the rows of `values`, in the order of `names`."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
+    names: ClassVar[tuple[str, ...]]
 
-    def __get__(self, traffic: Traffic, kind: type[Traffic]) -> Numbers:
-        row: Numbers = traffic.values[self._number]
-        return row
+    def __init__(self, values: Numbers) -> None:
+        """Those of these rows."""
+        self.values = values
+        self.__dict__.update(zip(self.names, values, strict=True))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Numbers: ...
+        def __setattr__(self, name: str, value: Numbers) -> None: ...
+
+    @classmethod
+    def of(cls, **rows: Numbers) -> Self:
+        """Those of these arrays."""
+        return cls(np.array([rows[name] for name in cls.names]))
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Reads and writes per second, MB per second, and average milliseconds per read and per write.
+class Traffic(Matrix):
+    """Along the flows: reads and writes per second, MB per second, and average milliseconds per read and per write.
 
     `driver` is the time in the device, `kernel` in the VMkernel, `queue` the part of kernel that is waiting in its
     queue.
     """
 
-    values: Numbers
-    """[10, flows], the rows in the order of the names below."""
-
-    reads = _Row(0)
-    writes = _Row(1)
-    read_mb = _Row(2)
-    written_mb = _Row(3)
-    driver_read = _Row(4)
-    driver_write = _Row(5)
-    kernel_read = _Row(6)
-    kernel_write = _Row(7)
-    queue_read = _Row(8)
-    queue_write = _Row(9)
-
-    @classmethod
-    def of(cls, *, rates: Pair, mb: Pair, driver: Pair, kernel: Pair, queue: Pair) -> Traffic:
-        """What is said of reads and of writes, pair by pair."""
-        return cls(np.stack([*rates, *mb, *driver, *kernel, *queue]))
+    names = (
+        *("reads", "writes", "read_mb", "written_mb"),
+        *("driver_read", "driver_write", "kernel_read", "kernel_write", "queue_read", "queue_write"),
+    )
 
     @property
     def commands(self) -> Numbers:
@@ -107,50 +102,23 @@ def summed(traffic: Traffic, into: Index, count: int) -> Traffic:
     return Traffic(sums)
 
 
-class Arrays:
-    """Arrays by name."""
-
-    def __init__(self, **arrays: Numbers) -> None:
-        """These."""
-        self.__dict__ |= arrays
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Numbers: ...
-        def __setattr__(self, name: str, value: Numbers) -> None: ...
-
-
-class Loads(Arrays):
+class Loads(Matrix):
     """What guests ask for in this sample, noise and patterns on it: the fields of `host.Load`, along the VMs."""
 
+    names = tuple(field.name for field in fields(Load))
 
-@dataclass(frozen=True, slots=True)
-class WorldTimes:
+
+class WorldTimes(Matrix):
     """Times in percent and events per second, along the worlds.
 
     run + ready + costop + wait = 100; `max_limited` is a part of ready, `idle` and `swap_wait` are parts of wait;
     used = run x hyper-threading share x clock / nominal + system - overlap. `pcpu` is where it was seen last.
     """
 
-    run: Numbers
-    ready: Numbers
-    costop: Numbers
-    wait: Numbers
-    idle: Numbers
-    swap_wait: Numbers
-    max_limited: Numbers
-    used: Numbers
-    system: Numbers
-    overlap: Numbers
-    latency: Numbers
-    memory_latency: Numbers
-    demand: Numbers
-    switches: Numbers
-    migrates: Numbers
-    expires: Numbers
-    wakeups: Numbers
-    timers: Numbers
-    pcpu: Numbers
+    names = (
+        *("used", "run", "system", "wait", "ready", "idle", "overlap", "costop", "max_limited", "swap_wait"),
+        *("switches", "migrates", "expires", "wakeups", "latency", "memory_latency", "demand", "timers", "pcpu"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +151,8 @@ class NodeTimes:
 class MemorySample:
     """Memory of VMs in MB and MB per second, along the VMs; `swap_wait` as a part (0..1) of a vCPU's time.
 
-    `state` is the host's: 0 high, 1 clear (6.0 and later) or soft, 2 hard, 3 low, as `Kernel State` counts.
+    `taken` is along the NUMA nodes: all that lies on each. `state` is the host's: 0 high, 1 clear (6.0 and later) or
+    soft, 2 hard, 3 low, as `Kernel State` counts.
     """
 
     used: Numbers
@@ -202,6 +171,7 @@ class MemorySample:
     remote: Numbers
     granted: Numbers
     consumed: Numbers
+    taken: Numbers
     state: float
 
 
@@ -223,18 +193,10 @@ class StorageSample:
     congestion: Numbers
 
 
-@dataclass(slots=True)
-class PortTraffic:
-    """Along the ports: packets per second that got through, mean bytes per packet, packets per second dropped."""
+class PortTraffic(Matrix):
+    """Along the ports: packets per second that got through and that were dropped, and mean bytes per packet."""
 
-    tx: Numbers
-    rx: Numbers
-    tx_bytes: Numbers
-    rx_bytes: Numbers
-    tx_dropped: Numbers
-    rx_dropped: Numbers
-    multicast: Numbers
-    broadcast: Numbers
+    names = ("tx", "rx", "tx_dropped", "rx_dropped", "multicast", "broadcast", "tx_bytes", "rx_bytes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from esxparse_simulator.model.sample import Matrix
 from esxparse_simulator.model.sums import Index, Numbers, added
 
 _USABLE = 0.985  # of a full node: the rest goes to switches and interrupts
@@ -55,16 +56,10 @@ class Wants:
     wake: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
+class Turns(Matrix):
     """What vCPUs got, in percent of the sample; the first five add up to 100, max-limited is a part of ready."""
 
-    run: Numbers
-    ready: Numbers
-    costop: Numbers
-    idle: Numbers
-    swap_wait: Numbers
-    max_limited: Numbers
+    names = ("run", "ready", "costop", "idle", "swap_wait", "max_limited")
 
 
 def share_out(capacity: Numbers, wants: Numbers, shares: Numbers, node: Index) -> Numbers:
@@ -150,7 +145,7 @@ def _limit_delay(wants: Wants) -> Numbers:
 
 
 def _turns(wants: Wants, limit_delay: Numbers, contention_delay: Numbers) -> Turns:
-    present = 1.0 - wants.swap_wait
+    present = 100.0 * (1.0 - wants.swap_wait)
     run = _run(wants.run, limit_delay + contention_delay)
     contention = contention_delay * run
     width = (wants.siblings - 1.0) / _WIDE
@@ -158,11 +153,5 @@ def _turns(wants: Wants, limit_delay: Numbers, contention_delay: Numbers) -> Tur
     costop = contention * skewed * np.minimum(_COSTOP_PART, _COSTOP_PART * width * width)
     limited = limit_delay * run
     idle = np.maximum(0.0, 1.0 - run - contention - limited)
-    return Turns(
-        run=100.0 * present * run,
-        ready=100.0 * present * (contention - costop + limited),
-        costop=100.0 * present * costop,
-        idle=100.0 * present * idle,
-        swap_wait=100.0 * wants.swap_wait,
-        max_limited=100.0 * present * limited,
-    )
+    ran, ready = present * run, present * (contention - costop + limited)
+    return Turns(np.array([ran, ready, present * costop, present * idle, 100.0 * wants.swap_wait, present * limited]))

@@ -19,7 +19,6 @@ Assumed: the queueing, the times of retries and losses, and that a mean is the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import fsum
 
 import numpy as np
@@ -48,7 +47,6 @@ from esxparse_simulator.model.targets import (
 
 Flags = NDArray[np.bool_]
 
-
 _KERNEL_MS = 0.02  # the VMkernel's own time on a command
 _LOST_MS = 10_000.0  # how long a command waits for a path before it fails (assumed: a driver's loss timeout)
 _RETRY_MS = 10.0  # how long a command waits after a reservation conflict (assumed)
@@ -72,7 +70,7 @@ _flow_labels = OncePerLayout(
 
 def serve(
     layout: Layout,
-    targets: Sequence[Target],
+    targets: tuple[Target, ...],
     loads: Loads,
     memory: MemorySample,
     noise: Noise,
@@ -81,7 +79,7 @@ def serve(
     seconds: float = 1.0,
 ) -> StorageSample:
     """What each of the flows gets from its target; `targets` are this second's, in the order of the layout."""
-    of = columns(targets)
+    of = columns(layout, targets)
     # an array is shared with hosts that are not in the picture
     slower = noise.factors(noise.wobble_each(_labels(layout)), of.shared)
     of.service_ms = of.service_ms * slower
@@ -89,11 +87,11 @@ def serve(
     asks = asked(layout, loads, memory)
     wire, alive = _wires(layout, asks, of, second), _alive(layout, of)
     lost = (alive <= 0.0) | (wire <= 0.0)
-    alive = np.where(lost, 0.0, alive)
-    of.read_ms, of.write_ms = np.where(lost, _LOST_MS, of.read_ms), np.where(lost, _LOST_MS, of.write_ms)
-    of.mb_per_s = np.where(lost, NO_LIMIT, of.mb_per_s)
-    of.service_ms, of.media_ms = np.where(lost, 0.0, of.service_ms), np.where(lost, 0.0, of.media_ms)
-    wire = np.where(lost, np.inf, wire)
+    if lost.any():
+        alive, wire = np.where(lost, 0.0, alive), np.where(lost, np.inf, wire)
+        of.read_ms, of.write_ms = np.where(lost, _LOST_MS, of.read_ms), np.where(lost, _LOST_MS, of.write_ms)
+        of.mb_per_s = np.where(lost, NO_LIMIT, of.mb_per_s)
+        of.service_ms, of.media_ms = np.where(lost, 0.0, of.service_ms), np.where(lost, 0.0, of.media_ms)
     flows, retries = _fitted(layout, asks, of, wire, alive)
     if len(component_flows(layout).flows):
         moved = _without_data(layout, flows, lost)
@@ -217,18 +215,11 @@ def _served(
     in_flight = _by_target(layout, reads * read_ms + writes * write_ms) / 1000.0
     inside = _inside(layout, of, in_flight, alive)[target]
     read_queue, write_queue = read_ms * (1.0 - inside) + outside, write_ms * (1.0 - inside) + outside
-    kernel = _KERNEL_MS + again[target]
-
-    def where(commands: Numbers, value: Numbers) -> Numbers:
-        return np.where(commands > 0.0, value, 0.0)
-
-    return Traffic.of(
-        rates=(reads, writes),
-        mb=(reads * asks.read_kb / 1024.0, writes * asks.write_kb / 1024.0),
-        driver=(where(reads, read_ms * inside), where(writes, write_ms * inside)),
-        kernel=(where(reads, read_queue + kernel), where(writes, write_queue + kernel)),
-        queue=(where(reads, read_queue), where(writes, write_queue)),
-    )
+    kernel, there = _KERNEL_MS + again[target], np.array([reads, writes] * 3) > 0.0
+    mb = reads * asks.read_kb / 1024.0, writes * asks.write_kb / 1024.0
+    in_device, in_kernel = (read_ms * inside, write_ms * inside), (read_queue + kernel, write_queue + kernel)
+    latencies = np.where(there, [*in_device, *in_kernel, read_queue, write_queue], 0.0)
+    return Traffic(np.concatenate([[reads, writes, *mb], latencies]))
 
 
 def _held_back(

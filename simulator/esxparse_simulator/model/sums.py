@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ def added(values: Numbers | NDArray[np.bool_], into: Index, count: int) -> Numbe
     [5.0, 0.0, 2.0]
     """
     # of no values at all, bincount makes whole numbers
-    return np.bincount(into, weights=values, minlength=count).astype(np.float64, copy=False)
+    return cast("Numbers", np.bincount(into, values, count)) if len(into) else np.zeros(count)
 
 
 def added_rows(values: Numbers, into: Index, count: int) -> Numbers:

@@ -14,13 +14,13 @@ A vSAN cluster is taken to be even: this host's disks and its VMkernel port see 
 it. Each read is served by some host's disks, each write by those of `copies` hosts; nearly all of it crosses the
 network. Congestion (0..255) holds every command back before it is let in.
 
-Assumed, as no array documents it: one coverage for all users of a target; disks behind the cache answer side by side,
-so that a miss costs time but not throughput; a vSAN datastore's response times do not follow those of the devices.
+Evidence: none. Assumed, as no array documents it: one coverage for all users of a target; disks behind the cache answer
+side by side, so that a miss costs time but not throughput; a vSAN datastore's response times do not follow those of the
+devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from esxparse_simulator.host import Device, NfsVolume, VsanDatastore
 from esxparse_simulator.model.layout import Layout, OncePerLayout, Target
-from esxparse_simulator.model.sample import Arrays, Loads, MemorySample, Traffic, summed
+from esxparse_simulator.model.sample import Loads, Matrix, MemorySample, Traffic, summed
 from esxparse_simulator.model.sums import Index, Numbers, added, divided, index
 
 _PAGE_KB = 4.0
@@ -90,25 +90,32 @@ class Asks:
     misaligned: Numbers
 
 
-class Columns(Arrays):
+class Columns(Matrix):
     """Along the targets: their numbers in this second; those that a kind of target lacks have no effect."""
 
+    names = tuple(
+        sorted(
+            {
+                field.name
+                for kind in (Device, NfsVolume, VsanDatastore)
+                for field in fields(kind)
+                if field.type in {"int", "float"}
+            }
+        )
+    )
 
-_COLUMNS = sorted(
-    {
-        field.name
-        for kind in (Device, NfsVolume, VsanDatastore)
-        for field in fields(kind)
-        if field.type in {"int", "float"}
-    }
-)
+
+_last: OncePerLayout[list[tuple[tuple[Target, ...], Numbers]]] = OncePerLayout(lambda _: [])
 
 
-def columns(targets: Sequence[Target]) -> Columns:
-    """The numbers of all targets."""
-    none = {"queue_depth": NO_LIMIT}
-    rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in _COLUMNS)
-    return Columns(**dict(zip(_COLUMNS, np.array([*rows], dtype=np.float64), strict=True)))
+def columns(layout: Layout, targets: tuple[Target, ...]) -> Columns:
+    """The numbers of all targets, kept for as long as these stay as they are."""
+    last = _last(layout)
+    if not last or targets != last[0][0]:
+        none = {"queue_depth": NO_LIMIT}
+        rows = ([getattr(target, name, none.get(name, 0.0)) for target in targets] for name in Columns.names)
+        last[:] = [(targets, np.array([*rows], dtype=np.float64))]
+    return Columns(last[0][1])
 
 
 class _FlowPlaces:

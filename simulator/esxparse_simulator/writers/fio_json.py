@@ -13,20 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from esxparse_simulator.limits import need
-from esxparse_simulator.writers.fio import (
-    DIRECTIONS,
-    LEVELS,
-    STEPS,
-    Counts,
-    Disk,
-    FioRun,
-    Row,
-    block,
-    disks,
-    of_group,
-    rows,
-    shares,
-)
+from esxparse_simulator.writers import fio
 from esxparse_simulator.writers.fio_latency import PERCENTILES, Moments, bin_middle, percentiles
 
 Pairs = list[tuple[str, Any]]
@@ -68,7 +55,7 @@ def _spread(bins: Mapping[int, int], *, plus: bool) -> Pairs:
     return [("percentile", listed), *([("bins", counted)] if plus else [])]
 
 
-def _direction(one: Counts, agg_pct: float, *, plus: bool) -> Pairs:
+def _direction(one: fio.Counts, agg_pct: float, *, plus: bool) -> Pairs:
     rate, runtime, kib, iops = one.bytes_per_s, one.runtime_ms, one.kib_per_s, one.iops
     return [
         ("io_bytes", one.total_bytes),
@@ -89,10 +76,10 @@ def _direction(one: Counts, agg_pct: float, *, plus: bool) -> Pairs:
     ]
 
 
-def _job(run: FioRun, row: Row, parts: Sequence[float], *, plus: bool) -> Pairs:
+def _job(run: fio.FioRun, row: fio.Row, parts: Sequence[float], *, plus: bool) -> Pairs:
     elapsed = int(run.measured.ramp_s + run.measured.seconds) + 1
     user, system = row.cpu_pct
-    directions = zip(DIRECTIONS, row.directions, parts, strict=True)
+    directions = zip(fio.DIRECTIONS, row.directions, parts, strict=True)
     return [
         ("jobname", row.name),
         *zip(("groupid", "error", "eta", "elapsed"), (0, 0, 0, elapsed), strict=True),
@@ -101,28 +88,28 @@ def _job(run: FioRun, row: Row, parts: Sequence[float], *, plus: bool) -> Pairs:
         ("sync", [("lat_ns", _latency(Moments()) + _spread({}, plus=plus)), ("total_ios", 0)]),
         *zip(("usr_cpu", "sys_cpu", "ctx"), (user, system, row.switches), strict=True),
         *zip(("majf", "minf"), (0, row.minor_faults), strict=True),
-        ("iodepth_level", list(zip(LEVELS, shares(row.depths, 0.1), strict=True))),
-        ("latency_ns", list(zip(STEPS, row.coarse(0, 10), strict=True))),
-        ("latency_us", list(zip(STEPS, row.coarse(10, 20), strict=True))),
-        ("latency_ms", list(zip((*STEPS, "2000", ">=2000"), row.coarse(20, 32), strict=True))),
+        ("iodepth_level", list(zip(fio.LEVELS, fio.shares(row.depths, 0.1), strict=True))),
+        ("latency_ns", list(zip(fio.STEPS, row.coarse(0, 10), strict=True))),
+        ("latency_us", list(zip(fio.STEPS, row.coarse(10, 20), strict=True))),
+        ("latency_ms", list(zip((*fio.STEPS, "2000", ">=2000"), row.coarse(20, 32), strict=True))),
         ("latency_depth", run.measured.access.outstanding),
         *zip(("latency_target", "latency_percentile", "latency_window"), (0, 100.0, 0), strict=True),
     ]
 
 
-def _disk(disk: Disk) -> Pairs:
+def _disk(disk: fio.Disk) -> Pairs:
     counters: Pairs = []
     for name, pair in (("ios", disk.ios), ("merges", (0, 0)), ("ticks", disk.ticks)):
         counters += [(f"read_{name}", pair[0]), (f"write_{name}", pair[1])]
     return [("name", disk.name), *counters, ("in_queue", sum(disk.ticks)), ("util", disk.util)]
 
 
-def _head(run: FioRun) -> Pairs:
+def _head(run: fio.FioRun) -> Pairs:
     access, measured = run.measured.access, run.measured
     options: Pairs = [
         ("ioengine", run.ioengine),
         ("direct", "1"),
-        ("bs", block(access.block_bytes)),
+        ("bs", fio.block(access.block_bytes)),
         ("iodepth", str(access.outstanding)),
         ("time_based", "1"),
         ("runtime", f"{measured.seconds:g}"),
@@ -138,12 +125,12 @@ def _head(run: FioRun) -> Pairs:
     ]
 
 
-def text(run: FioRun, *, plus: bool = False) -> str:
+def text(run: fio.FioRun, *, plus: bool = False) -> str:
     """The document that fio prints; with `plus` as `json+`, with the bins of its histograms."""
     need(run.modern, f"{run.version} is written as normal output only: take form normal, or fio-3.7")
-    found = rows(run)
-    parts = of_group(run, found)
+    found = fio.rows(run)
+    parts = fio.of_group(run, found)
     document = _head(run)
     document.append(("jobs", tuple(_job(run, row, own, plus=plus) for row, own in zip(found, parts, strict=True))))
-    document.append(("disk_util", tuple(_disk(disk) for disk in disks(run))))
+    document.append(("disk_util", tuple(_disk(disk) for disk in fio.disks(run))))
     return "".join(_written(document)) + "\n"

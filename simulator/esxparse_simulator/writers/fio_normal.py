@@ -11,22 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from esxparse_simulator.limits import need
-from esxparse_simulator.writers.fio import (
-    BATCHES,
-    DIRECTIONS,
-    LEVELS,
-    STEPS,
-    Counts,
-    Disk,
-    FioRun,
-    Row,
-    aggregate,
-    block,
-    disks,
-    of_group,
-    rows,
-    shares,
-)
+from esxparse_simulator.writers import fio
 from esxparse_simulator.writers.fio_latency import PERCENTILES, Moments, percentiles
 
 _PREFIXES = ("", "K", "M", "G", "P", "E")
@@ -56,10 +41,10 @@ def short(number: int, unit: str, *, binary: bool, power: int = 0) -> str:
     return f"{number}.{rest}{_PREFIXES[power]}{unit}"
 
 
-def _asked(run: FioRun) -> Iterator[str]:
+def _asked(run: fio.FioRun) -> Iterator[str]:
     access, measured = run.measured.access, run.measured
     size = access.block_bytes
-    one = block(size).upper()
+    one = fio.block(size).upper()
     sizes = "bs=" + "/".join([f"{one}-{one}"] * 3)
     for name, jobs in groupby(measured.workers, key=lambda worker: worker.name):
         yield f"{name}: (g=0): rw={run.rw}, {sizes}, ioengine={run.ioengine}, iodepth={access.outstanding}\n"
@@ -77,7 +62,7 @@ def _latency(name: str, one: Moments) -> str:
     return f"    {name} ({unit}): min={ends[0]}, max={ends[1]}, avg={mean:5.2f}, stdev={stddev:5.2f}\n"
 
 
-def _percentiles(one: Counts) -> Iterator[str]:
+def _percentiles(one: fio.Counts) -> Iterator[str]:
     values = percentiles(dict(one.bins))
     down = values[0] > 2000 and values[-1] > 99_999
     width = max(5, len(str(values[-1] // 1000**down)))
@@ -99,7 +84,7 @@ def _rates(rate: Moments, share: float) -> Iterator[str]:
     yield f"    bw ({label:<4}/s): {ends}\n"
 
 
-def _direction(name: str, one: Counts, share: float) -> Iterator[str]:
+def _direction(name: str, one: fio.Counts, share: float) -> Iterator[str]:
     total, bandwidth = short(one.total_bytes, "B", binary=True), short(one.bytes_per_s, "B", binary=True)
     each = short(1000 * one.ios // one.runtime_ms, "", binary=False)
     yield f"  {name:<5}: io={total}, bw={bandwidth}/s, iops={each}, runt={one.runtime_ms:6d}msec\n"
@@ -110,8 +95,8 @@ def _direction(name: str, one: Counts, share: float) -> Iterator[str]:
     yield from _rates(one.kib_per_s, share)
 
 
-def _steps(row: Row) -> Iterator[str]:
-    for unit, names, start in (("usec", STEPS, 10), ("msec", (*STEPS, "2000", ">=2000"), 20)):
+def _steps(row: fio.Row) -> Iterator[str]:
+    for unit, names, start in (("usec", fio.STEPS, 10), ("msec", (*fio.STEPS, "2000", ">=2000"), 20)):
         steps = row.coarse(start, start + len(names))
         cells = [f"{name}={share:.2f}%" for name, share in zip(names, steps, strict=True) if share > 0.0]
         for at in range(0, len(cells), _PER_LINE):
@@ -122,9 +107,9 @@ def _shares(names: Sequence[str], values: Sequence[float]) -> str:
     return ", ".join(f"{name}={value:.1f}%" for name, value in zip(names, values, strict=True))
 
 
-def _job(run: FioRun, row: Row, parts: Sequence[float]) -> Iterator[str]:
+def _job(run: fio.FioRun, row: fio.Row, parts: Sequence[float]) -> Iterator[str]:
     yield f"{row.name}: (groupid=0, jobs={row.members}): err= 0: pid={row.pid}: {run.end.ctime()}\n"
-    for name, one, share in zip(DIRECTIONS, row.directions, parts, strict=True):
+    for name, one, share in zip(fio.DIRECTIONS, row.directions, parts, strict=True):
         if one.ios:
             yield from _direction(name, one, share)
     yield from _steps(row)
@@ -132,14 +117,14 @@ def _job(run: FioRun, row: Row, parts: Sequence[float]) -> Iterator[str]:
     yield (
         f"  cpu          : usr={user:.2f}%, sys={system:.2f}%, ctx={row.switches}, majf=0, minf={row.minor_faults}\n"
     )
-    yield f"  IO depths    : {_shares(LEVELS, shares(row.depths, 0.1))}\n"
-    yield f"     submit    : {_shares(BATCHES, shares((0, row.ios, 0, 0, 0, 0, 0), 0.1))}\n"
-    yield f"     complete  : {_shares(BATCHES, shares(row.completed, 0.1))}\n"
+    yield f"  IO depths    : {_shares(fio.LEVELS, fio.shares(row.depths, 0.1))}\n"
+    yield f"     submit    : {_shares(fio.BATCHES, fio.shares((0, row.ios, 0, 0, 0, 0, 0), 0.1))}\n"
+    yield f"     complete  : {_shares(fio.BATCHES, fio.shares(row.completed, 0.1))}\n"
     read, write, trim = (one.ios for one in row.directions)
     yield f"     issued    : total=r={read}/w={write}/d={trim}, short=r=0/w=0/d=0\n"
 
 
-def _group(run: FioRun, found: Sequence[Row]) -> Iterator[str]:
+def _group(run: fio.FioRun, found: Sequence[fio.Row]) -> Iterator[str]:
     yield "\nRun status group 0 (all jobs):\n"
     for place, name in enumerate(("   READ", "  WRITE", "   TRIM")):
         jobs = [row.directions[place] for row in found if row.directions[place].runtime_ms]
@@ -150,7 +135,7 @@ def _group(run: FioRun, found: Sequence[Row]) -> Iterator[str]:
         rates = [one * 1000 // time for one, time in zip(kib, times, strict=True)]
         amount, whole, low, high = (
             short(value, "B", binary=True, power=1)
-            for value in (sum(kib), aggregate(run, found, place), min(rates), max(rates))
+            for value in (sum(kib), fio.aggregate(run, found, place), min(rates), max(rates))
         )
         yield (
             f"{name}: io={amount}, aggrb={whole}/s, minb={low}/s, maxb={high}/s, "
@@ -158,19 +143,19 @@ def _group(run: FioRun, found: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _disk(disk: Disk) -> str:
+def _disk(disk: fio.Disk) -> str:
     return (
         f"  {disk.name}: ios={disk.ios[0]}/{disk.ios[1]}, merge=0/0, ticks={disk.ticks[0]}/{disk.ticks[1]}, "
         f"in_queue={sum(disk.ticks)}, util={disk.util:.2f}%\n"
     )
 
 
-def text(run: FioRun) -> str:
+def text(run: fio.FioRun) -> str:
     """What fio prints."""
     need(not run.modern, f"{run.version} is written as JSON only: take form json, or fio-2.1.3")
-    found = rows(run)
+    found = fio.rows(run)
     parts = [*_asked(run)]
-    for row, own in zip(found, of_group(run, found), strict=True):
+    for row, own in zip(found, fio.of_group(run, found), strict=True):
         parts += _job(run, row, own)
-    parts += [*_group(run, found), "\nDisk stats (read/write):\n", *(_disk(disk) for disk in disks(run))]
+    parts += [*_group(run, found), "\nDisk stats (read/write):\n", *(_disk(disk) for disk in fio.disks(run))]
     return "".join(parts)

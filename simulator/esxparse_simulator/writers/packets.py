@@ -18,19 +18,9 @@ from math import isfinite
 from typing import Final, NamedTuple
 
 from esxparse_simulator.limits import need, positive
+from esxparse_simulator.writers import TEXTS
 
-_COMMON: Final = (
-    "frame.number frame.time_epoch ip.src ip.dst tcp.srcport tcp.dstport tcp.stream tcp.len tcp.analysis.retransmission"
-)
-FIELDS: Final = {
-    "nfs": f"{_COMMON} rpc.xid rpc.msgtyp rpc.time nfs.procedure_v3 nfs.status3 nfs.offset3 nfs.count3".split(),
-    "iscsi": (
-        f"{_COMMON} iscsi.opcode iscsi.initiatortasktag iscsi.datasegmentlength "
-        "iscsi.scsicommand.expecteddatatransferlength iscsi.scsiresponse.status iscsi.scsidata.S iscsi.time scsi "
-        "scsi.lun scsi_sbc.opcode scsi_sbc.rdwr10.lba scsi_sbc.rdwr10.xferlen scsi_sbc.rdwr16.lba "
-        "scsi_sbc.rdwr12.xferlen"
-    ).split(),
-}
+FIELDS: Final = {protocol: text.split() for protocol, text in TEXTS["tshark"].items()}
 """The fields people ask for to see where reads and writes go and how long they take."""
 
 _CLIENT, _SERVER = "192.0.2.10", "192.0.2.20"
