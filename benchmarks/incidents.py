@@ -1,7 +1,8 @@
 """Published incidents as small captures in esxtop's grammar, with the counters that their sources give and no others.
 
 An incident is a TOML file (id, class, expect_not, [[counters]] with screen, entity and values). Figures that are no
-counters of esxtop (of a guest, a log, a shell) make no column: such an incident is not scored.
+counters of esxtop (of a guest, a log, a shell) make no column: such an incident is not scored. Where a source gives one
+figure of an object in two states, the capture changes from the one to the other half way.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ _WHY: Final = {
     "iops-limit-100-acts-as-10": "commands/s alone have a figure; of QAVG the source says that it is high",
     "limit-on-overcommitted-host": "%USED alone, which falls where less is asked for as well; no %MLMTD, no %RDY",
     "replication-routed-440mbit": "half of a line's rate, flat, is no trouble by itself; the route is in no counter",
-    "vdi-hp-dynamic-power": "%RDY of 2 instead of 1, below any limit; no clock and no P-state is given",
 }
 """What keeps an incident from being told."""
 _WORD: Final = re.compile(
@@ -127,9 +127,13 @@ _COUNTERS: Final[dict[str, tuple[str, str, float]]] = {
 def columns(incident: dict[str, Any]) -> dict[str, list[float]]:
     r"""The columns of an incident's capture by `object(instance)\\counter`; none where no figure is esxtop's."""
     made: dict[str, list[float]] = {}
+    object_of: dict[str, str] = {}
     found = re.search(r"(\d+)[ -]v?CPU", str(incident.get("environment", {})) + incident["id"])
     vcpus = int(found[1]) if found else 1
     for number, block in enumerate(incident.get("counters", [])):
+        if block["entity"].startswith("host power"):
+            first, then = ([float(watts)] * SAMPLES for watts in block["values"].values())
+            made["Power(_Total)\\Power Usage Now Watts"] = _after(first, then)
         if block["screen"] in {"guest", "vsish", "shell", "vmkernel.log", "p/iLO"}:
             continue
         ranges: dict[str, list[float]] = {}
@@ -146,8 +150,21 @@ def columns(incident: dict[str, Any]) -> dict[str, list[float]]:
                 of, counter, scale = _COUNTERS[base]
                 series = _series([value * scale * factor for value in values], "series_time" in block["values"])
                 for place in _places(of, block, number, vcpus):
-                    made[f"{place}\\{counter}"] = series
+                    column = f"{place}\\{counter}"
+                    same = object_of.setdefault(column, _object(block)) == _object(block)
+                    made[column] = _after(made.get(column, series), series) if same else series
     return made
+
+
+def _object(block: dict[str, Any]) -> str:
+    """What a block's figures are of, without the state that it was in then."""
+    return str(block["entity"]).partition(",")[0]
+
+
+def _after(first: list[float], then: list[float]) -> list[float]:
+    """One figure for half of the capture and the other from there on; anything else is told by the later block."""
+    steady = len(set(first)) == len(set(then)) == 1
+    return first[: SAMPLES // 2] + then[SAMPLES // 2 :] if steady else then
 
 
 def _series(values: list[float], told: object) -> list[float]:

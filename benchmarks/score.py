@@ -1,6 +1,6 @@
 """Scores the diagnosis: incidents as published, bundled troubles, real captures, and hosts drawn at random.
 
-    make score                                    all of it, into benchmarks/SCORE.md
+    make score                                    all of it, into benchmarks/SCORE.md; confusions into docs/diagnosis.md
     python benchmarks/score.py random --seeds 20000-20100 --keep DIR    one part
 
 Random hosts are drawn by seeds below 100,000 here; whoever judges it uses others. A host counts where its trouble
@@ -17,20 +17,25 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import sections
 from incidents import incident_table, scored
 
 import esxparse as ex
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parents[1] / "docs" / "diagnosis.md"
 _HEAD = """\
-Made by `make score`; `benchmarks/score.py` says how. These seeds of random hosts were not looked at while cases were
-built; the bundled troubles and the published incidents were.
+Made by `make score`; `benchmarks/score.py` says how. Cases were built on the bundled troubles, the published incidents
+and the building hosts; not on the unseen ones.
+"""
+_CONFUSIONS = """\
+Made by `make score`. Hosts drawn at random whose trouble shows, moderate or severe: how often it was told first, and
+what was told first instead. Cases were built on the first column's hosts; `benchmarks/SCORE.md` has the seeds.
 """
 _SHOWS = 3.0
 _MODERATE, _SEVERE = 0.35, 0.7
@@ -148,6 +153,30 @@ def random_table(hosts: Sequence[Scored], *, misses: bool = False) -> list[str]:
     return lines + (["", *told] if misses else [])
 
 
+def confusion_table(groups: Mapping[str, Sequence[Scored]]) -> list[str]:
+    """Of each trouble that shows, moderate or worse: how often it was told first, and what was told in its place."""
+    first: Counter[tuple[str, str]] = Counter()
+    taken: dict[tuple[str, str], Counter[str]] = {}
+    for group, hosts in groups.items():
+        for one in (one for one in hosts if one.severity >= _MODERATE):
+            got = one.told[0] if one.told else None
+            right = got is not None and one.right(got)
+            trouble = got.trouble if got and right else one.shows[0]["trouble"]
+            first[group, trouble] += right
+            told = taken.setdefault((group, trouble), Counter())
+            told.update([] if right else [f"`{got.trouble}`" if got else "nothing"])
+    lines = [f"| trouble | {' | '.join(groups)} |", f"|---|{'---|' * len(groups)}"]
+    for trouble in sorted({trouble for _, trouble in taken}):
+        cells = []
+        for group in groups:
+            wrong = taken.get((group, trouble), Counter())
+            hosts_of = first[group, trouble] + wrong.total()
+            others = "".join(f", {name} {count}" for name, count in wrong.most_common())
+            cells.append(f"{first[group, trouble]} of {hosts_of}{others}" if hosts_of else "")
+        lines.append(f"| `{trouble}` | {' | '.join(cells)} |")
+    return lines
+
+
 def _miss(one: Scored) -> str:
     wanted = "; ".join(f"{t['trouble']} @ {t['where']} {t.get('severity')} {t.get('spreads')}" for t in one.shows)
     got = " | ".join(f"{f.trouble}[{f.entity['name']} {f.severity[0]} {f.confidence:.2f}]" for f in one.found[:4])
@@ -194,8 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Scores what was asked for and prints it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("random", "incidents", "faults", "all"), nargs="?", default="all")
-    parser.add_argument("--seeds", type=seeds, default=seeds("90000-90199"))
-    parser.add_argument("--healthy", type=seeds, default=seeds("95000-95099"))
+    parser.add_argument("--building", type=seeds, default=seeds("40000-40119"), help="hosts that cases were built on")
+    parser.add_argument("--seeds", type=seeds, default=seeds("100000-100239"), help="hosts that they were not")
+    parser.add_argument("--healthy", type=seeds, default=seeds("105000-105059"), help="the same, without a trouble")
     parser.add_argument("--incidents", type=Path, help="directory of incidents (default: beside ESXPARSE_REAL_DATA)")
     parser.add_argument("--keep", type=Path, help="where captures are kept between runs")
     parser.add_argument("--misses", action="store_true", help="list every miss")
@@ -215,16 +245,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 lines += ["## Published incidents", "", "Not scored: no directory of incidents.", ""]
         if options.part in {"random", "all"}:
-            hosts = [*drawn(options.seeds, keep), *drawn(options.healthy, keep, troubles=())]
-            said = f"Seeds {_range(options.seeds)} as drawn, {_range(options.healthy)} healthy."
-            lines += [
-                f"## {len(hosts)} hosts drawn at random",
-                "",
-                said,
-                "",
-                *random_table(hosts, misses=options.misses),
-                "",
-            ]
+            unseen = [*drawn(options.seeds, keep), *drawn(options.healthy, keep, troubles=())]
+            groups = {"building": list(drawn(options.building, keep)), "unseen": unseen}
+            told = f"{_range(options.seeds)} as drawn, {_range(options.healthy)} healthy"
+            said = {"building": f"{_range(options.building)} as drawn", "unseen": told}
+            for group, hosts in groups.items():
+                table = random_table(hosts, misses=options.misses)
+                lines += [f"## {len(hosts)} {group} hosts", "", f"Seeds {said[group]}.", "", *table, ""]
+            if options.output:
+                sections.put("Confusions", [_CONFUSIONS, *confusion_table(groups)], DOCS)
     text = "\n".join(lines)
     if options.output:
         options.output.write_text(text, encoding="utf-8")

@@ -30,8 +30,8 @@ _BURST_SHARE: Final = 0.06
 _SCATTERED: Final = -1.5
 _DENSE: Final = 0.5
 """Where the trigger holds in less of a spell than this, it is the habit of a restless host rather than a trouble."""
-_SLOPE: Final = 1.9
-_SHIFT: Final = -1.55
+_SLOPE: Final = 2.2
+_SHIFT: Final = -1.5
 """Log odds to confidence, fitted with `rare` of the cases on findings of hosts drawn at random (docs/diagnosis.md)."""
 _SURE: Final = 0.1
 """From this confidence on a cause takes its symptoms under it,"""

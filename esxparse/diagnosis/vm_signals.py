@@ -31,6 +31,10 @@ _OF_GROUPS: Final = {
 }
 
 
+_SELDOM_LESS: Final = 0.2
+"""The part of the samples in which a VM runs less than it usually does at least."""
+
+
 def scheduling(one: Host) -> pl.LazyFrame:
     """What the groups tell, per vCPU: use, and waits where the worlds of vCPUs are not in the capture."""
     rows = of(one, "group_cpu", {**_WORLD, **_OF_GROUPS}, pl.col("group_id"))
@@ -59,7 +63,9 @@ def group(one: Host) -> pl.LazyFrame:
     rows = of(one, "group_cpu", counters, pl.col("group_id"))
     rows = rows.join(one.entities.select("group_id", "vcpus"), on="group_id", maintain_order="left")
     per = ("demand_pct", "vmwait_group_pct")
-    return named(one, rows.with_columns(pl.col(per) / pl.col("vcpus")).drop("vcpus"))
+    usual = pl.col("group_run_pct").quantile(_SELDOM_LESS).over("group_id")
+    rows = rows.with_columns(pl.col(per) / pl.col("vcpus"), run_more_pct=pl.col("group_run_pct") - usual)
+    return named(one, rows.drop("vcpus"))
 
 
 def worlds(one: Host) -> pl.LazyFrame:

@@ -72,7 +72,7 @@ def published(found: Found) -> Block:
         Column("note", "Note"),
     ]
     frame = frame.with_columns(tolerance_pct=100 * pl.col("tolerance"), note=pl.col("note").replace("", None))
-    return table(frame, columns, "Published figures, and the same figures of these runs", most=_ROWS)
+    return table(frame, columns, "Published figures, and the same figures of these runs")
 
 
 def compared(found: Found) -> Block:
