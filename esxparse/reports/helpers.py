@@ -57,7 +57,6 @@ def table(
     heads: Mapping[str, str] | None = None,
     *,
     digits: int = 1,
-    most: int = 200,
 ) -> Block:
     """A table of a frame.
 
@@ -66,7 +65,6 @@ def table(
         caption: What it is, one line above it.
         heads: By column what stands above it, with the unit in brackets: {"ready_pct": "Ready [%]"}.
         digits: Decimals of numbers with a fraction.
-        most: Rows at most; the caption says how many there are.
 
     Raises EsxparseError: The frame lacks a column of `heads`.
     """
@@ -78,7 +76,7 @@ def table(
     for name, head in shown.items():
         before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
         columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
-    return blocks.table(rows, columns, caption, most=most)
+    return blocks.table(rows, columns, caption)
 
 
 def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | Block:
