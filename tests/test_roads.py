@@ -72,7 +72,8 @@ def test_dates_are_told_to_every_command(tmp_path, monkeypatch, capsys, stamps, 
     written = (tmp_path / "page.html").read_text()
     assert "12 Apr 2026" in written or "2026-04-12" in written
     # The same as a parameter is told to the template in the same words.
-    monkeypatch.setattr(run, "_page", lambda _, values, *_rest: (str(told.append(values)), NotebookNode(cells=[])))
+    empty = NotebookNode(cells=[], metadata=NotebookNode())
+    monkeypatch.setattr(run, "_execute", lambda _, values, *_rest: told.append(values) or empty)
     assert main(["report", file, "-o", page, "-q", "-p", f"{flags[0][2:].replace('-', '_')}={flags[1]}"]) == 0
     assert len(told) == 2
     assert told[0] == told[1]
