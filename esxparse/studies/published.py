@@ -36,6 +36,7 @@ import polars as pl
 
 from esxparse import toml
 from esxparse.errors import EsxparseError
+from esxparse.schema import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,14 +44,7 @@ if TYPE_CHECKING:
     from esxparse.studies.asked import Asked
 
 FILE_NAME: Final = "published.toml"
-SCHEMA: Final = {
-    "figure": pl.String,
-    "claim": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-    "tolerance": pl.Float64,
-    "note": pl.String,
-}
+SCHEMA: Final = schema("figure claim str, value f64, unit str, tolerance f64, note str")
 _KEYS: Final = frozenset({*SCHEMA, "here"})
 _READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
 _FILES: Final = re.compile(r"\bread_\w+\s*\(", re.IGNORECASE)
