@@ -213,8 +213,6 @@ def _grouped(
 
 def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
-    if len(subjects) == 1:
-        return [recording_name(subjects[0][1][0])]
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
     return [one.name for one in _named(first, {})]
