@@ -74,8 +74,8 @@ def table(
         raise EsxparseError(f"the table {caption!r} has no column {lacking[0]!r}: it has {', '.join(rows.columns)}")
     columns = []
     for name, head in shown.items():
-        before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
-        columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
+        before, unit = blocks.parted(head)
+        columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
     return blocks.table(rows, columns, caption)
 
 
