@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse import toml
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.schema import schema
 from esxparse.studies.derived import Derived
 
@@ -62,7 +62,11 @@ def read(path: Path) -> dict[str, Any]:
                     f"{path}: figure {place} ({one.get('figure', 'without a name')}): {key} must be {what}"
                 )
         if strange := sorted(set(one) - _KEYS):
-            raise EsxparseError(f"{path}: figure {one['figure']}: unknown key {strange[0]!r}")
+            raise EsxparseError(
+                f"{path}: figure {one['figure']}: unknown key {strange[0]!r}: "
+                + did_you_mean(strange[0], _KEYS)
+                + f"it has {', '.join(sorted(_KEYS))}"
+            )
     return {"figure": figures, "tables": tables}
 
 
