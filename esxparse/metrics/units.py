@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 
 from .frames import names, need
 
@@ -83,7 +83,7 @@ def _unit(name: str) -> Unit:
         return UNITS[name]
     if name in _UNCLEAR:
         raise UnclearUnitError(f"unit {name!r} is ambiguous: write {_UNCLEAR[name]}")
-    raise EsxparseError(f"unknown unit {name!r}: choose from {', '.join(UNITS)}")
+    raise EsxparseError(f"unknown unit {name!r}: {choose_from(name, UNITS)}")
 
 
 def factor(unit: str, to: str) -> float:

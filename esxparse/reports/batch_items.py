@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse import toml
-from esxparse.errors import EsxparseError, UnknownFormatError
+from esxparse.errors import EsxparseError, UnknownFormatError, did_you_mean
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.remote import is_url
@@ -115,7 +115,11 @@ def _manifest(where: str) -> list[Any] | None:
     if not isinstance(entries, list):
         return None
     if unknown := sorted(set(told) - {"item", "template"}):
-        raise EsxparseError(f"{where}: unknown key {unknown[0]!r}: a batch has template and [[item]]")
+        raise EsxparseError(
+            f"{where}: unknown key {unknown[0]!r}: "
+            + did_you_mean(unknown[0], ["item", "template"])
+            + "a batch has template and [[item]]"
+        )
     shared = told.get("template")
     return [{**({"template": shared} if shared else {}), **one} if isinstance(one, dict) else one for one in entries]
 
@@ -125,7 +129,11 @@ def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, A
         raise EsxparseError(f"{manifest}: item must be tables: write [[item]] above each")
     inputs = [entry["input"]] if "input" in entry else entry.get("inputs", [])
     if unknown := sorted(set(entry) - _KEYS):
-        raise EsxparseError(f"{manifest}: unknown key {unknown[0]!r}: an item has {', '.join(sorted(_KEYS))}")
+        raise EsxparseError(
+            f"{manifest}: unknown key {unknown[0]!r}: "
+            + did_you_mean(unknown[0], _KEYS)
+            + f"an item has {', '.join(sorted(_KEYS))}"
+        )
     if not isinstance(inputs, list) or not inputs or not all(isinstance(one, str) for one in inputs):
         raise EsxparseError(f'{manifest}: an item needs inputs = ["FILE", ...]')
     if not isinstance(entry.get("parameters", {}), dict):
@@ -214,8 +222,6 @@ def _grouped(
 
 def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
-    if len(subjects) == 1:
-        return [recording_name(subjects[0][1][0])]
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
     return [one.name for one in _named(first, {})]

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.formats.opening import NAMES, Opening
 from esxparse.reports.study.shape import Shape, shapes
 from esxparse.shipped import templates_dir
@@ -148,7 +148,7 @@ def find(template: str | Path) -> Template:
         mine = [error for error in broken if str(error).startswith(f"template {str(template)!r} of")]
         if mine:
             raise mine[0]
-        msg = f"unknown template {str(template)!r}: choose from {', '.join(known)}, or give the path of an .ipynb file"
+        msg = f"unknown template {str(template)!r}: {choose_from(template, known)}, or give the path of an .ipynb file"
         raise EsxparseError(msg)
     return known[str(template)]
 
@@ -233,7 +233,9 @@ def _unknown(template: Template, name: str) -> EsxparseError:
     known = sorted({parameter.name for parameter in template.parameters} - {*_RECORDINGS, _OPENING})
     more = "options of esxparse.open" if template.has(_OPENING) else ""
     takes = ", ".join(known) + (f" and {more}" if known and more else more)
-    return EsxparseError(f"template {template.name!r} has no parameter {name!r}: it takes {takes or 'none'}")
+    return EsxparseError(
+        f"template {template.name!r} has no parameter {name!r}: {did_you_mean(name, known)}it takes {takes or 'none'}"
+    )
 
 
 def _truth(text: str) -> bool:

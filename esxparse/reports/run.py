@@ -8,12 +8,13 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.errors import EsxparseError
-from esxparse.reports import forms, outputs
+from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, notebook, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked
@@ -114,8 +115,6 @@ def made(
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
     form = forms.form_of(output, to)
     place = outputs.place(output, form, inputs, replace=replace)
-    from esxparse.reports import kernel  # noqa: PLC0415
-
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
     # a look at the recordings.
     whose = "shipped" if chosen.path.parent == templates_dir() else "own"
@@ -125,7 +124,7 @@ def made(
         with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:
             _check(chosen, named.paths, asked, others)
             values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
-            runtime = beside.submit(_runtime) if form in {"html", "pdf"} else None
+            runtime = beside.submit(_page_parts) if form in {"html", "pdf"} else None
             done = _execute(chosen, values, manager, step, last)
     total = len(done.cells) + 1
     step(total - 1, total, "writing the report")
@@ -134,8 +133,10 @@ def made(
     return place.path, done
 
 
-def _runtime() -> str:
+def _page_parts() -> str:
+    """The script that draws charts; what makes the page is imported meanwhile."""
     from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
+    from esxparse.reports import export  # noqa: F401, PLC0415
 
     return vega_runtime()
 
@@ -181,16 +182,20 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
 def _execute(
     template: Template,
     values: Mapping[str, Any],
-    manager: type[AsyncKernelManager],
+    kernels: type[AsyncKernelManager],
     step: Callable[[int, int, str], None],
     last: str,
 ) -> NotebookNode:
-    # papermill and what it rests on take half a second to import.
-    import nbformat  # noqa: PLC0415
-    import papermill  # noqa: PLC0415
-    from papermill.exceptions import PapermillExecutionError  # noqa: PLC0415
+    # papermill and what it rests on take half a second to import; it offers stores that need pyarrow.
+    with lean.without("pyarrow", *lean.FORMATS) if lean.is_alone() else nullcontext():
+        import nbformat  # noqa: PLC0415
+        from papermill import iorw  # noqa: PLC0415
+        from papermill.engines import papermill_engines  # noqa: PLC0415
+        from papermill.exceptions import PapermillExecutionError  # noqa: PLC0415
+        from papermill.execute import raise_for_execution_errors  # noqa: PLC0415
+        from papermill.parameterize import parameterize_notebook  # noqa: PLC0415
 
-    from esxparse.reports import kernel  # noqa: PLC0415
+    from esxparse.reports import manager  # noqa: PLC0415
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
@@ -211,21 +216,23 @@ def _execute(
         step(cell_index, len(todo.cells) + 2, title)
 
     try:
-        done: NotebookNode = papermill.execute_notebook(
-            todo,
+        # What papermill.execute_notebook does, which at its end writes the notebook to nowhere, for half a second.
+        ready = parameterize_notebook(
+            iorw.load_notebook_node(todo), dict(values), kernel_name=manager.NAME, language="python"
+        )
+        done: NotebookNode = papermill_engines.execute_notebook_with_engine(
             None,
-            parameters=dict(values),
-            kernel_name=kernel.NAME,
-            language="python",
+            ready,
+            kernel_name=manager.NAME,
             progress_bar=False,
             log_output=False,
             start_timeout=START_TIMEOUT_S,
             execution_timeout=CELL_TIMEOUT_S,
-            request_save_on_cell_execute=False,
-            kernel_manager_class=manager,
+            kernel_manager_class=kernels,
             shutdown_kernel="immediate",
             on_cell_start=on_cell_start,
         )
+        raise_for_execution_errors(done, None)
     except PapermillExecutionError as error:
         msg = f"template {template.name!r} failed in section {title!r}: {_failure(error.ename, error.evalue)}"
         raise EsxparseError(msg) from error

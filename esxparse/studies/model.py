@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
@@ -100,7 +99,11 @@ class Study:
         self._sound()
         for name in self.baseline:
             if name not in self.labels:
-                msg = f"the baseline's {name!r} is not a label of the runs in {self.path}: name one of theirs"
+                msg = (
+                    f"the baseline's {name!r} is not a label of the runs in {self.path}: "
+                    + did_you_mean(name, self.labels)
+                    + "name one of theirs"
+                )
                 raise EsxparseError(msg)
         return ratio.ratios(
             self.repetitions(value) if numeric else self.runs,  # which names the numeric columns
@@ -257,7 +260,9 @@ class Study:
         """
         if name not in self.labels:
             told = ", ".join(self.labels) or "none"
-            raise EsxparseError(f"{name!r} is not a label of the runs in {self.path}: it has {told}")
+            raise EsxparseError(
+                f"{name!r} is not a label of the runs in {self.path}: {did_you_mean(name, self.labels)}it has {told}"
+            )
         return name
 
     def _number(self, name: str) -> None:
@@ -268,9 +273,10 @@ class Study:
         """The type of a column of `runs`."""
         schema = self.runs.collect_schema()
         if name not in schema:
-            close = get_close_matches(name, schema, 1, 0.6)
-            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists all columns"
-            raise EsxparseError(f"no column {name!r} in the runs of {self.path}: {hint}")
+            near = did_you_mean(name, schema)
+            raise EsxparseError(
+                f"no column {name!r} in the runs of {self.path}: {near}esxparse study columns lists all columns"
+            )
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:

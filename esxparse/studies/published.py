@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse import toml
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.schema import schema
 from esxparse.studies.derived import Derived
 
 if TYPE_CHECKING:
@@ -32,14 +33,7 @@ if TYPE_CHECKING:
     from esxparse.studies.derived import Computed
 
 FILE_NAME: Final = "published.toml"
-SCHEMA: Final = {
-    "figure": pl.String,
-    "claim": pl.String,
-    "value": pl.Float64,
-    "unit": pl.String,
-    "tolerance": pl.Float64,
-    "note": pl.String,
-}
+SCHEMA: Final = schema("figure claim str, value f64, unit str, tolerance f64, note str")
 _KEYS: Final = frozenset({*SCHEMA, "here"})
 _EXACT: Final = 1e-9
 """Whole numbers come through means and divisions."""
@@ -68,7 +62,11 @@ def read(path: Path) -> dict[str, Any]:
                     f"{path}: figure {place} ({one.get('figure', 'without a name')}): {key} must be {what}"
                 )
         if strange := sorted(set(one) - _KEYS):
-            raise EsxparseError(f"{path}: figure {one['figure']}: unknown key {strange[0]!r}")
+            raise EsxparseError(
+                f"{path}: figure {one['figure']}: unknown key {strange[0]!r}: "
+                + did_you_mean(strange[0], _KEYS)
+                + f"it has {', '.join(sorted(_KEYS))}"
+            )
     return {"figure": figures, "tables": tables}
 
 
