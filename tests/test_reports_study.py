@@ -7,6 +7,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.reports.study import gather, tables, words
+from esxparse.studies import published as published_figures
 
 STUDIES = sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml"))
 
@@ -124,7 +125,11 @@ def test_names_of_runs_are_data_and_never_markup(tmp_path):
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_report_of_every_study_is_drawn_in_a_browser(name, tmp_path, chromium):
-    page = ex.report(ex.datasets.folder(name), "study", tmp_path / "study.html")
+    """By the template of its shape, which states what was published."""
+    page = ex.report(ex.datasets.folder(name), "auto", tmp_path / "study.html")
+    figures = len(published_figures.read(ex.datasets.folder(name) / published_figures.FILE_NAME)["figure"])
+    if not name.startswith("case-"):
+        assert f"{figures} of {figures} published figures come back within their tolerance." in page.read_text()
     for width, scheme in ((1440, "light"), (390, "dark")):
         with browser.opened(chromium, page, width, scheme=scheme) as seen:
             sizes = seen.charts()
