@@ -21,7 +21,7 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, SWEEP, drawable, rounded
+from esxparse.charts.reduce import LABEL_WIDTH, MAX_SERIES, SWEEP, drawable, rounded
 from esxparse.charts.theme import colour
 from esxparse.metrics import units
 
@@ -176,14 +176,22 @@ def chart(
         "title": words.value,
         "scale": alt.Scale(domain=list(ends), nice=True, zero=False),
         # Long numbers reach over the edge of a chart.
-        "axis": alt.Axis(labelFlush=True, format=".3~s" if ends[1] >= _LONG else alt.Undefined),
+        "axis": alt.Axis(
+            labelFlush=True, format=".3~s" if ends[1] >= _LONG else alt.Undefined, **_steps(data["value"])
+        ),
     }
-    layers, height = made(data, words, list(series)[:MAX_SERIES], len(shown) > 1, axis, level)
+    layers, height = made(data, words, list(series)[:MAX_SERIES], shown, axis, level)
     heading = marks.heading(words.title, *words.subtitle, more)
     said = f"{words.title}: {words.value} by {words.place}."
     if width is None:
         return marks.layered(layers, heading, said, height)
     return alt.LayerChart(layer=layers, title=heading, width=width, height=height, description=said)
+
+
+def _steps(values: pl.Series) -> dict[str, Any]:
+    """Counts of few things, as of nodes, have no halves."""
+    few = bool((values == values.round()).all()) and 1 <= (values.max() or 0) <= _TICKS  # type: ignore[operator]
+    return {"tickMinStep": 1} if few else {}
 
 
 def _tips(words: Words) -> list[alt.Tooltip]:
@@ -198,7 +206,12 @@ def _tips(words: Words) -> list[alt.Tooltip]:
 
 
 def _lines(
-    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+    data: pl.DataFrame,
+    words: Words,
+    series: Sequence[str],
+    shown: Sequence[str],
+    axis: dict[str, Any],
+    level: float | None,
 ) -> tuple[list[Any], int]:
     places = sorted(data["place"].unique().to_list())
     even = len(places) > 3 and places[0] > 0 and places[-1] / places[0] > _EVEN  # noqa: PLR2004  of a power series
@@ -216,7 +229,7 @@ def _lines(
             "place:Q", title=words.place, scale=alt.Scale(domain=[low, places[-1] + room], nice=False, zero=False)
         )
     y = alt.Y("value:Q", **axis)
-    base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
+    base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=shown if len(shown) > 1 else False))
     layers: list[Any] = []
     if straight and data["linear"].null_count() < data.height:
         # It may leave the chart by a thousand times.
@@ -232,37 +245,54 @@ def _lines(
 
 
 def _bars(
-    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+    data: pl.DataFrame,
+    words: Words,
+    series: Sequence[str],
+    shown: Sequence[str],
+    axis: dict[str, Any],
+    level: float | None,
 ) -> tuple[list[Any], int]:
-    x, base, spread, height = _ranked(data, words, series, several, axis)
+    x, base, spread, height = _ranked(data, words, series, shown, axis)
     bars = base.mark_bar().encode(x)
-    return [bars, *spread, *([] if level is None else [_level(alt.X("at:Q"), level)])], height
+    return [bars, *spread, *([] if level is None else [_level(alt.X("at:Q"), level, "ink")])], height
 
 
 def _dots(
-    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+    data: pl.DataFrame,
+    words: Words,
+    series: Sequence[str],
+    shown: Sequence[str],
+    axis: dict[str, Any],
+    level: float | None,
 ) -> tuple[list[Any], int]:
     """Points on their intervals: a bar from 0 would hide how far a ratio is from 1."""
-    x, base, spread, height = _ranked(data, words, series, several, axis)
+    x, base, spread, height = _ranked(data, words, series, shown, axis)
     line = [] if level is None else [_level(alt.X("at:Q"), level)]
     return [*line, *spread, base.mark_point(filled=True, size=80, opacity=1).encode(x)], height
 
 
 def _ranked(
-    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any]
+    data: pl.DataFrame, words: Words, series: Sequence[str], shown: Sequence[str], axis: dict[str, Any]
 ) -> tuple[alt.X, alt.Chart, list[Any], int]:
     """What bars and points over names have in common: a lane for each series of each name, and error bars."""
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
-    lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if several else alt.Undefined
+    lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if len(shown) > 1 else alt.Undefined
     place = marks.label_y(places, field="place").axis(labelLimit=_NAME_WIDTH)
+    hue = marks.series_colour(series, legend=shown if len(shown) > 1 else False)
+    if len(shown) > 1 and max(map(len, shown)) > LABEL_WIDTH:
+        # Beside names of bars, two of them do not fit on a telephone.
+        hue["legend"]["columns"] = 1
     base = alt.Chart(data).encode(
-        place, yOffset=lanes, color=marks.series_colour(series, legend=several), tooltip=_tips(words)
+        place,
+        yOffset=lanes,
+        color=hue,
+        tooltip=_tips(words),
     )
     ends: list[Any] = []
     if spread := _spread(data, color=colour("ink")):
         ends.append(spread.encode(alt.X("low:Q", title=words.value), alt.X2("high:Q"), place, yOffset=lanes))
-    height = marks.bars_height(len(places)) if not several else 18 * len(places) * len(there) + 60
+    height = marks.bars_height(len(places)) if len(shown) <= 1 else 18 * len(places) * len(there) + 60
     return alt.X("value:Q", **axis), base, ends, height
 
 
@@ -272,6 +302,6 @@ def _spread(data: pl.DataFrame, **settings: Any) -> Any:
     return None if there.is_empty() else alt.Chart(there).mark_rule(**settings)
 
 
-def _level(place: alt.X | alt.Y, level: float) -> Any:
-    line = alt.Chart(pl.DataFrame({"at": [level]})).mark_rule(strokeDash=[4, 3], color=colour("muted"))
+def _level(place: alt.X | alt.Y, level: float, shade: str = "muted") -> Any:
+    line = alt.Chart(pl.DataFrame({"at": [level]})).mark_rule(strokeDash=[4, 3], color=colour(shade))
     return line.encode(place)

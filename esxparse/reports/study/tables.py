@@ -52,7 +52,7 @@ def answer(found: Found) -> Block:
     lacking = found.runs["gap"].drop_nulls().len()
     told = words.answer(found)
     left = len(told) - _SENTENCES
-    more = [f"{left} more comparisons stand in the tables below."] if left > 0 else []
+    more = [f"{left} more: see the tables below."] if left > 0 else []
     warned = []
     if lacking:
         text = f"{lacking} of {found.runs.height} runs lack something: see"
