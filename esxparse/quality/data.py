@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.counters.catalogue import lookup
 
 if TYPE_CHECKING:
@@ -51,10 +51,9 @@ class Rule:
     optional: Sequence[str] = ()
 
 
-@cache
 def raw() -> dict[str, Any]:
     """The file as it is."""
-    return tomllib.loads((HERE / "checks.toml").read_text(encoding="utf-8"))
+    return toml.beside(__file__, "checks.toml")
 
 
 @cache
