@@ -239,6 +239,16 @@ def open(  # noqa: A001  what people type is ex.open
     return open_recording(path, Opening.of(options))
 
 
+def _missing(name: str) -> str:
+    """What is said of a name that is none; notebooks ask for many private ones."""
+    what = f"module 'esxparse' has no attribute {name!r}"
+    if name.startswith("_"):
+        return what
+    from esxparse.errors import did_you_mean  # noqa: PLC0415
+
+    return f"{what}; {did_you_mean(name, __all__)}".rstrip("; ")
+
+
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         module, _, own = _WHERE[name].partition(":")
@@ -250,8 +260,7 @@ def __getattr__(name: str) -> Any:
 
         value = simulator()
     else:
-        msg = f"module 'esxparse' has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(_missing(name))
     globals()[name] = value
     return value
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final, Literal, TypedDict, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.formats import memory
 
 Day = date
@@ -220,8 +220,8 @@ class Opening:
         """
         unknown = next((name for name in options if name not in NAMES), None)
         if unknown is not None:
-            msg = f"there is no option {unknown!r} for opening a recording; the options are: {', '.join(NAMES)}"
-            raise EsxparseError(msg)
+            msg = f"there is no option {unknown!r} for opening a recording; {did_you_mean(unknown, NAMES)}"
+            raise EsxparseError(f"{msg}the options are: {', '.join(NAMES)}")
         said = {name: value for name, value in options.items() if value is not None and value != ""}
         made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
         if made.start and made.end and made.end < made.start:

@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 SAMPLE: Final = ("time", "_place")
 """What tells samples apart: their time, and which one of that time it is."""
@@ -30,7 +30,9 @@ def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) ->
     """Refuse a table that lacks a column, or has one with the name of a result."""
     for name in wanted:
         if name not in there:
-            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")
+            raise EsxparseError(
+                f"no column {name!r}: {did_you_mean(name, there)}the table has {', '.join(sorted(there))}"
+            )
         if name in results:
             raise EsxparseError(f"the column {name!r} clashes with a result column: rename it")
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from esxparse.errors import EsxparseError, MissingTableError
+from esxparse.errors import EsxparseError, MissingTableError, did_you_mean
 from esxparse.recording import Note, Recording
 from esxparse.schema import TIME
 
@@ -168,8 +168,9 @@ def _chosen(
     if sensor is not None:
         chosen = rows.filter((pl.col("sensor") == sensor) | (pl.col("source") == sensor))
         if not chosen.height:
-            known = ", ".join(repr(name) for name in rows["sensor"].unique(maintain_order=True).drop_nulls())
-            raise EsxparseError(f"{power.source} has no readings of sensor {sensor!r}; it has: {known}")
+            known = rows["sensor"].unique(maintain_order=True).drop_nulls().to_list()
+            msg = f"{power.source} has no readings of sensor {sensor!r}; {did_you_mean(sensor, known)}it has: "
+            raise EsxparseError(msg + ", ".join(map(repr, known)))
         rows = chosen
     elif (whole := rows.filter(pl.col("kind").fill_null("system") == "system")).height:
         rows = whole

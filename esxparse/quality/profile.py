@@ -8,6 +8,7 @@ docs/quality.md explains the columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -43,8 +44,18 @@ class _Rows:
 
     entity: pl.Series
     time: pl.Series | None
-    width: int
-    """Instances of a sample, where each sample has the same in the same order; else 0."""
+
+    @cached_property
+    def width(self) -> int:
+        """Instances of a sample, where each sample has the same in the same order; else 0."""
+        entity, height = self.entity, len(self.entity)
+        if self.time is None or not height:
+            return 0
+        # The first instance comes again with the second sample, whose time may be that of the first.
+        again = (entity == entity[0]).arg_true()
+        first = int(again[1]) if len(again) > 1 else height
+        repeats = height % first == 0
+        return first if repeats and bool((entity.slice(first) == entity.head(height - first)).all()) else 0
 
 
 def profile(rec: Recording) -> dict[str, pl.DataFrame]:
@@ -154,14 +165,7 @@ def _rows(frame: pl.DataFrame) -> _Rows:
     else:
         entity = pl.Series([""] * frame.height, dtype=pl.String)
     time = frame.get_column("time") if frame.schema.get("time") == TIME else None
-    width = 0
-    if time is not None and frame.height:
-        # The first instance comes again with the second sample, whose time may be that of the first.
-        again = (entity == entity[0]).arg_true()
-        first = int(again[1]) if len(again) > 1 else frame.height
-        repeats = frame.height % first == 0
-        width = first if repeats and bool((entity.slice(first) == entity.head(frame.height - first)).all()) else 0
-    return _Rows(entity, time, width)
+    return _Rows(entity, time)
 
 
 def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Rows) -> list[dict[str, Any]]:
