@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE: Final = Path(__file__).parent
-ENDINGS: Final = {
-    "_pct": "%",
-    "_ms": "ms",
-    "_us": "us",
-    "_bytes": "bytes",
-    "watts": "W",
-    "_per_s": "1/s",
-    "iops": "1/s",
-    "_s": "s",
-    "ios": "count",
-    "count": "count",
-}
-"""Units of columns that are not counters of esxtop, by the end of the name."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +99,7 @@ def unit_of(form: str, table: str, column: str) -> str:
     if form == "esxtop":
         found = lookup(table, column)
         return found.unit if found and found.unit not in {"unknown", "text"} else ""
-    return next((unit for end, unit in ENDINGS.items() if column.endswith(end)), "")
+    return next((unit for end, unit in raw()["unit"].items() if column.endswith(end)), "")
 
 
 def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str]]:
