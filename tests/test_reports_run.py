@@ -123,7 +123,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
     ("change", "message"),
     [
         ({"captures": "nowhere.csv"}, "nowhere.csv"),
-        ({"template": "host_helth"}, r"unknown template 'host_helth': choose from .*host_health"),
+        ({"template": "host_helth"}, r"unknown template 'host_helth': did you mean 'host_health'\? choose from .*"),
         ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
         ({"output": "no/such/folder/report.html"}, "there is no directory"),
         ({"output": "."}, "is a directory"),

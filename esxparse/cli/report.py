@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
+from esxparse.cli.output import add_force, add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.formats.names import recording_name
 from esxparse.recording import printable

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.quality import clock, data, samples
+from esxparse.schema import TIME, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,24 +23,11 @@ if TYPE_CHECKING:
 
     from esxparse.recording import Recording
 
-_TIME: Final = pl.Datetime("us", "UTC")
-COLUMNS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("kind", "name", "of", "unit"), pl.String),
-    **dict.fromkeys(("rows", "nulls", "holes", "infinite", "fractions"), pl.Int64),
-    "min": pl.Float64,
-    "min_at": pl.String,
-    "min_time": _TIME,
-    "max": pl.Float64,
-    "max_at": pl.String,
-    "max_time": _TIME,
-    **dict.fromkeys(("mean", "sum"), pl.Float64),
-    **dict.fromkeys(("changes", "steps"), pl.Int64),
-    "repeats_pct": pl.Float64,
-    "frozen_pct": pl.Float64,
-    "stuck": pl.Int64,
-    "stuck_at": pl.String,
-    "stuck_time": _TIME,
-}
+COLUMNS: Final = schema(
+    "kind name of unit str, rows nulls holes infinite fractions i64, min f64, min_at str, min_time time, "
+    "max f64, max_at str, max_time time, mean sum f64, changes steps i64, repeats_pct frozen_pct f64, "
+    "stuck i64, stuck_at str, stuck_time time"
+)
 """Columns of a profile and their types."""
 _EMPTY: Final = dict.fromkeys(COLUMNS)
 _FULL: Final = 100.0
@@ -184,7 +172,7 @@ def _rows(frame: pl.DataFrame) -> _Rows:
         entity = frame.select(pl.concat_str(keys, separator=" ", ignore_nulls=True)).to_series()
     else:
         entity = pl.Series([""] * frame.height, dtype=pl.String)
-    time = frame.get_column("time") if frame.schema.get("time") == _TIME else None
+    time = frame.get_column("time") if frame.schema.get("time") == TIME else None
     return _Rows(entity, time)
 
 

@@ -129,6 +129,16 @@ def chart(data: Mapping[str, Any]) -> dict[str, Any] | None:
     return dict(json.loads(json.dumps(data[VEGALITE_MIME]))) if VEGALITE_MIME in data else None
 
 
+def parted(head: str) -> tuple[str, str]:
+    """A column's head and its unit, which stands in brackets.
+
+    >>> parted("Ready [%]"), parted("VM")
+    (('Ready', '%'), ('VM', ''))
+    """
+    before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
+    return before.strip(), unit
+
+
 def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
     """A table of `frame`, numbers to the right, units in the head; the page folds and searches a long one.
 

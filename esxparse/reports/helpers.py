@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports import blocks, page
 from esxparse.reports.blocks import SECTION_MIME, Block, Column, Figure, Header
 
@@ -71,11 +71,15 @@ def table(
     rows = frame.lazy().collect()
     shown = dict(heads) if heads else {name: name for name in rows.columns}
     if lacking := [name for name in shown if name not in rows.columns]:
-        raise EsxparseError(f"the table {caption!r} has no column {lacking[0]!r}: it has {', '.join(rows.columns)}")
+        raise EsxparseError(
+            f"the table {caption!r} has no column {lacking[0]!r}: "
+            + did_you_mean(lacking[0], rows.columns)
+            + f"it has {', '.join(rows.columns)}"
+        )
     columns = []
     for name, head in shown.items():
-        before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
-        columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
+        before, unit = blocks.parted(head)
+        columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
     return blocks.table(rows, columns, caption)
 
 

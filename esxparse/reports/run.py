@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from esxparse.errors import EsxparseError
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
-from esxparse.reports.library import find, passed_on, values_of
+from esxparse.reports.library import find, notebook, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked
 from esxparse.shipped import templates_dir
 
@@ -124,12 +125,12 @@ def made(
             _check(chosen, named.paths, asked, others)
             values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
             runtime = beside.submit(_page_parts) if form in {"html", "pdf"} else None
-            notebook = _execute(chosen, values, manager, step, last)
-    total = len(notebook.cells) + 1
+            done = _execute(chosen, values, manager, step, last)
+    total = len(done.cells) + 1
     step(total - 1, total, "writing the report")
-    outputs.write(notebook, form, place, lambda: runtime.result() if runtime else "")
+    outputs.write(done, form, place, lambda: runtime.result() if runtime else "")
     step(total, total, "done")
-    return place.path, notebook
+    return place.path, done
 
 
 def _page_parts() -> str:
@@ -163,7 +164,12 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
     if template.has("study"):
         from esxparse.studies.study_file import load  # noqa: PLC0415
 
-        load(paths[0])
+        manifest = load(paths[0])
+        if template.shape is not None:
+            from esxparse.reports.study import shape  # noqa: PLC0415
+            from esxparse.studies.expand import expand  # noqa: PLC0415
+
+            shape.check(template.shape, manifest, expand(manifest, outside=bool(values.get("outside"))))
         return
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
@@ -193,26 +199,26 @@ def _execute(
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        notebook = nbformat.read(template.path, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.validate(notebook)
+        todo = nbformat.reads(json.dumps(notebook(template)), as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(todo)
     except Exception as error:
         # nbformat has errors of its own, and of the checkers of schemas that it may use.
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
     if last:
-        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, forms.OF_BATCH]}))  # type: ignore[no-untyped-call]
+        todo.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, forms.OF_BATCH]}))  # type: ignore[no-untyped-call]
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:
         nonlocal title
         if cell.cell_type == "markdown":
             title = _heading(cell.source) or title
-        step(cell_index, len(notebook.cells) + 2, title)
+        step(cell_index, len(todo.cells) + 2, title)
 
     try:
         # What papermill.execute_notebook does, which at its end writes the notebook to nowhere, for half a second.
         ready = parameterize_notebook(
-            iorw.load_notebook_node(notebook), dict(values), kernel_name=manager.NAME, language="python"
+            iorw.load_notebook_node(todo), dict(values), kernel_name=manager.NAME, language="python"
         )
         done: NotebookNode = papermill_engines.execute_notebook_with_engine(
             None,
