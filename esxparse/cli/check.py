@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from esxparse.cli.output import add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening
 
 _FOUND = 3
@@ -56,12 +57,13 @@ def run(options: argparse.Namespace) -> int:
 
     def one(numbered: tuple[int, list[str]]) -> None:
         number, files = numbered
-        recordings = [open_recording(file, opening) for file in files]
-        found = check(recordings, options.suite, engine=options.engine)
+        with Progress(f"checking {Path(files[0]).name}"):
+            recordings = [open_recording(file, opening) for file in files]
+            found = check(recordings, options.suite, engine=options.engine)
+            if options.data_docs:
+                folder = Path(options.data_docs) / (str(number + 1) if len(groups) > 1 else "")
+                data_docs(recordings, folder, options.suite)
         statuses.add(found.status)
-        if options.data_docs:
-            folder = Path(options.data_docs) / (str(number + 1) if len(groups) > 1 else "")
-            data_docs(recordings, folder, options.suite)
         if options.shape == "json":
             print(found.json())
         elif options.shape == "html":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
+from esxparse.cli.output import add_force, add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 

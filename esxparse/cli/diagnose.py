@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from esxparse.cli.output import add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening
 
 _OF_OTHERS = ("format", "time_column", "value_column")
@@ -45,8 +47,11 @@ def run(options: argparse.Namespace) -> int:
 
     def one(numbered: tuple[int, str]) -> None:
         number, file = numbered
-        opened = study(file) if file.endswith(".toml") else open_recording(file, Opening.of(given_opening(options)))
-        found = diagnose(opened, options.profile)
+        with Progress(f"diagnosing {Path(file).name}") as progress:
+            is_study = file.endswith(".toml")
+            opening = Opening.of(given_opening(options))
+            opened = study(file, progress=progress) if is_study else open_recording(file, opening)
+            found = diagnose(opened, options.profile)
         severities.update(finding.severity for finding in found)
         if options.shape == "json":
             print(found.json())

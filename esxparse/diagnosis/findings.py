@@ -92,37 +92,22 @@ class Findings(Sequence[Finding]):
         """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
         import polars as pl  # noqa: PLC0415
 
-        time = pl.Datetime("us", "UTC")
-        texts = ("verdict", "evidence", "against", "next")
-        schema: dict[str, Any] = {
-            "id": pl.String,
-            "trouble": pl.String,
-            "severity": pl.String,
-            "confidence": pl.Float64,
-            "kind": pl.String,
-            "name": pl.String,
-            "start": time,
-            "end": time,
-            **dict.fromkeys(texts, pl.String),
-        }
+        from esxparse.schema import schema  # noqa: PLC0415
+
+        columns = schema(
+            "id trouble severity str, confidence f64, kind name str, start end time, verdict evidence against next str"
+        )
         rows = [
-            (
-                one.id,
-                one.trouble,
-                one.severity,
-                one.confidence,
-                one.entity["kind"],
-                one.entity["name"],
-                one.start,
-                one.end,
-                one.verdict,
-                "; ".join(one.evidence),
-                "; ".join(one.against),
-                one.next,
-            )
+            {
+                **vars(one),
+                **one.entity,
+                "id": one.id,
+                "evidence": "; ".join(one.evidence),
+                "against": "; ".join(one.against),
+            }
             for one in self.findings
         ]
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame([{name: row[name] for name in columns} for row in rows], schema=columns)
 
     def as_dict(self) -> dict[str, Any]:
         """As in the JSON."""

@@ -18,7 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
+from esxparse.errors import (
+    DamagedError,
+    EsxparseError,
+    TooLargeError,
+    UnknownFormatError,
+    UnreadableError,
+    did_you_mean,
+)
 from esxparse.formats import converted, directory, memory, quoted
 from esxparse.formats.kit.head import Head
 from esxparse.formats.opening import AS_FOUND, Opening
@@ -206,7 +213,7 @@ def reader_of(name: str) -> Reader:
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
-        raise EsxparseError(f"unknown format {name!r}; the formats are: {', '.join(known)}")
+        raise EsxparseError(f"unknown format {name!r}; {did_you_mean(name, known)}the formats are: {', '.join(known)}")
     return known[name]
 
 

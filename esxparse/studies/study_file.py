@@ -18,6 +18,7 @@ from typing import Any, Final
 from esxparse import toml
 from esxparse.diagnosis.experiments.tables import roles
 from esxparse.errors import EsxparseError
+from esxparse.errors import nearest as nearest_names
 from esxparse.recording import Note
 from esxparse.studies.asked import Asked, asked_of
 from esxparse.studies.columns import COLUMNS
@@ -306,12 +307,9 @@ def _label(name: str, value: Any, wrong: Complaints, path: Sequence[str | int]) 
 
 def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Complaints, top: Sequence[str | int]) -> None:
     """Reports labels that look like a misspelt key, or like a label that the study compares by and this run lacks."""
-    from difflib import get_close_matches  # noqa: PLC0415  only here
-
     known = {*ROLES, *_RUN, *(expected - set(row))}
     for name in row:
         if name in known or name in expected:
             continue
-        close = get_close_matches(name, sorted(known), 1, _CLOSE)
-        if close:
-            wrong.add(f"unknown key {name!r}: did you mean {close[0]!r}?", *top, name)
+        if near := nearest_names(name, sorted(known), alike=_CLOSE):
+            wrong.add(f"unknown key {name!r}: did you mean {near[0]!r}?", *top, name)
