@@ -27,6 +27,7 @@ _COMMANDS = (
     "lab",
     "slice",
     "convert",
+    "lake",
     "collect",
     "study",
     "simulate",

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from typing import Any, Final, Self, TypeVar, cast
 
 from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
 from esxparse.recording import printable
 
 _BAR = 24
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def fail(error: EsxparseError) -> None:
@@ -31,6 +34,35 @@ def each(things: Iterable[T], work: Callable[[T], None]) -> int:
         except EsxparseError as error:
             fail(error)
             code = 1
+    return code
+
+
+def add_crew(parser: argparse._ActionsContainer) -> None:
+    """Adds the options that say who works on many items."""
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="items at a time, in processes (default: 1)")
+    parser.add_argument(
+        "--on", metavar="CLUSTER", help="let a Dask cluster work, which sees the same paths: dask://scheduler:8786"
+    )
+
+
+def given_crew(options: argparse.Namespace) -> Crew:
+    """Who works on the items."""
+    return Crew(options.jobs, options.on)
+
+
+def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Callable[[R], None]) -> int:
+    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code."""
+    code = 0
+    # A generator that is left closes what it began.
+    with Progress("done", quiet=not crew.elsewhere) as progress, closing(in_order(run(work, things, crew))) as ended:
+        for number, done in enumerate(ended, 1):
+            progress.clear()
+            if done.why:
+                fail(EsxparseError(done.why))
+                code = 1
+            else:
+                told(done.result)
+            progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
 
 
