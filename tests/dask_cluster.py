@@ -18,14 +18,16 @@ _START_S = 120
 class Cluster:
     """A scheduler and its workers, each a process that can be killed."""
 
-    def __init__(self, folder: Path, workers: int, path: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, workers: int, path: tuple[str, ...] = (), *, pinned: bool = False) -> None:
         self._folder = folder
+        self._pinned = pinned
         self._env = os.environ | {
             "PYTHONPATH": os.pathsep.join((*path, os.environ.get("PYTHONPATH", ""))),
             "POLARS_MAX_THREADS": "1",
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
         }
         file = folder / "scheduler.json"
+        file.unlink(missing_ok=True)
         self.scheduler = self._start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
         )
@@ -40,18 +42,17 @@ class Cluster:
 
     def _worker(self, place: int) -> subprocess.Popen[bytes]:
         folder = str(self._folder / f"worker-{place}")
-        return self._start(
+        made = self._start(
             "worker", self.tcp, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", folder
         )
+        if self._pinned:
+            os.sched_setaffinity(made.pid, {place})
+        return made
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
         with (self._folder / f"{words[0]}-{time.monotonic_ns()}.log").open("wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]],
-                env=self._env,
-                stdout=log,
-                stderr=log,
-            )
+            return subprocess.Popen(command, env=self._env, stdout=log, stderr=log)
 
     @staticmethod
     def _wait(ready) -> None:
@@ -73,10 +74,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = ()):
-    """A cluster as long as it is entered; `path`: where workers find modules of tests."""
+def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), *, pinned: bool = False):
+    """A cluster as long as it is entered.
+
+    `path`: where workers find modules of tests. `pinned`: whether each worker has a processor of its own.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, workers, path)
+    made = Cluster(folder, workers, path, pinned=pinned)
     try:
         yield made
     finally:

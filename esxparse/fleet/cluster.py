@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ def _client(address: str) -> Any:
         from distributed import Client  # noqa: PLC0415  an extra
     except ImportError:
         raise EsxparseError('a cluster needs dask and distributed: pip install "esxparse[fleet]"') from None
+    # That a scheduler is gone is said here, in one line.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:

@@ -12,7 +12,6 @@ from typing import Any
 
 from esxparse import fleet
 from esxparse.diagnosis.diagnose import diagnose
-from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.query import Lake
@@ -92,17 +91,3 @@ def judge(
         if told is not None:
             told(todo[done.place], done.why or done.result)
     return made
-
-
-def findings(lake: Lake) -> list[Mapping[str, Any]]:
-    """What was said of all captures.
-
-    Raises:
-        EsxparseError: Some are not judged yet.
-    """
-    known = list(said(lake))
-    if missing := sum(one is None for _, one in known):
-        raise EsxparseError(
-            f"{missing} of {len(known)} captures are not judged: esxparse lake judge --lake {lake.store.uri}"
-        )
-    return [one for _, one in known if one is not None]
