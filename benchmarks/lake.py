@@ -238,7 +238,8 @@ def measured(hosts: int) -> Iterator[str]:
     times = f"{min(answer['seconds']):.2f} to {max(answer['seconds']):.2f}"
     yield f"95th percentile of ready of each of {answer['vms']:,} VMs over all hosts and the day, from the opening of"
     yield f"the lake on: {statistics.median(answer['seconds']):.2f} s (median of {ROUNDS}; {times})."
-    yield f"Read: {answer['bytes'] / 1e6:.1f} MB, of which {wanted(lake) / 1e6:.1f} MB are the four columns it needs; polars"
+    need = f"of which {wanted(lake) / 1e6:.1f} MB are the four columns it needs"
+    yield f"Read: {answer['bytes'] / 1e6:.1f} MB, {need}; polars"
     yield f"begins with the last 256 KiB of each file. The table `vcpu` has {vcpu / 1e6:.1f} MB, all have"
     yield f"{parquet / 1e6:.0f} MB. By DuckDB: {in_sql(lake):.2f} s.\n"
     seconds = judged(lake, 2)

@@ -238,27 +238,22 @@ def open(  # noqa: A001  what people type is ex.open
         DamagedError: The format is known, but the file holds no usable data.
         EsxparseError: A bound is not a valid time, no sample lies between them, or the dates are ambiguous.
     """
+    options = {name: value for name, value in locals().items() if name != "path"}
     # polars is imported when it is needed.
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    options = {
-        "member": member,
-        "start": start,
-        "end": end,
-        "every": every,
-        "lazy": lazy,
-        "segment": segment,
-        "date_order": date_order,
-        "date": date,
-        "zone": zone,
-        "format": format,
-        "time_column": time_column,
-        "value_column": value_column,
-        "timeout": timeout,
-        "memory_limit": memory_limit,
-    }
     return open_recording(path, Opening.of(options))
+
+
+def _missing(name: str) -> str:
+    """What is said of a name that is none; notebooks ask for many private ones."""
+    what = f"module 'esxparse' has no attribute {name!r}"
+    if name.startswith("_"):
+        return what
+    from esxparse.errors import did_you_mean  # noqa: PLC0415
+
+    return f"{what}; {did_you_mean(name, __all__)}".rstrip("; ")
 
 
 def __getattr__(name: str) -> Any:
@@ -272,8 +267,7 @@ def __getattr__(name: str) -> Any:
 
         value = simulator()
     else:
-        msg = f"module 'esxparse' has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(_missing(name))
     globals()[name] = value
     return value
 

@@ -38,6 +38,9 @@ PROGRAMS = {
             "redis-server",
             "sadf",
             "sar",
+            "ssh",
+            "ssh-keygen",
+            "sshd",
             "sysbench",
             "tshark",
             "vmstat",
@@ -91,7 +94,9 @@ def check(names: frozenset[str]) -> None:
 
 def program(name: str) -> str | None:
     """Where a program is on this machine."""
-    return next(filter(None, (shutil.which(one, path=PATH) for one in PROGRAMS[name])), None)
+    # Debian keeps servers where users have no PATH to.
+    where = f"{PATH}{os.pathsep}/usr/sbin"
+    return next(filter(None, (shutil.which(one, path=where) for one in PROGRAMS[name])), None)
 
 
 @cache

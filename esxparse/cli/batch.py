@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from esxparse.cli.output import Progress, add_opening, fail, given_opening
+from esxparse.cli.output import add_opening, fail, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.cli.report import add_template, given_parameters
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable

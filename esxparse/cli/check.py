@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class _Job:
     engine: Literal["esxparse", "gx"]
     opening: Options
     docs: Path | None
+    label: str
+    """What a progress line in this process is called; empty for none."""
 
 
 def _checked(job: _Job) -> Quality:
@@ -63,10 +66,11 @@ def _checked(job: _Job) -> Quality:
     from esxparse.quality.check import check, data_docs  # noqa: PLC0415
 
     opening = Opening.of(job.opening)
-    recordings = [open_recording(file, opening) for file in job.files]
-    if job.docs:
-        data_docs(recordings, job.docs, job.suite)
-    return check(recordings, job.suite, engine=job.engine)
+    with Progress(job.label, quiet=not job.label):
+        recordings = [open_recording(file, opening) for file in job.files]
+        if job.docs:
+            data_docs(recordings, job.docs, job.suite)
+        return check(recordings, job.suite, engine=job.engine)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,13 +91,18 @@ def run(options: argparse.Namespace) -> int:
             name = f"{found.source}: " if len(groups) > 1 else ""
             print(f"{name}{found.text(every=options.all)}")
 
-    opening = given_opening(options)
+    opening, crew = given_opening(options), given_crew(options)
     folder = Path(options.data_docs) if options.data_docs else None
     jobs = [
         _Job(
-            files, options.suite, options.engine, opening, folder and folder / (str(number) if len(groups) > 1 else "")
+            files,
+            options.suite,
+            options.engine,
+            opening,
+            folder / str(number) if folder and groups[1:] else folder,
+            "" if crew.elsewhere else f"checking {Path(files[0]).name}",
         )
         for number, files in enumerate(groups, 1)
     ]
-    code = each_on(given_crew(options), jobs, _checked, tell)
+    code = each_on(crew, jobs, _checked, tell)
     return code or (_FOUND if statuses & bad else 0)

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_crew, add_force, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 

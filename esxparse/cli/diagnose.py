@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
 _OF_OTHERS = ("format", "time_column", "value_column")
@@ -33,15 +35,20 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.set_defaults(run=run)
 
 
-def _diagnosed(job: tuple[str, str, str, Options]) -> tuple[str, str, set[str]]:
-    """The source of a file, its diagnosis in the shape asked for, and the severities in it."""
+def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str]]:
+    """The source of a file, its diagnosis in the shape asked for, and the severities in it.
+
+    The last of `job` is what a progress line in this process is called, empty for none.
+    """
     from esxparse.diagnosis.diagnose import diagnose  # noqa: PLC0415  polars is not for --help
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415
 
-    file, shape, profile, opening = job
-    opened = study(file) if file.endswith(".toml") else open_recording(file, Opening.of(opening))
-    found = diagnose(opened, profile)
+    file, shape, profile, given, label = job
+    with Progress(label, quiet=not label) as progress:
+        opening = Opening.of(given)
+        opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
+        found = diagnose(opened, profile)
     said = {"json": found.json, "md": found.markdown, "table": found.text}[shape]()
     return found.source, said, {finding.severity for finding in found}
 
@@ -59,7 +66,11 @@ def run(options: argparse.Namespace) -> int:
         severities.update(grades)
         print(f"{next(heads)}{source}: {said}" if heads and options.shape == "table" else said)
 
-    opening = given_opening(options)
-    jobs = [(file, options.shape, options.profile, opening) for file in options.files]
-    code = each_on(given_crew(options), jobs, _diagnosed, tell)
+    opening, crew = given_opening(options), given_crew(options)
+    labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]
+    jobs = [
+        (file, options.shape, options.profile, opening, label)
+        for file, label in zip(options.files, labels, strict=True)
+    ]
+    code = each_on(crew, jobs, _diagnosed, tell)
     return code or (_FOUND if severities & set(bad) else 0)

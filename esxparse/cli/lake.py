@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from esxparse.cli.output import Progress, add_crew, add_force, add_opening, fail, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_force, add_opening, fail, given_crew, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
 from esxparse.recording import printable

@@ -1,21 +1,20 @@
-"""What commands share: errors, progress, options of opening (those of `esxparse.open`) and of writing."""
+"""What commands share: errors, options of opening (those of `esxparse.open`) and of writing."""
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
 from esxparse.recording import printable
 
-_BAR = 24
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -64,34 +63,6 @@ def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Calla
                 told(done.result)
             progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
-
-
-class Progress:
-    """A progress line on stderr, drawn over itself, until it is left; none without a terminal, or with `quiet`."""
-
-    def __init__(self, label: str, *, quiet: bool) -> None:
-        self._label = label
-        self._shown = not quiet and sys.stderr.isatty()
-
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Draws `done` of `total` steps and what is done now."""
-        if not self._shown:
-            return
-        filled = _BAR * done // max(total, 1)
-        line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
-        width = shutil.get_terminal_size().columns - 1
-        print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Takes the line away."""
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from esxparse.charts import reduce
 from esxparse.diagnosis import rules
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
 from esxparse.metrics import ranking
 from esxparse.metrics.ranking import Order
@@ -53,7 +53,7 @@ class Asked:
         """
         order = said.get("order", "p95")
         if order not in get_args(Order):
-            raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(get_args(Order))}")
+            raise EsxparseError(f"unknown order {order!r}: {choose_from(order, get_args(Order))}")
         start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
         return cls(
             str(said["counter"]),

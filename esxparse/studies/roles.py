@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
+
+from esxparse.errors import did_you_mean
 
 _WORKLOADS = ("fio", "iometer", "diskspd")
 _METERS = ("redfish", "ribcl", "ipmi", "power_csv")
@@ -68,5 +69,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
     ": did you mean 'warmup'?"
     """
     names = sorted(known)
-    close = get_close_matches(word, names, 1, 0.6)
-    return f": did you mean {close[0]!r}?" if close else f"; valid here: {', '.join(names)}"
+    near = did_you_mean(word, names).rstrip()
+    return f": {near}" if near else f"; valid here: {', '.join(names)}"

@@ -42,7 +42,7 @@ from polars.exceptions import PolarsError
 
 from esxparse.diagnosis import series
 from esxparse.diagnosis.signals import KINDS
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,4 +181,6 @@ def _check(case: Case, file: str) -> None:
     asked += [(one["kind"], one["by"]) for one in case.who.values()]
     for kind, name in asked:
         if series.tables(kind, name) is None:
-            raise EsxparseError(f"{file}: no series {name!r} of {kind}; it has {', '.join(sorted(series.known(kind)))}")
+            there = sorted(series.known(kind))
+            msg = f"{file}: no series {name!r} of {kind}; {did_you_mean(name, there)}it has {', '.join(there)}"
+            raise EsxparseError(msg)
