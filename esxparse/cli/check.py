@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
@@ -92,10 +92,10 @@ def run(options: argparse.Namespace) -> int:
             print(f"{name}{found.text(every=options.all)}")
 
     opening, crew = given_opening(options), given_crew(options)
-    folder = Path(options.data_docs) if options.data_docs else None
+    folder = Path(path_for(crew, options.data_docs)) if options.data_docs else None
     jobs = [
         _Job(
-            files,
+            [path_for(crew, file) for file in files],
             options.suite,
             options.engine,
             opening,

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening, path_for
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -82,8 +82,11 @@ def run(options: argparse.Namespace) -> int:
     given, crew = given_opening(options), given_crew(options)
     total = len(options.captures)
     quiet = options.quiet or crew.elsewhere
+    output = path_for(crew, options.output)
     jobs = [
-        _Job(capture, options.output, options.name, options.force, given, "" if quiet else f"{number} of {total}")
+        _Job(
+            path_for(crew, capture), output, options.name, options.force, given, "" if quiet else f"{number} of {total}"
+        )
         for number, capture in enumerate(options.captures, 1)
     ]
 

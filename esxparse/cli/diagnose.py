@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
 from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening, Options
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     opening, crew = given_opening(options), given_crew(options)
     labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]
     jobs = [
-        (file, options.shape, options.profile, opening, label)
+        (path_for(crew, file), options.shape, options.profile, opening, label)
         for file, label in zip(options.files, labels, strict=True)
     ]
     code = each_on(crew, jobs, _diagnosed, tell)

@@ -30,7 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="A lake is one dataset of Parquet files by table, date and host, on a disk or in an object store, "
         "with a catalogue of its captures. docs/lake.md describes it.",
     )
-    commands = parser.add_subparsers(dest="lake_command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="lake_command", metavar="COMMAND", required=True, help="what to do")
     one = _command(commands, "add", _add, "add captures; those that are there already are left as they are")
     one.add_argument("captures", nargs="+", metavar="CAPTURE", help="a recording, or a directory of recordings")
     one.add_argument("--host", metavar="NAME", help="the host, instead of the one that the captures name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
@@ -12,7 +13,9 @@ from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
+from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
+from esxparse.formats.remote import is_url
 from esxparse.recording import printable
 
 T = TypeVar("T")
@@ -39,6 +42,11 @@ def each(things: Iterable[T], work: Callable[[T], None]) -> int:
 def add_crew(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say who works on many items."""
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="items at a time, in processes (default: 1)")
+    add_cluster(parser)
+
+
+def add_cluster(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that lets a cluster work."""
     parser.add_argument(
         "--on", metavar="CLUSTER", help="let a Dask cluster work, which sees the same paths: dask://scheduler:8786"
     )
@@ -47,6 +55,11 @@ def add_crew(parser: argparse._ActionsContainer) -> None:
 def given_crew(options: argparse.Namespace) -> Crew:
     """Who works on the items."""
     return Crew(options.jobs, options.on)
+
+
+def path_for(crew: Crew, path: str) -> str:
+    """A path as workers find it: those of a cluster are in other directories."""
+    return path if crew.on is None or path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)  # noqa: PTH100
 
 
 def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Callable[[R], None]) -> int:
