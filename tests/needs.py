@@ -50,9 +50,14 @@ PROGRAMS = {
 PACKAGES = {
     "aiohttp": "aiohttp",
     "anywidget": "anywidget",
+    "daft": "daft",
+    "distributed": "distributed",
+    "duckdb": "duckdb",
     "fsspec": "fsspec",
     "great-expectations": "great_expectations",
     "isal": "isal",
+    "moto": "moto",
+    "obstore": "obstore",
     "jupyterlab": "jupyterlab",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
