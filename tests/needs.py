@@ -54,6 +54,8 @@ PACKAGES = {
     "great-expectations": "great_expectations",
     "isal": "isal",
     "jupyterlab": "jupyterlab",
+    # `make docs` installs it.
+    "mkdocs": "mkdocs",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",
