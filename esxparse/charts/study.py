@@ -225,8 +225,13 @@ def _lines(
         # Room beside the outermost points, but none below 0: there is no such load.
         room = _ROOM * (places[-1] - places[0])
         low = 0.0 if straight else max(0.0, places[0] - room) if places[0] >= 0 else places[0] - room
+        # Whole numbers, as of hosts, have no halves between them.
+        ticks = alt.Axis(values=places) if len(places) <= _TICKS else alt.Undefined
         x = alt.X(
-            "place:Q", title=words.place, scale=alt.Scale(domain=[low, places[-1] + room], nice=False, zero=False)
+            "place:Q",
+            title=words.place,
+            scale=alt.Scale(domain=[low, places[-1] + room], nice=False, zero=False),
+            axis=ticks,
         )
     y = alt.Y("value:Q", **axis)
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=shown if len(shown) > 1 else False))

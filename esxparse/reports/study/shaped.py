@@ -158,11 +158,11 @@ def _readable(found: Found, frame: pl.DataFrame | None) -> pl.DataFrame | None:
         return None
     asked = found.study.asked
     words = {name: named(found.study, name) for name in (*asked.rules, *asked.tolerances)}
-    if asked.tolerances and "tolerance" in frame.columns:
-        limits = {
-            name: f"{words[name].name} of at most {one:g} {words[name].unit}" for name, one in asked.tolerances.items()
-        }
-        frame = frame.with_columns(pl.col("tolerance").replace(limits))
+    limits = {
+        name: f"{words[name].name} of at most {one:g} {words[name].unit}" for name, one in asked.tolerances.items()
+    }
+    told = [name for name in ("tolerance", "_x") if name in frame.columns and frame[name].dtype == pl.String]
+    frame = frame.with_columns(pl.col(told).replace(limits)) if limits else frame
     if asked.rules and "failed_rules" in frame.columns:
         failed = (
             pl.col("failed_rules")
