@@ -15,7 +15,7 @@ A shape makes a template of its own of the study notebook: `esxparse report -t s
     [[chart]]             style, x, by: a value as Study.plot draws it; or points: sql with _x, _y and perhaps
                           _low, _high, _linear, _panel, _runs; title, unit, place, level, said, relative
     [[table]]             sql, caption, columns (name = "Head [unit]")
-    follow                which sentences come after those: loads, values
+    follow                which sentences come after those: loads, values; "own" says where those stand, if not first
 
 Of answers, charts and tables `each` makes one for each value reported on, `better` only of those where that is better;
 `has` makes it only where runs have numbers in these columns, `when` only where the study has these: rules, tolerances,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,11 +70,12 @@ def charts(found: Found) -> list[alt.LayerChart]:
         item = part.item
         if part.frame is None:
             value, style = part.value or "", _style(found, part)
-            x, by = item.get("x"), item.get("by")
-            where = item.get("where", {})
-            made += plot.charts(
-                found.study, value, x, by, where, style, ends=ends[value, style], limit=_limit(found, value)
-            )
+            swept = [name for name in found.study.axis if plot.is_sweep(found.runs, name)]
+            axes: list[str | None] = [item["x"]] if "x" in item else [*swept] if swept else [None]
+            room, limit, by = ends[value, style], _limit(found, value), item.get("by")
+            for x in axes:
+                with suppress(EsxparseError):  # too many panels: the tables have the numbers
+                    made += plot.charts(found.study, value, x, by, {}, style, ends=room, limit=limit)
         else:
             frame = _with_label(found, part)
             said, level = item.get("said", []), item.get("level")

@@ -29,9 +29,9 @@ _SAME: Final = 5e-4
 
 def answer(found: Found) -> list[str]:
     """What the study's shape says, the largest loads, if they were asked for, and a sentence for each value."""
-    rest = {"loads": _loads, "values": _values}
-    follow = found.shape.follow if found.shape else tuple(rest)
-    return [*shaped.sentences(found), *(text for one in follow for text in rest[one](found))]
+    rest = {"own": shaped.sentences, "loads": _loads, "values": _values}
+    follow = tuple(found.shape.follow) if found.shape else ("loads", "values")
+    return [text for one in (follow if "own" in follow else ("own", *follow)) for text in rest[one](found)]
 
 
 def published(found: Found) -> list[str]:
