@@ -111,19 +111,24 @@ def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str
 
 def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, pl.DataFrame]]:
     """By table and id the values of an identity, with their keys; those whose counters are there."""
-    found: dict[str, dict[str, pl.DataFrame]] = {}
     context = pl.SQLContext({name: frame.lazy() for name, frame in frames.items() if frame.width})
+    asked: dict[tuple[str, str], pl.LazyFrame] = {}
     for rule in rules("identity"):
         for table in rule.tables:
             of, _, name = table.partition(".")
             if of == form and name in frames and frames[name].height:
                 made = _computed(rule, frames[name], context)
-                if made is not None and made.height:
-                    found.setdefault(name, {})[rule.id] = made
+                if made is not None:
+                    asked[name, rule.id] = made
+    found: dict[str, dict[str, pl.DataFrame]] = {}
+    # All in one query: a query for each would take longer than what it computes.
+    for (name, key), values in zip(asked, pl.collect_all(asked.values()), strict=True):
+        if values.height:
+            found.setdefault(name, {})[key] = values
     return found
 
 
-def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.DataFrame | None:
+def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.LazyFrame | None:
     """The values of an identity; None where a counter or a table is missing."""
     made: pl.LazyFrame
     try:
@@ -135,6 +140,8 @@ def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> p
             made = made.filter(pl.sql_expr(rule.where)) if rule.where else made
             keys = [name for name, kind in frame.schema.items() if name == "time" or kind == pl.String]
             made = made.select(*keys, pl.sql_expr(rule.value).alias("value"))
-        return made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite()).collect()
+        made = made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite())
+        made.collect_schema()
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
         return None
+    return made
