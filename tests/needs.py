@@ -50,10 +50,17 @@ PROGRAMS = {
 PACKAGES = {
     "aiohttp": "aiohttp",
     "anywidget": "anywidget",
+    "daft": "daft",
+    "distributed": "distributed",
+    "duckdb": "duckdb",
     "fsspec": "fsspec",
     "great-expectations": "great_expectations",
     "isal": "isal",
+    "moto": "moto",
+    "obstore": "obstore",
     "jupyterlab": "jupyterlab",
+    # `make docs` installs it.
+    "mkdocs": "mkdocs",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -11,25 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.counters.catalogue import lookup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE: Final = Path(__file__).parent
-ENDINGS: Final = {
-    "_pct": "%",
-    "_ms": "ms",
-    "_us": "us",
-    "_bytes": "bytes",
-    "watts": "W",
-    "_per_s": "1/s",
-    "iops": "1/s",
-    "_s": "s",
-    "ios": "count",
-    "count": "count",
-}
-"""Units of columns that are not counters of esxtop, by the end of the name."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +38,9 @@ class Rule:
     optional: Sequence[str] = ()
 
 
-@cache
 def raw() -> dict[str, Any]:
     """The file as it is."""
-    return tomllib.loads((HERE / "checks.toml").read_text(encoding="utf-8"))
+    return toml.beside(__file__, "checks.toml")
 
 
 @cache
@@ -113,7 +99,7 @@ def unit_of(form: str, table: str, column: str) -> str:
     if form == "esxtop":
         found = lookup(table, column)
         return found.unit if found and found.unit not in {"unknown", "text"} else ""
-    return next((unit for end, unit in ENDINGS.items() if column.endswith(end)), "")
+    return next((unit for end, unit in raw()["unit"].items() if column.endswith(end)), "")
 
 
 def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str]]:
