@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import esxparse
@@ -38,3 +39,10 @@ def test_columns_of_2_to_the_20_bytes_are_never_called_mb():
 def test_modules_that_a_reader_would_confuse_have_names_of_their_own():
     for name in ("counters", "manifest", "opening", "resources", "window"):
         assert len([*PACKAGE.rglob(f"{name}.py"), *PACKAGE.rglob(f"{name}/__init__.py")]) <= 1
+
+
+def test_the_wheel_is_told_every_package():
+    """`packages` of pyproject.toml is a list: what it lacks is missing only where somebody installs the wheel."""
+    told = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {".".join(file.parent.relative_to(PACKAGE.parent).parts) for file in PACKAGE.rglob("*.py")}
+    assert there - set(told) == set()
