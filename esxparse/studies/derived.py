@@ -104,6 +104,9 @@ class Derived:
             who = f"table {name}"
             try:
                 self._made[name] = self._make(who, self._told[name]).lazy().collect().lazy()
+            except EsxparseError as error:
+                named = str(error).startswith(str(self._path))
+                raise error if named else self._wrong(who, str(error)) from None
             except (
                 TypeError,
                 ValueError,
