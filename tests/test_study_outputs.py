@@ -200,7 +200,7 @@ def test_two_limits_on_one_column_are_both_answered(tmp_path):
         ("copied_gb_per_min", "Copied", "GB/min"),
         ("cycles_per_us", "Cycles", "1/\u00b5s"),
         ("iops_per_watts", "IOPS", "1/W"),
-        ("read_mb_per_s_per_watts", "Read", "MB/s per W"),
+        ("read_mb_per_s_per_watts", "Read throughput", "MB/s per W"),
         ("used_above_idle_mhz_per_mbps", "CPU cost above idle, used", "MHz per MB/s"),
         ("used_above_idle_pct_of_core_per_1k_iops", "CPU cost above idle, used", "% of a core per 1K IOPS"),
         ("util_above_idle_pct_of_pcpu_per_1k_iops", "CPU cost above idle, util", "% of a PCPU per 1K IOPS"),
