@@ -30,9 +30,13 @@ setup: $(SYNCED) ## Make the locked environment in .venv (every other command do
 	python3 -m venv .tools
 	.tools/bin/python -m pip install --quiet uv
 
-# Byte code is compiled at once: the first report should not pay for it.
+# Byte code is compiled at once: the first report should not pay for it. A wheel brings the extension of JupyterLab along,
+# an editable install does not (setuptools leaves data files out).
 $(SYNCED): pyproject.toml simulator/pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --locked --compile-bytecode
+	@mkdir -p .venv/etc/jupyter/jupyter_server_config.d .venv/share/jupyter/labextensions
+	@ln -sfn $(CURDIR)/labextension .venv/share/jupyter/labextensions/esxparse
+	@ln -sf $(CURDIR)/labextension/esxparse.json .venv/etc/jupyter/jupyter_server_config.d/
 	@$(RUN) python -m compileall -q esxparse simulator
 	@touch $@
 

@@ -231,26 +231,11 @@ def open(  # noqa: A001  what people type is ex.open
         DamagedError: The format is known, but the file holds no usable data.
         EsxparseError: A bound is not a valid time, no sample lies between them, or the dates are ambiguous.
     """
+    options = {name: value for name, value in locals().items() if name != "path"}
     # polars is imported when it is needed.
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    options = {
-        "member": member,
-        "start": start,
-        "end": end,
-        "every": every,
-        "lazy": lazy,
-        "segment": segment,
-        "date_order": date_order,
-        "date": date,
-        "zone": zone,
-        "format": format,
-        "time_column": time_column,
-        "value_column": value_column,
-        "timeout": timeout,
-        "memory_limit": memory_limit,
-    }
     return open_recording(path, Opening.of(options))
 
 

@@ -30,11 +30,11 @@ def scanned(module, data: bytes, cells: int, wanted=None, least=0, count=True):
     return everything(module, data, cells, wanted, least, count)[:3]
 
 
-def everything(module, data: bytes, cells: int, wanted=None, least=0, count=True):
+def everything(module, data: bytes, cells: int, wanted=None, least=0, count=True, *, others=-1):
     """Numbers (one list per line), lines, odd cells, words, shapes, changes of shape, blank columns, padded."""
     _, rows = module.count_lines(data, least)
     wanted = range(cells) if wanted is None else wanted
-    first = np.full(cells, -1, dtype=np.int64)
+    first = np.full(cells, others, dtype=np.int64)
     first[list(wanted)] = np.arange(len(wanted))
     step = np.full(cells, len(wanted), dtype=np.int64)
     out = np.full(rows * len(wanted), -7.0)
@@ -270,3 +270,34 @@ def test_many_cells_that_nobody_wants_are_passed_over_as_one_by_one(cells, odd, 
     left, right = (everything(module, data, 60, sorted(wanted)) for module in (_native, scan_twin))
     assert bits(left[0]) == bits(right[0])
     assert left[1:] == right[1:]
+
+
+@pytest.mark.needs("native")
+@given(
+    st.lists(
+        st.sampled_from([b'"0.00"', b'"12.34"', b'"7"', b'"-1"', b'"100"', b'"1234567.25"', b'"123456789012345678"']),
+        min_size=60,
+        max_size=60,
+    ),
+    st.lists(
+        st.tuples(
+            st.integers(0, 239),
+            fragments
+            | st.sampled_from([b'"1.55"', b'"-7"', b'"-1.00"', b'"+1"', b'".25"', b'"1..25"', b'"00.5"', b'"1-1"'])
+            | st.integers(0, 10**25).map(b'"%d"'.__mod__),
+        ),
+        max_size=4,
+    ),
+    st.sets(st.integers(0, 59), max_size=3),
+)
+@settings(deadline=None, max_examples=examples(1000))
+def test_numbers_that_are_not_kept_are_judged_as_those_that_are(cells, odd, kept):
+    rows = 4 * cells
+    for place, fragment in odd:
+        rows[place] = fragment
+    data = b"".join(b",".join(rows[begin : begin + 60]) + b"\n" for begin in range(0, 240, 60))
+    fast, slow = (
+        everything(module, data, 60, sorted(kept), others=scan_twin.JUDGED) for module in (_native, scan_twin)
+    )
+    assert bits(fast[0]) == bits(slow[0])
+    assert fast[1:] == slow[1:] == everything(_native, data, 60)[1:]

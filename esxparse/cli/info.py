@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     def describe_one(numbered: tuple[int, str]) -> None:
         number, file = numbered
         with Progress(f"reading {Path(file).name}"):
-            text = describe(open_recording(file, Opening.of(given_opening(options))))
+            text = describe(open_recording(file, Opening.of(given_opening(options)), numbers=()))
         print(f"\n{text}" if number else text)
 
     return each(enumerate(options.files), describe_one)

@@ -115,7 +115,7 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 def run_check(options: argparse.Namespace) -> int:
     """Reports the problems in a manifest; returns 0 if there are none."""
-    from esxparse.studies.model import check  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.checked import check  # noqa: PLC0415  polars is not for --help
 
     with Progress("check", quiet=options.quiet) as progress:
         found = check(options.file, outside=options.allow_outside, progress=progress)

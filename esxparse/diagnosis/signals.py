@@ -17,6 +17,7 @@ from esxparse.diagnosis import vm_signals
 from esxparse.diagnosis.hosts import Host, beside, of
 from esxparse.metrics import host, host_cpu, memory, network, power, storage
 from esxparse.metrics.frames import column, names, weighted_mean
+from esxparse.schema import TIME, schema
 
 _IO: Final = {
     "aborts_per_s": "aborts_per_sec",
@@ -303,26 +304,10 @@ VIEWS: Final[Mapping[str, tuple[str, tuple[str, ...], View]]] = {
 }
 """Name of a view to the kind of its objects, the tables that it needs, and what makes it."""
 KINDS: Final = tuple(dict.fromkeys(kind for kind, _, _ in VIEWS.values()))
-_KEYS: Final = {
-    "group_id": pl.Int64,
-    "group": pl.String,
-    "world_id": pl.Int64,
-    "world": pl.String,
-    "instance": pl.String,
-    "vm": pl.String,
-    "disk": pl.String,
-    "switch": pl.String,
-    "port_id": pl.Int64,
-    "client": pl.String,
-    "pcpu": pl.Int64,
-    "cpu": pl.Int64,
-    "cookie": pl.String,
-    "p_state": pl.Int64,
-    "adapter": pl.String,
-    "path": pl.String,
-    "device": pl.String,
-    "node": pl.Int64,
-}
+_KEYS: Final = schema(
+    "group_id i64, group str, world_id i64, world instance vm disk switch str, port_id i64, client str, pcpu cpu i64, "
+    "cookie str, p_state i64, adapter path device str, node i64"
+)
 CLOCK: Final = ("step_s", "interval_s", "steps_back")
 """Columns of the host that come from the times of samples: seconds since the last, the usual, how often it was less."""
 _OTHER: Final = frozenset({"time", "entity"})
@@ -331,7 +316,7 @@ _OTHER: Final = frozenset({"time", "entity"})
 @cache
 def columns(view: str) -> tuple[str, ...]:
     """The columns of a view, as a capture without a single sample gives them."""
-    empty = pl.LazyFrame(schema={"time": pl.Datetime("us", "UTC"), **_KEYS})
+    empty = pl.LazyFrame(schema={"time": TIME, **_KEYS})
     _, needs, make = VIEWS[view]
     made = make(Host(dict.fromkeys({*needs, "vcpu"}, empty)))
     return tuple(name for name in made.collect_schema().names() if name not in _OTHER) if made is not None else ()

@@ -18,6 +18,13 @@ const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 
+// As many times as the axis has room for, as fine as they stand apart.
+const timeAxis = (span, width) => {
+  const tickCount = Math.max(2, Math.floor(width / 90));
+  const format = span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
+  return { tickCount, format };
+};
+
 function render({ model, el }) {
   let waiting = new Map();
   let asked = 0;
@@ -242,7 +249,7 @@ function render({ model, el }) {
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
       .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
     const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
-    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { format: end - start < 180000 ? "%H:%M:%S" : "%H:%M", labelOverlap: true } };
+    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true } };
     const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
     const levels = answer.levels.filter((one) => one.value <= top * 1.5);
     const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true } });

@@ -186,6 +186,18 @@ def _known(head: Head) -> bool:
     return recognising(head) is not None
 
 
+def recognised(path: Path) -> bool:
+    """Whether a file is of a format that is read, or a bundle that holds such files, as far as beginnings tell.
+
+    Raises:
+        EsxparseError: It cannot be read.
+    """
+    try:
+        return _known(resolve(path, None, _known).head)
+    except SeveralError:
+        return True
+
+
 def _unknown(name: str, head: Head) -> UnknownFormatError:
     known = ", ".join(reader.name for reader in readers())
     return UnknownFormatError(

@@ -54,6 +54,26 @@ def renamed(there: Collection[str], columns: Mapping[str, str]) -> list[pl.Expr]
     return [column(there, counter).alias(metric) for metric, counter in columns.items()]
 
 
+def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None) -> pl.Expr:
+    """The text of the first condition that holds; `otherwise` where none does.
+
+    >>> number = pl.col("n")
+    >>> table = pl.LazyFrame({"n": [1, 5, None]})
+    >>> said = first_true((number > 9, "high"), (number > 3, "middle"), otherwise="low")
+    >>> table.select(size=said).collect()["size"].to_list()
+    ['low', 'middle', 'low']
+    """
+    found = pl.lit(otherwise, dtype=pl.String)
+    for condition, text in reversed(cases):
+        found = pl.when(condition).then(pl.lit(text, dtype=pl.String)).otherwise(found)
+    return found
+
+
+def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """A part in percent of the whole; null where that is not above 0."""
+    return pl.when(whole > 0).then(100.0 * part / whole)
+
+
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:
     """Aggregate `value` by its mean weighted by `weight`; null where no weight falls on a value.
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import polars as pl
 
-from .frames import column, names
+from .frames import column, first_true, names
 
 _TLB = ("tlb_miss_load", "tlb_miss_store", "tlb_miss_instruction")
 _PMU = r"^[\w-]+/"
@@ -47,10 +47,7 @@ def _base(event: pl.Expr) -> pl.Expr:
 
 
 def _class(event: pl.Expr) -> pl.Expr:
-    found = pl.lit(None, dtype=pl.String)
-    for name, pattern in reversed(list(classes().items())):
-        found = pl.when(_base(event).str.contains(pattern)).then(pl.lit(name)).otherwise(found)
-    return found
+    return first_true(*((_base(event).str.contains(pattern), name) for name, pattern in classes().items()))
 
 
 def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFrame:

@@ -25,7 +25,7 @@ from typing import Final
 
 import polars as pl
 
-from .frames import column, names, renamed, weighted_mean
+from .frames import column, first_true, names, renamed, weighted_mean
 
 _RATES = {
     "iops": "commands_per_sec",
@@ -141,16 +141,12 @@ def left_out() -> pl.Expr:
     [('cd', 'every command fails'), ('disk', None), ('poll', 'few or no reads and writes')]
     """
     iops, good, failed = pl.col("iops").sum(), pl.col("good_iops").sum(), pl.col("failed_per_s").sum()
-    return (
-        pl.when(good >= SERVING_SHARE * iops)
-        .then(pl.lit(None, dtype=pl.String))
-        .when(failed >= iops)
-        .then(pl.lit("every command fails"))
-        .when(failed >= iops / 2)
-        .then(pl.lit("most commands fail"))
-        .otherwise(pl.lit("few or no reads and writes"))
-        .alias("left_out")
-    )
+    return first_true(
+        (good >= SERVING_SHARE * iops, None),
+        (failed >= iops, "every command fails"),
+        (failed >= iops / 2, "most commands fail"),
+        otherwise="few or no reads and writes",
+    ).alias("left_out")
 
 
 def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:

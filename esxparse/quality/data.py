@@ -139,16 +139,16 @@ def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, dict[
 
 def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.DataFrame | None:
     """The values of an identity; None where a counter or a table is missing."""
-    made: pl.DataFrame
+    made: pl.LazyFrame
     try:
         if rule.sql:
-            made = context.execute(rule.sql, eager=True)
+            made = context.execute(rule.sql, eager=False)
         else:
-            value = pl.sql_expr(rule.value)
-            frame = frame.with_columns(pl.lit(0.0).alias(name) for name in rule.optional if name not in frame.columns)
-            there = frame.filter(pl.sql_expr(rule.where)) if rule.where else frame
+            zeros = [pl.lit(0.0).alias(name) for name in rule.optional if name not in frame.columns]
+            made = frame.lazy().with_columns(zeros)
+            made = made.filter(pl.sql_expr(rule.where)) if rule.where else made
             keys = [name for name, kind in frame.schema.items() if name == "time" or kind == pl.String]
-            made = there.select(*keys, value.cast(pl.Float64).alias("value"))
+            made = made.select(*keys, pl.sql_expr(rule.value).alias("value"))
+        return made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite()).collect()
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
         return None
-    return made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite())

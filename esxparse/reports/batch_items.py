@@ -27,7 +27,7 @@ from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.remote import is_url
 from esxparse.reports.library import find
-from esxparse.reports.pick import AUTO, STUDY, format_of, reading
+from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.whole import short_name
 
 if TYPE_CHECKING:
@@ -203,7 +203,8 @@ def _grouped(
             else:
                 items[(path,)] = Item((path,), template, parameters, why=str(error))
             continue
-        found = reading({kind}) if template == AUTO else template
+        fitting = of_study(path) if kind == STUDY else reading({kind})
+        found = fitting if template == AUTO else template
         if found is None:
             why = f"no template reads {kind}"
             if left_out is not None:
@@ -221,8 +222,6 @@ def _grouped(
 
 def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
-    if len(subjects) == 1:
-        return [recording_name(subjects[0][1][0])]
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
     return [one.name for one in _named(first, {})]

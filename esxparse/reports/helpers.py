@@ -78,8 +78,8 @@ def table(
         )
     columns = []
     for name, head in shown.items():
-        before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
-        columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
+        before, unit = blocks.parted(head)
+        columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
     return blocks.table(rows, columns, caption)
 
 
@@ -90,14 +90,16 @@ def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | 
     """
     if made is None:
         return blocks.note(about or "There is nothing to draw.")
-    spec = made.to_dict()
+    from esxparse.reports.datasets import filled  # noqa: PLC0415  altair
+
+    spec = filled(made.to_dict())
     words = spec.get("title", "")
     words = words.get("text", "") if isinstance(words, dict) else words
     told = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
     # In a notebook that is open, altair's renderer draws it; in a report the page does.
     live = {} if "ESXPARSE_REPORT" in os.environ else made._repr_mimebundle_()
     live = live[0] if isinstance(live, tuple) else live
-    return Figure({"width": "container", **spec, "description": told}, dict(live or {}))
+    return Figure({"width": "container", **spec, "description": told}, dict(live or {}), not live)
 
 
 def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:

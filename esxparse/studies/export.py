@@ -68,6 +68,15 @@ _WHOLE: Final = {
     "read_iops": ("Read IOPS", ""),
     "write_iops": ("Write IOPS", ""),
     "mb_per_s": ("Throughput", "MB/s"),
+    "read_mb_per_s": ("Read throughput", "MB/s"),
+    "write_mb_per_s": ("Write throughput", "MB/s"),
+    "tx_mbit_per_s": ("Traffic sent", "Mbit/s"),
+    "rx_mbit_per_s": ("Traffic received", "Mbit/s"),
+    "tx_packets_per_s": ("Packets sent", "1/s"),
+    "rx_packets_per_s": ("Packets received", "1/s"),
+    "numa_local_pct": ("NUMA-local memory", "%"),
+    "vmx_nodes_needed": ("NUMA nodes needed", ""),
+    "vmx_node_headroom_mib": ("Node memory less the largest VM's", "MiB"),
     "watts": ("Power", "W"),
     "mhz": ("Clock", "MHz"),
     "joules_per_io": ("Energy per I/O", "J"),
@@ -91,7 +100,7 @@ def heading(column: str) -> tuple[str, str]:
     """What a reader calls a column, and its unit.
 
     >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter"), heading("min")
-    (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
+    (('Read latency mean', 'ms'), ('Traffic received', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
     >>> heading("orders_per_min"), heading("copied_gb_per_h"), heading("mb_per_s_per_watts")
     (('Orders', '1/min'), ('Copied', 'GB/h'), ('Throughput', 'MB/s per W'))
     """

@@ -1,10 +1,10 @@
-"""A study, computed: what `esxparse.study` returns; and a manifest checked: files opened, nothing computed."""
+"""A study, computed: what `esxparse.study` returns."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,13 +14,12 @@ from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
-from esxparse.studies import baseline, export, plot, published, shown
 from esxparse.studies import baseline as of_baseline
+from esxparse.studies import export, plot, published, shown
 from esxparse.studies.asked import Asked
-from esxparse.studies.expand import Run, expand
-from esxparse.studies.opened import Kept, open_run, try_others
-from esxparse.studies.runs import disagreements, label_columns, table_of
-from esxparse.studies.study_file import examine, load
+from esxparse.studies.expand import expand
+from esxparse.studies.runs import table_of
+from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
     import altair as alt
@@ -117,6 +116,22 @@ class Study:
             seed=seed,
         )
 
+    def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Study:
+        """The same study with another baseline, as one against Fibre Channel beside one against the older release.
+
+        `baseline`: labels of the runs to divide by. `within`: labels that a run shares with the one it is divided by;
+        by default all that the baseline does not name.
+
+        Raises EsxparseError: It names no label of the runs, or a value that none has.
+        """
+        seen = self.runs.select(*map(self.label, baseline)).unique().collect()
+        for name, wanted in baseline.items():
+            if wanted not in (there := sorted(seen[name].drop_nulls())):
+                told = ", ".join(map(str, there))
+                raise EsxparseError(f"no run of {self.path} has {name}={wanted}: choose one of {told}")
+        shared = [name for name in self.labels if name not in baseline] if within is None else map(self.label, within)
+        return replace(self, baseline=dict(baseline), within=tuple(shared))
+
     def repetitions(self, value: str) -> pl.LazyFrame:
         """A value of each repetition, with its labels: runs that are parts of one recording count by their mean.
 
@@ -133,6 +148,7 @@ class Study:
         *,
         where: Mapping[str, Any] | None = None,
         relative: bool = False,
+        change: bool = False,
         linear: bool = False,
     ) -> alt.LayerChart | alt.VConcatChart:
         """Draws a column of `runs` over a label: lines where a number is swept, bars where names were varied.
@@ -146,13 +162,15 @@ class Study:
                 a panel for each of its values.
             where: Labels and the value, or list of values, to keep: `{"size": [4, 8], "disk": "vmfs"}`.
             relative: Draws the ratio to the baseline with its 95 % interval (`compare`) instead.
+            change: Draws what it is more or less than the baseline instead, in percent.
             linear: Adds the straight line through the smallest x of each series, for sweeps that should be linear.
 
         Raises EsxparseError: No such column or label, no run has a number, or there would be more than 12 panels.
         """
         import altair as alt  # noqa: PLC0415  takes more than a second
 
-        made = plot.charts(self, y, x, by, where or {}, relative=relative, linear=linear, width=_WIDTH)
+        style: plot.Style = "change" if change else "relative" if relative else "linear" if linear else "plain"
+        made = plot.charts(self, y, x, by, where or {}, style, _WIDTH)
         return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
 
     def published(self) -> pl.DataFrame | None:
@@ -356,49 +374,3 @@ def study(
         quality=quality,
         allow=allow,
     )
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The size of a study, and the problems in its manifest."""
-
-    path: Path
-    runs: int
-    labels: tuple[str, ...]
-    files: int
-    notes: tuple[Note, ...]
-
-    def __str__(self) -> str:
-        """The summary that the command line prints."""
-        wrong = sum(note.severity == "warning" for note in self.notes)
-        labels = f" by {', '.join(self.labels)}" if self.labels else ""
-        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
-
-
-def check(
-    path: str | os.PathLike[str],
-    *,
-    outside: bool = False,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Checked:
-    """Checks a manifest and opens the files of each run; those outside its directory if `outside` allows."""
-    manifest, wrong = examine(Path(path))
-    if wrong:
-        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
-    runs = expand(manifest, outside=outside)
-    notes: list[Note] = []
-    against: list[tuple[Run, tuple[str, ...]]] = []
-    kept: Kept = {}
-    for done, run in enumerate(runs):
-        if progress:
-            progress(done, len(runs), str(run))
-        opened = open_run(run, kept)
-        gaps = (*opened.gaps[len(run.problems) :], *try_others(run, kept))
-        notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
-        notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
-        against.append((run, opened.against))
-        notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
-    labels, told = label_columns(runs)
-    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
-    paths = {path for run in runs for files in run.files.values() for path in files.paths}
-    return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

@@ -120,6 +120,21 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
     return manifest, wrong
 
 
+def is_manifest(path: Path) -> bool:
+    """Whether a file is a study's: by its name, or by the runs in it and what else it says.
+
+    Raises EsxparseError: It cannot be read.
+    """
+    if path.name == FILE_NAME:
+        return True
+    try:
+        data = toml.parse(_read(path))
+    except tomllib.TOMLDecodeError:
+        return False
+    runs = data.get("run")
+    return isinstance(runs, list) and bool(runs) and set(data) <= set(_TOP)
+
+
 def load(where: str | Path) -> Manifest:
     """Reads a manifest."""
     manifest, wrong = examine(where)
@@ -132,14 +147,17 @@ def load(where: str | Path) -> Manifest:
 def examine(where: str | Path) -> tuple[Manifest, Complaints]:
     """Reads a manifest and returns all problems instead of raising the first."""
     path = manifest_path(Path(where))
+    return parse(_read(path), path)
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         hint = "; esxparse study new DIR writes one" if path.name == FILE_NAME else ""
         raise EsxparseError(f"{path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise EsxparseError(f"{path} is not valid TOML: it is not UTF-8") from None
-    return parse(text, path)
 
 
 def _table(data: Mapping[str, Any], key: str, wrong: Complaints, *above: str | int) -> dict[str, Any]:

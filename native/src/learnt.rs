@@ -1,6 +1,9 @@
 //! What a scan learns besides numbers: lines, cells that hold none, and how the numbers of each column are written.
 
+use std::ops::Range;
+
 use crate::cells::{Cell, Seen, Short, NEVER};
+use crate::judge::{judge, Expected, Judged};
 use crate::number::{decimal, is_printed, shape, trim, word_of, Word};
 
 /// What a scan tells besides the numbers it wrote. Rows and cells are counted from 0.
@@ -55,6 +58,7 @@ pub struct Learnt {
     row: Row,
     /// For each column the shape of its last number, and how often it changed: beside the columns, which stay small.
     shapes: Vec<u8>,
+    expected: Expected,
     told: Vec<u8>,
     /// Whether a row with all its cells has been met.
     begun: bool,
@@ -70,6 +74,7 @@ impl Learnt {
             },
             row: Row::default(),
             shapes: vec![ASSUMED; columns],
+            expected: Expected::new(columns),
             told: vec![0; columns],
             begun: false,
         }
@@ -93,14 +98,31 @@ impl Learnt {
         }
     }
 
+    /// Passes over cells whose numbers are kept nowhere, as far as they are like those above them.
+    #[inline(always)]
+    pub fn judge(&mut self, line: &[u8], at: usize, cells: Range<usize>) -> Judged {
+        // The first row says what is expected.
+        let cells = if self.begun { cells } else { 0..0 };
+        let judged = judge(line, at, cells, &self.expected);
+        self.row.padded |= judged.padded;
+        judged
+    }
+
     /// Remembers that a column's number is of this shape now.
     #[inline(always)]
     fn shaped(&mut self, cell: usize, shape: u8) {
-        let last = &mut self.shapes[cell];
-        if *last != shape && *last != MIXED {
-            self.row.changes.push((cell, *last));
-            *last = shape;
+        let last = self.shapes[cell];
+        if last != shape && last != MIXED {
+            self.row.changes.push((cell, last));
+            self.set(cell, shape);
         }
+    }
+
+    fn set(&mut self, cell: usize, shape: u8) {
+        self.shapes[cell] = shape;
+        let any = shape == MIXED;
+        let decimals = any || shape == TWO_DECIMALS || shape == ASSUMED;
+        self.expected.set(cell, decimals, any || shape == 0);
     }
 
     /// The value of a cell that is no short decimal; what it is otherwise is told.
@@ -172,9 +194,10 @@ impl Learnt {
 
     /// Tells what was learnt of a row, or forgets it where the row does not have all its cells.
     pub fn end_row(&mut self, row: usize, whole: bool) {
-        for (cell, before) in self.row.changes.drain(..) {
+        let mut changes = std::mem::take(&mut self.row.changes);
+        for (cell, before) in changes.drain(..) {
             if !whole {
-                self.shapes[cell] = before;
+                self.set(cell, before);
                 continue;
             }
             let shape = self.shapes[cell];
@@ -196,11 +219,12 @@ impl Learnt {
                         .extend([row as i64, cell as i64, i64::from(shape)]);
                     self.told[cell] += 1;
                     if self.told[cell] == MOST_CHANGES {
-                        self.shapes[cell] = MIXED;
+                        self.set(cell, MIXED);
                     }
                 }
             }
         }
+        self.row.changes = changes;
         if whole {
             self.begun = true;
             self.report.padded |= self.row.padded;

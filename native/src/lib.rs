@@ -4,6 +4,7 @@ mod bins;
 mod cells;
 mod columns;
 mod integers;
+mod judge;
 mod learnt;
 mod number;
 mod scan;

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cells::{any_cell, count_cells, short_cell, Seen, NEVER, ZERO};
+use crate::judge;
 use crate::learnt::{Learnt, Report};
 use crate::skip::{skip, FEWEST};
 
@@ -28,28 +29,39 @@ pub fn slots(numbers: &mut [f64]) -> &[Slot] {
     unsafe { &*(std::ptr::from_mut(numbers) as *const [Slot]) }
 }
 
-/// Where the numbers of a column go, and its last short cell.
+/// Where the numbers of a column go, and its last short cell. No slice has the places that stand for none.
 struct Column {
     place: usize,
     step: usize,
     seen: Seen,
 }
 
+/// The place of numbers that are not looked at.
+const NOWHERE: usize = usize::MAX;
+/// The place of numbers that are judged and not kept.
+const UNKEPT: usize = usize::MAX - 1;
+/// How a caller says the same.
+const JUDGED: i64 = -2;
+
 impl Column {
-    /// A negative place is turned into an index that no slice has: `get_mut` then skips the cell.
     fn new(place: i64, step: i64) -> Self {
-        match usize::try_from(place) {
-            Ok(place) => Self {
-                place,
-                step: step as usize,
-                seen: ZERO,
-            },
-            Err(_) => Self {
-                place: usize::MAX,
-                step: 0,
-                seen: ZERO,
-            },
+        let (place, step) = match usize::try_from(place) {
+            Ok(place) => (place, step as usize),
+            Err(_) if place == JUDGED => (UNKEPT, 0),
+            Err(_) => (NOWHERE, 0),
+        };
+        Self {
+            place,
+            step,
+            seen: ZERO,
         }
+    }
+
+    /// Where the number of a row goes, and whether the cell is looked at.
+    #[inline(always)]
+    fn slot<'a>(&self, row: usize, out: &'a [Slot]) -> (Option<&'a Slot>, bool) {
+        let slot = out.get(self.place.wrapping_add(row * self.step));
+        (slot, slot.is_some() || self.place == UNKEPT)
     }
 }
 
@@ -76,34 +88,44 @@ fn scan_seen(
     (columns.len(), at)
 }
 
-/// Runs of columns that nobody wants, long enough to be passed over together: the first of each, and how many they are.
-fn unwanted(columns: &[Column]) -> Vec<(usize, usize)> {
+/// Columns next to each other whose numbers are kept nowhere, enough to be passed over together.
+#[derive(Clone, Copy)]
+struct Run {
+    begin: usize,
+    end: usize,
+    judged: bool,
+}
+
+/// Cells that are taken one by one where some that stand together are not like those above them.
+const CLOSER: usize = 16;
+
+fn runs(columns: &[Column]) -> Vec<Run> {
     let mut runs = Vec::new();
     // Nothing stands before the first cell of a line.
     let mut begin = 1;
-    for end in 1..=columns.len() {
-        if columns
-            .get(end)
-            .is_none_or(|column| column.place != usize::MAX)
-        {
-            if end >= begin + FEWEST {
-                runs.push((begin, end - begin));
-            }
-            begin = end + 1;
+    for alike in columns
+        .get(1..)
+        .unwrap_or_default()
+        .chunk_by(|one, next| one.place == next.place && one.place >= UNKEPT)
+    {
+        let end = begin + alike.len();
+        let judged = alike[0].place == UNKEPT;
+        if alike.len() >= FEWEST && (!judged || judge::possible()) {
+            runs.push(Run { begin, end, judged });
         }
+        begin = end;
     }
     runs
 }
 
-/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places. `runs` are those
-/// that are not wanted.
+/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places.
 #[allow(clippy::too_many_arguments)] // each is a thing of its own
 fn scan_line(
     line: &[u8],
     row: usize,
     base: usize,
     columns: &mut [Column],
-    runs: &[(usize, usize)],
+    runs: &[Run],
     out: &[Slot],
     learnt: &mut Learnt,
     count: bool,
@@ -111,37 +133,53 @@ fn scan_line(
     let mut at = 0;
     let mut cells = 0;
     let mut more = !line.is_empty();
-    let mut runs = runs.iter();
+    let mut runs = runs.iter().copied();
     let mut run = runs.next();
     while more {
         // Up to where the next run begins.
-        let end = run.map_or(columns.len(), |(begin, _)| *begin);
+        let end = run.map_or(columns.len(), |run| run.begin);
         let (passed, next) = scan_seen(line, at, row, &columns[cells..end], out);
         at = next;
         cells += passed;
-        if let Some((begin, length)) = run.filter(|(begin, _)| *begin == cells) {
-            run = runs.next();
-            if let Some(next) = skip(line, at, *length) {
+        if let Some(here) = run.filter(|run| run.begin == cells) {
+            let mut begin = here.end;
+            if here.judged {
+                let judged = learnt.judge(line, at, cells..here.end);
+                at = judged.next;
+                cells += judged.cells;
+                // What is odd is looked at closely, then the rest of the run goes on.
+                begin = cells + CLOSER;
+            } else if let Some(next) = skip(line, at, here.end - cells) {
                 at = next;
-                cells = begin + length;
+                cells = here.end;
             }
+            run = if begin < here.end {
+                Some(Run { begin, ..here })
+            } else {
+                runs.next()
+            };
             continue;
         }
         let Some(column) = columns.get_mut(cells) else {
             break;
         };
-        let slot = out.get(column.place.wrapping_add(row * column.step));
+        let (slot, looked_at) = column.slot(row, out);
         if let Some(short) = short_cell(line, at, &mut column.seen) {
+            if looked_at {
+                learnt.short_cell(cells, &short, &mut column.seen);
+            }
             if let Some(slot) = slot {
                 slot.set(short.value);
-                learnt.short_cell(cells, &short, &mut column.seen);
             }
             at += short.length;
         } else {
             let cell = any_cell(line, at);
-            if let Some(slot) = slot {
+            if looked_at {
                 let place = (row, cells, base);
-                slot.set(learnt.slow_cell(line, place, &mut column.seen, &cell));
+                let value = learnt.slow_cell(line, place, &mut column.seen, &cell);
+                if let Some(slot) = slot {
+                    slot.set(value);
+                }
             }
             at = cell.next;
             more = !cell.last;
@@ -189,7 +227,7 @@ pub fn count_lines(data: &[u8], least: usize) -> (usize, usize) {
 }
 
 /// Scans `data`, whole lines, and writes cell `j` of row `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
-/// nowhere). A wanted cell that is missing or no number becomes NaN; yes and no become 1 and 0. A line of fewer than
+/// nowhere; -2: to nowhere, but it is judged all the same). A wanted cell that is missing or no number becomes NaN; yes and no become 1 and 0. A line of fewer than
 /// `least` bytes is no row. Cells after the last of `first` are counted where `count` says so, and not looked at
 /// otherwise.
 pub fn scan(
@@ -205,7 +243,7 @@ pub fn scan(
         .zip(step)
         .map(|(place, step)| Column::new(*place, *step))
         .collect();
-    let runs = unwanted(&columns);
+    let runs = runs(&columns);
     let mut learnt = Learnt::new(columns.len());
     let mut row = 0;
     for (start, line) in lines(data) {
@@ -235,7 +273,7 @@ pub fn scan(
         };
         learnt.line(start, line, cells);
     }
-    learnt.report(columns.iter().map(|column| column.place != usize::MAX))
+    learnt.report(columns.iter().map(|column| column.place != NOWHERE))
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from esxparse.formats.esxtop.layout import Layout
+    from esxparse.formats.esxtop.pieces import Out
     from esxparse.formats.esxtop.scan import Flags, Integers, Numbers
 
 PIECE = 4 << 20  # bytes read at a time: the first row of each takes twice the time of the others
@@ -141,6 +142,7 @@ class _Reader:
         self.rows = 0
         self.blocks: list[Block] = []
         self.places: list[tuple[Integers, Integers]] = []
+        self.unkept: Out = (*layout.only(()).places(0), np.empty(0))
         self.lock = threading.Lock()
 
     def _fill(self, buffer: bytearray) -> int:
@@ -185,7 +187,7 @@ class _Reader:
             if self.put:
                 self.waiting.append(len(self.blocks))
                 capacity = min(capacity, max(rows, _ASIDE // (memory.NUMBER * self.layout.width)))
-            self.blocks.append(Block(capacity, np.empty(self.layout.size(capacity))))
+            self.blocks.append(Block(capacity, np.empty(capacity * self.layout.width)))
             self.places.append(self.layout.places(capacity))
         row = self.blocks[-1].rows
         self.blocks[-1].rows += rows
@@ -214,13 +216,12 @@ class _Reader:
 
     def scan(self, buffer: bytearray, taken: tuple[int, Place] | None) -> list[Piece]:
         """Scans the piece in `buffer`, and more pieces until there are none left."""
-        spare = np.empty(0 if self.keep else len(self.layout.table))
         pieces = []
         while taken is not None:
             length, place = taken
-            piece = self._scan(buffer, (0, length), place, spare)
+            piece = self._scan(buffer, (0, length), place)
             found = joints(buffer, piece, self.columns)
-            pieces += self._apart(buffer, place, [0, *found, length], spare) if found else [piece]
+            pieces += self._apart(buffer, place, [0, *found, length]) if found else [piece]
             self.put_aside()
             taken = self.take(buffer)
         return pieces
@@ -237,18 +238,17 @@ class _Reader:
             self.put(number, self.blocks[number], self.layout)
             self.blocks[number].numbers = np.empty(0)
 
-    def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place, spare: Numbers) -> Piece:
-        """Scans a span of the buffer; numbers that are not kept go to `spare`, each row over the one before it."""
-        first, step, numbers = np.arange(-1, len(spare)), np.zeros(len(spare) + 1, dtype=np.int64), spare
-        if place.block >= 0:
-            (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
+    def _scan(self, buffer: bytearray, span: tuple[int, int], place: Place) -> Piece:
+        """Scans a span of the buffer."""
+        if place.block < 0:
+            return take(buffer, span, place, self.unkept, self.columns)
+        (first, step), numbers = self.places[place.block], self.blocks[place.block].numbers
         found = take(buffer, span, place, (first + place.first_row * step, step, numbers), self.columns)
-        if place.block >= 0:
-            with self.lock:
-                self.blocks[place.block].pending -= 1
+        with self.lock:
+            self.blocks[place.block].pending -= 1
         return found
 
-    def _apart(self, buffer: bytearray, place: Place, bounds: list[int], spare: Numbers) -> list[Piece]:
+    def _apart(self, buffer: bytearray, place: Place, bounds: list[int]) -> list[Piece]:
         """The piece cut where lines are glued, each part with rows of its own."""
         pieces: list[Piece] = []
         line, after_header = place.first_line, place.after_header
@@ -257,7 +257,7 @@ class _Reader:
                 lines, rows = count_lines(data, self.columns.least)
             with self.lock:
                 part = Place(place.position + begin, line, *self._room_for(rows, end - begin), after_header)
-            pieces.append(self._scan(buffer, (begin, end), part, spare))
+            pieces.append(self._scan(buffer, (begin, end), part))
             if stamps := pieces[-1].stamps:
                 after_header = MARK in stamps[-1]
             # What is glued to a line is on it.

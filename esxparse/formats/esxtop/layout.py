@@ -15,6 +15,7 @@ import polars as pl
 
 from esxparse.counters.naming import column_name, table_name
 from esxparse.formats.esxtop import instances
+from esxparse.formats.esxtop.scan_twin import JUDGED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -55,15 +56,14 @@ class Layout:
     def places(self, capacity: int) -> tuple[Integers, Integers]:
         """For a block with room for `capacity` rows: place of each cell of row 0, and the step to the next row.
 
-        The first cell, the time stamp, has no place (-1). Cells of tables that are not kept have one each, the same for
-        all rows, so that what is odd in them is told all the same.
+        The first cell, the time stamp, has no place (-1). What is odd in tables that are not kept is told all the same.
         """
         lanes = np.array([len(shape.instances) for shape in self.tables], dtype=np.int64)
         offsets = np.array([shape.offset for shape in self.tables], dtype=np.int64)
         kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)[self.table]
         step = np.where(kept, lanes[self.table], 0)
         first = capacity * (offsets[self.table] + self.column * step) + self.lane
-        first = np.where(kept, first, capacity * self.width + np.cumsum(~kept) - 1)
+        first = np.where(kept, first, JUDGED)
         stamp = np.array([-1], dtype=np.int64)
         return np.concatenate([stamp, first]), np.concatenate([stamp * 0, step])
 
@@ -73,11 +73,6 @@ class Layout:
         found = np.full((len(self.tables[place].columns), len(self.tables[place].instances)), -1)
         found[self.column[cells], self.lane[cells]] = cells
         return found
-
-    def size(self, capacity: int) -> int:
-        """Numbers in a block with room for `capacity` rows."""
-        kept = np.array([shape.kept for shape in self.tables], dtype=np.bool_)
-        return capacity * self.width + int((~kept[self.table]).sum())
 
     def parts(self) -> dict[str, pl.DataFrame]:
         """The instances of each table with their parsed parts."""

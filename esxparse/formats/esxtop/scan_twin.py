@@ -38,6 +38,7 @@ _EXPONENT, _MOST_DECIMALS = 10, 9
 _MOST_CHANGES = 64
 
 ABSENT, FLAG = 0, 1  # kinds of words: one for a missing number; yes or no
+JUDGED = -2  # the place of numbers that are judged and not kept
 
 Cell = tuple[int, int, int, bool]
 """Start and end of a cell's text, where the next cell begins, and whether this one is the line's last."""
@@ -233,7 +234,8 @@ def scan(
 ) -> Scanned:
     """Scans whole lines of a capture and writes their numbers where the caller wants them.
 
-    Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere. A wanted cell that is
+    Cell `j` of row `i` goes to `out[first[j] + i * step[j]]`; `first[j] < 0` means nowhere, and that it is not wanted;
+    `JUDGED`, nowhere, but what it is is told as of any that is wanted. A wanted cell that is
     missing, or is not a finite decimal number as programs print them, becomes NaN; yes and no become 1 and 0. Cells are
     quoted or bare; a quote closes a cell only before a comma or the end of the line (nothing is escaped), and a bare
     number or dash directly before a quote is a cell of its own. A last line without a line end is a line; carriage
@@ -275,10 +277,10 @@ def scan(
             cells = sum(1 for _ in _cells(line))
         else:
             places = first + number * step
-            wanted = (first >= 0) & (places < len(out))
-            row = _scan_line(line, wanted, columns.blank)
+            kept = (first >= 0) & (places < len(out))
+            row = _scan_line(line, kept | (first == JUDGED), columns.blank)
             cells = row.cells if count else min(row.cells, len(first))
-            out[places[wanted]] = row.values[wanted]
+            out[places[kept]] = row.values[kept]
             odd.extend((number, cell, start + begin, start + end) for cell, begin, end in row.odd)
             for kind, (times, cell, begin, end) in sorted(row.words.items()):
                 words.append((number, kind, times, cell, start + begin, start + end))

@@ -7,6 +7,8 @@
 
 #[path = "../../src/cells.rs"]
 mod cells;
+#[path = "../../src/judge.rs"]
+mod judge;
 #[path = "../../src/learnt.rs"]
 mod learnt;
 #[path = "../../src/number.rs"]

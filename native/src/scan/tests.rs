@@ -152,3 +152,55 @@ fn a_column_whose_shapes_change_at_every_row_is_mixed() {
     assert_eq!(report.shapes, [MIXED, 0]);
     assert_eq!(report.changes.len(), 3 * usize::from(MOST_CHANGES));
 }
+
+/// What is told of numbers that are kept, and of the same where they are not.
+fn told(data: &[u8], cells: usize) -> [Report; 2] {
+    let first = vec![JUDGED; cells];
+    let judged = scan(data, &first, &vec![0; cells], slots(&mut []), 0, true);
+    [numbers(data, cells).1, judged]
+}
+
+#[test]
+fn numbers_that_are_not_kept_are_judged_all_the_same() {
+    let plain = ["0.00", "12.34", "7", "-1", "1234567.25", "100", "88.10"];
+    let texts = [
+        "1.5",
+        "12",
+        "12.345",
+        "-7",
+        "-1.00",
+        "+1",
+        ".25",
+        "1..2",
+        "1.2.",
+        "00.50",
+        "007",
+        "1-1",
+        "",
+        "0,1",
+        "a\"b",
+        "nan",
+        "yes",
+        "1\"",
+        "\"",
+        "123456789012345678901",
+        "12345678901234567890",
+    ];
+    for text in texts {
+        for place in 0..40 {
+            let row = |odd: usize| {
+                let cells = (0..40).map(|cell| {
+                    if cell == odd {
+                        text
+                    } else {
+                        plain[cell % plain.len()]
+                    }
+                });
+                format!("\"{}\"\n", cells.collect::<Vec<_>>().join("\",\""))
+            };
+            let data = [row(40), row(40), row(place), row(40)].concat();
+            let [kept, judged] = told(data.as_bytes(), 40);
+            assert_eq!(kept, judged, "{text} in cell {place}");
+        }
+    }
+}
