@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from esxparse.explorer.plots import plot
     from esxparse.explorer.rank import top
     from esxparse.explorer.rows import Rows, rows
+    from esxparse.fleet import Crew
     from esxparse.formats.catalogue import Format, catalogue
     from esxparse.formats.esxtop.slice import Sliced
     from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
-    from esxparse.lake import Converted, convert
+    from esxparse.lakes import Converted, Lake, convert, lake
     from esxparse.metrics.power_join import PowerJoin, join_power
     from esxparse.quality.check import check
     from esxparse.quality.results import Expectation, Quality
@@ -62,14 +63,16 @@ if TYPE_CHECKING:
 _WHERE = {
     "Batch": "esxparse.reports.batch",
     "Changes": "esxparse.diagnosis.changes",
-    "Converted": "esxparse.lake",
+    "Converted": "esxparse.lakes",
     "Counter": "esxparse.counters.model",
+    "Crew": "esxparse.fleet",
     "DamagedError": "esxparse.errors",
     "EsxparseError": "esxparse.errors",
     "Expectation": "esxparse.quality.results",
     "Finding": "esxparse.diagnosis.finding",
     "Findings": "esxparse.diagnosis.findings",
     "Format": "esxparse.formats.catalogue",
+    "Lake": "esxparse.lakes",
     "MissingTableError": "esxparse.errors",
     "Note": "esxparse.recording",
     "PowerJoin": "esxparse.metrics.power_join",
@@ -88,13 +91,14 @@ _WHERE = {
     "check": "esxparse.quality.check",
     "changes": "esxparse.diagnosis.changes",
     "compare": "esxparse.diagnosis.likeness",
-    "convert": "esxparse.lake",
+    "convert": "esxparse.lakes",
     "counter": "esxparse.counters.catalogue",
     "diagnose": "esxparse.diagnosis.diagnose",
     "datasets_dir": "esxparse.shipped",
     "explore": "esxparse.explorer.app",
     "follow": "esxparse.explorer.app",
     "join_power": "esxparse.metrics.power_join",
+    "lake": "esxparse.lakes",
     "plot": "esxparse.explorer.plots",
     "report": "esxparse.reports",
     "rows": "esxparse.explorer.rows",
@@ -119,12 +123,14 @@ __all__ = [
     "Changes",
     "Converted",
     "Counter",
+    "Crew",
     "DamagedError",
     "EsxparseError",
     "Expectation",
     "Finding",
     "Findings",
     "Format",
+    "Lake",
     "MissingTableError",
     "Note",
     "PowerJoin",
@@ -152,6 +158,7 @@ __all__ = [
     "explore",
     "follow",
     "join_power",
+    "lake",
     "metrics",
     "open",
     "plot",

@@ -50,9 +50,14 @@ PROGRAMS = {
 PACKAGES = {
     "aiohttp": "aiohttp",
     "anywidget": "anywidget",
+    "daft": "daft",
+    "distributed": "distributed",
+    "duckdb": "duckdb",
     "fsspec": "fsspec",
     "great-expectations": "great_expectations",
     "isal": "isal",
+    "moto": "moto",
+    "obstore": "obstore",
     "jupyterlab": "jupyterlab",
     # `make docs` installs it.
     "mkdocs": "mkdocs",

@@ -26,6 +26,7 @@ _COMMANDS = (
     "lab",
     "slice",
     "convert",
+    "lake",
     "collect",
     "study",
     "simulate",

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from typing import Any, Final, TypeVar, cast
 
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
+from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
+from esxparse.formats.remote import is_url
 from esxparse.recording import printable
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def fail(error: EsxparseError) -> None:
@@ -29,6 +36,45 @@ def each(things: Iterable[T], work: Callable[[T], None]) -> int:
         except EsxparseError as error:
             fail(error)
             code = 1
+    return code
+
+
+def add_crew(parser: argparse._ActionsContainer) -> None:
+    """Adds the options that say who works on many items."""
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="items at a time, in processes (default: 1)")
+    add_cluster(parser)
+
+
+def add_cluster(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that lets a cluster work."""
+    parser.add_argument(
+        "--on", metavar="CLUSTER", help="let a Dask cluster work, which sees the same paths: dask://scheduler:8786"
+    )
+
+
+def given_crew(options: argparse.Namespace) -> Crew:
+    """Who works on the items."""
+    return Crew(options.jobs, options.on)
+
+
+def path_for(crew: Crew, path: str) -> str:
+    """A path as workers find it: those of a cluster are in other directories."""
+    return path if crew.on is None or path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)  # noqa: PTH100
+
+
+def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Callable[[R], None]) -> int:
+    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code."""
+    code = 0
+    # A generator that is left closes what it began.
+    with Progress("done", quiet=not crew.elsewhere) as progress, closing(in_order(run(work, things, crew))) as ended:
+        for number, done in enumerate(ended, 1):
+            progress.clear()
+            if done.why:
+                fail(EsxparseError(done.why))
+                code = 1
+            else:
+                told(done.result)
+            progress(number, len(things), f"{number:,} of {len(things):,}")
     return code
 
 

@@ -195,7 +195,7 @@ def _parameters(source: str) -> Iterator[Parameter]:
 _OPENING: Final = "opening"
 """The parameter through which a template gets the options of `esxparse.open` that it does not declare by name."""
 
-_RECORDINGS: Final = frozenset({"capture", "captures", "study"})
+_RECORDINGS: Final = frozenset({"capture", "captures", "lake", "study"})
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 

@@ -171,6 +171,11 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
 
             shape.check(template.shape, manifest, expand(manifest, outside=bool(values.get("outside"))))
         return
+    if template.has("lake"):
+        from esxparse.lakes import lake  # noqa: PLC0415
+
+        _ = lake(paths[0]).captures
+        return
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
             msg = f"template {template.name!r} reads {', '.join(template.formats)}, but {rec.source} is {rec.format}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.fleet import Crew
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
@@ -339,6 +340,7 @@ def study(
     outside: bool = False,
     allow: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
+    crew: Crew | None = None,
 ) -> Study:
     """Reads `study.toml` and computes one row for each run; a run that lacks something has nulls and a note.
 
@@ -350,12 +352,13 @@ def study(
             trust.
         allow: Whether runs may be compared whose files fail `esxparse.check`.
         progress: Called with the runs done, the total, and the next run.
+        crew: Who computes the runs: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
 
     Raises EsxparseError: The manifest cannot be read, is not valid TOML, or has a mistake above its runs.
     """
-    manifest = load(Path(path))
+    manifest = load(Path(path).absolute() if crew and crew.on else Path(path))
     runs = expand(manifest, outside=outside)
-    frame, figures, notes, quality = table_of(manifest, runs, progress)
+    frame, figures, notes, quality = table_of(manifest, runs, progress, crew)
     labels = tuple(runs[0].labels) if runs else ()
     return Study(
         title=manifest.title,
