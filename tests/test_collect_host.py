@@ -254,3 +254,13 @@ def test_only_whole_lines_are_written_wherever_the_stream_is_cut(tmp_path, lines
                     taken.take(line)
             assert taken.samples == (2 if end == len(head) else 1)
             assert rows(taken.path) == head.splitlines()[1 : taken.samples + 1]
+
+
+def test_a_new_esxtop_writes_nothing_before_its_own_header(tmp_path, lines):
+    taken = Capture(tmp_path, "esx")
+    header, first, second = lines.splitlines()[:3]
+    assert [taken.take(line) for line in (header, first)] == [False, True]
+    taken.restart()
+    assert not taken.take(second)
+    assert [taken.take(line) for line in (bytes(header), second)] == [False, True]
+    assert rows(taken.path) == [first, second]
