@@ -18,7 +18,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench docs score fuzz mutants datasets notebook clean
+.PHONY: help setup report lab test search lint format bench docs written score fuzz mutants datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,7 +75,12 @@ bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes b
 	for part in read large gzip_input converting growth fio_json fio_logs packets study simulate coverage explore lake; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
-docs: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
+docs: written ## Build the documentation into site/, which reads without a network; a broken link fails
+	$(UV) sync --locked --group docs --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict
+	@echo site/index.html
+
+written: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
 	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
 
@@ -109,4 +114,4 @@ notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .tools build reports mutants native/target benchmarks/data
+	rm -rf .venv .tools build reports site mutants native/target benchmarks/data

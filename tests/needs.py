@@ -59,6 +59,8 @@ PACKAGES = {
     "moto": "moto",
     "obstore": "obstore",
     "jupyterlab": "jupyterlab",
+    # `make docs` installs it.
+    "mkdocs": "mkdocs",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",

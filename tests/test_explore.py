@@ -188,11 +188,23 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
     app._answer(app, {"ask": "panel", "id": 2, "panel": {"counter": "%RDI", "table": "group_cpu"}}, [])
     app._answer(app, {"ask": "findings", "id": 3}, [])
     app._answer(app, {"ask": "changes", "id": 4, "start": app.about["start"] + 120_000}, [])
-    good, bad, findings, changes = (one["answer"] for one in sent)
+    start, end = app.about["start"], app.about["end"]
+    first = {"counter": "pct_ready", "table": "group_cpu", "instance": sent[0]["answer"]["series"][0]["instance"]}
+    memory = {"counter": "free_mbytes", "table": "memory", "instance": "host"}
+    for at, series in enumerate((first, memory, first | {"instance": "nobody"}), 5):
+        app._answer(app, {"ask": "similar", "id": at, **series, "start": start, "end": end}, [])
+    app._answer(app, {"ask": "similar", "id": 8, **first, "start": start, "end": start + 30_000}, [])
+    good, bad, findings, changes, alike, host, nobody, short = (one["answer"] for one in sent)
     assert good["series"][0]["label"] == "report-batch"
     assert "nearest" in bad["error"]
     assert any("orders-app" in one["verdict"] for one in findings["findings"])
-    assert len(changes["changes"]) == 12
+    assert len(changes["rows"]) == 12
+    # The VM waits for its limit.
+    assert "pct_max_limited" in [one["counter"] for one in alike["rows"]]
+    assert min(abs(one["correlation"]) for one in alike["rows"]) > 0.9
+    assert len(host["rows"]) == 12
+    assert "no series" in nobody["error"]
+    assert "samples" in short["error"]
 
 
 @pytest.mark.needs("anywidget")

@@ -65,6 +65,11 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         page.wait_for_function("document.querySelectorAll('.ex-panel[data-drawn]').length >= 3", timeout=WAIT_MS)
         assert first.locator(".ex-legend").inner_text().startswith("report-batch")
 
+        # What moved like the first VM, over all counters.
+        first.locator(".ex-legend button").first.click()
+        page.get_by_text("What moved most like %RDY of report-batch").wait_for(timeout=WAIT_MS)
+        assert page.locator(".ex-below tr[tabindex]").count() == 12
+
         # Brush: all panels follow.
         before = [panels.nth(at).get_attribute("data-drawn") for at in range(panels.count())]
         box = first.locator(".ex-room").bounding_box()

@@ -21,12 +21,21 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, drawable, rounded
+from esxparse.charts.reduce import MAX_SERIES, SWEEP, drawable, rounded
 from esxparse.charts.theme import colour
 from esxparse.metrics import units
 
+_WIDTH: Final = 560
+"""Width of a chart in a notebook, pixels."""
+_ABOVE: Final = 1.04
+_FAR: Final = 3
+"""A line at more than so many times the largest value is left out."""
+_BESIDE: Final = 0.1
 _LONG: Final = 1e5
 _ROOM: Final = 0.04
+_TICKS: Final = 10
+_NAME_WIDTH: Final = 150
+"""Pixels for names beside bars; longer ones end in dots, and whole in the tip."""
 _EVEN: Final = 16
 """Sweeps over more than this factor, as block sizes are, have their places at equal distances."""
 
@@ -41,6 +50,99 @@ class Words:
     place: str
     """Title of the axis of the sweep."""
     subtitle: tuple[str, ...] = ()
+
+
+def of(
+    table: pl.DataFrame,
+    y: str,
+    x: str,
+    by: str | None = None,
+    *,
+    title: str,
+    unit: str = "",
+    place: str = "",
+    panel: str | None = None,
+    low: str | None = None,
+    high: str | None = None,
+    linear: str | None = None,
+    said: Sequence[str] = (),
+    level: float | None = None,
+    relative: bool = False,
+) -> alt.LayerChart | alt.VConcatChart:
+    """Draws a column of any table over another: lines where numbers are swept, bars where names were varied.
+
+    `by`, `panel`: columns that tell series, and panels, apart. `unit`, `place`: titles of the axes, by default the
+    columns' names. `low`, `high`: columns with the ends of error bars. `linear`: a column with a straight line, drawn
+    dotted. `said`: words below the title. `level`: where a dashed line stands. `relative`: whether values lie around
+    the level, as ratios do, and need no 0.
+    """
+    named = {"value": y, "place": x, "label": by, "panel": panel, "low": low, "high": high, "linear": linear}
+    points = table.select(pl.col(column).alias(name) for name, column in named.items() if column)
+    points = points.with_columns(pl.col(name).cast(pl.String) for name in ("label", "panel") if name in points.columns)
+    made = panels(points, title, unit or y, place or x, said, level, relative=relative, width=_WIDTH)
+    return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
+
+
+def panels(
+    points: pl.DataFrame,
+    title: str,
+    unit: str,
+    place: str,
+    said: Sequence[str] = (),
+    level: float | None = None,
+    *,
+    relative: bool = False,
+    width: int | None = None,
+) -> list[alt.LayerChart]:
+    """Points, a chart for each of their panels, all with one scale.
+
+    `points`: as above; `label`, `panel`, `runs` and error bars may be lacking. The rest: as for `of` and `chart`.
+    """
+    lacking: dict[str, Any] = {"label": "all", "panel": "", "runs": 1}
+    none = {name: pl.lit(None, pl.Float64) for name in ("low", "high") if name not in points.columns}
+    points = points.filter(pl.col("value").is_not_null()).with_columns(
+        **{name: pl.lit(one) for name, one in lacking.items() if name not in points.columns}, **none
+    )
+    if points.is_empty():
+        return []
+    if not (points["place"].dtype.is_numeric() and points["place"].n_unique() >= SWEEP):
+        points = points.with_columns(pl.col("place").cast(pl.String))
+    low, high = ends_around(points, level or 0.0) if relative else ends_from_0(points)
+    if level is not None:
+        low, high, level = with_level(low, high, level)
+    told = tuple(one for one in said if level is not None or not one.startswith("dashed"))
+    names = points["label"].unique(maintain_order=True).to_list()
+    return [
+        chart(
+            part,
+            Words(f"{title}: {panel}" if panel else title, unit, place, told),
+            names,
+            (low, high),
+            width,
+            level,
+            dots=relative,
+        )
+        for (panel,), part in points.group_by("panel", maintain_order=True)
+    ]
+
+
+def ends_from_0(points: pl.DataFrame) -> tuple[float, float]:
+    """The ends of an axis of values that holds 0."""
+    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
+    return min(0.0, *seen), max(0.0, *seen)
+
+
+def ends_around(points: pl.DataFrame, level: float) -> tuple[float, float]:
+    """The ends of an axis of values that lie near a level, from below the lowest."""
+    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
+    low, high = min(level, *seen), max(level, *seen)
+    room = _BESIDE * (high - low) or _BESIDE * level
+    return max(0.0, low - room), high + room
+
+
+def with_level(low: float, high: float, level: float) -> tuple[float, float, float | None]:
+    """The ends of an axis with room for a dashed line; without the line where it is far above all values."""
+    return (low, high, None) if level > _FAR * high else (low, max(high, _ABOVE * level), level)
 
 
 def chart(
@@ -153,7 +255,7 @@ def _ranked(
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
     lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if several else alt.Undefined
-    place = marks.label_y(places, field="place")
+    place = marks.label_y(places, field="place").axis(labelLimit=_NAME_WIDTH)
     base = alt.Chart(data).encode(
         place, yOffset=lanes, color=marks.series_colour(series, legend=several), tooltip=_tips(words)
     )

@@ -17,6 +17,7 @@ from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
+from esxparse.diagnosis.likeness import similar
 from esxparse.errors import EsxparseError
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import find, held
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
+_HOST: Final = "host"
 
 
 class Explorer(anywidget.AnyWidget):
@@ -109,7 +111,8 @@ class Explorer(anywidget.AnyWidget):
             "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
             "code": lambda _said: {"code": self.code()},
             "findings": lambda _said: {"findings": self._findings()},
-            "changes": lambda said: {"changes": self._changes(said)},
+            "changes": lambda said: {"rows": self._changes(said)},
+            "similar": lambda said: {"rows": self._similar(said)},
             "grown": lambda _said: {"grown": self._grown()},
         }
         try:
@@ -146,6 +149,15 @@ class Explorer(anywidget.AnyWidget):
         """What changed most from before the start of a range of time."""
         found = changes(self.recordings[0], at=moment(said["start"])).series
         return found.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond").to_dicts()
+
+    def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        """What moved most like a series of a panel in a range of time."""
+        rec, table, instance = self.recordings[0], str(said["table"]), str(said["instance"])
+        # `rows` names the host's own row, and puts the columns together that name a row without an instance.
+        joined = "instance" not in rec.tables[table].collect_schema()
+        name = "" if instance in {_HOST, table} else f"{instance} " if joined else instance
+        window = (moment(said["start"]), moment(said["end"]))
+        return similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES).to_dicts()
 
 
 def explore(

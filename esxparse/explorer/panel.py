@@ -112,10 +112,10 @@ class Values:
 def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
     """What a page draws.
 
-    Returns `name`, `unit`, `meaning`, `noun`, `total` (instances with a value), `step_s` (of a bucket; None where each
-    sample is drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter) and `series`, each
-    with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`,
-    `high`.
+    Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
+    `step_s` (of a bucket; None where each sample is drawn), `weighted` (means by commands), `levels` (limits of the
+    rules on the counter) and `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and
+    lists: `time` (milliseconds), `mean`, `low`, `high`.
 
     Raises EsxparseError: There is no such counter, or no instance has the pattern.
     """
@@ -160,6 +160,8 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     held = found.held
     return {
         "name": held.name,
+        "table": held.table,
+        "counter": held.column,
         "unit": "of its highest value" if asked.normalise else found.unit,
         "meaning": held.meaning,
         "noun": found.noun,

@@ -7,12 +7,12 @@ too. Which event says what is in hardware_events.toml.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 import polars as pl
+
+from esxparse import toml
 
 from .frames import column, first_true, names
 
@@ -28,8 +28,7 @@ def classes() -> Mapping[str, str]:
     >>> sorted(classes())[:3]
     ['branch_miss', 'cache_miss', 'cycles']
     """
-    text = files("esxparse.metrics").joinpath("hardware_events.toml").read_text("utf-8")
-    return {name: f"(?i)^(?:{'|'.join(patterns)})$" for name, patterns in tomllib.loads(text)["class"].items()}
+    return {name: f"(?i)^(?:{'|'.join(patterns)})$" for name, patterns in toml.beside(__file__)["class"].items()}
 
 
 def event_class(event: str) -> str | None:

@@ -25,21 +25,11 @@ from typing import Final
 
 import polars as pl
 
+from esxparse import toml
+
 from .frames import column, first_true, names, renamed, weighted_mean
 
-_RATES = {
-    "iops": "commands_per_sec",
-    "read_iops": "reads_per_sec",
-    "write_iops": "writes_per_sec",
-    "read_mib_per_s": "mbytes_read_per_sec",
-    "write_mib_per_s": "mbytes_written_per_sec",
-}
-_LATENCIES = {
-    "gavg_ms": "average_guest_millisec_per_{}",
-    "davg_ms": "average_driver_millisec_per_{}",
-    "kavg_ms": "average_kernel_millisec_per_{}",
-    "qavg_ms": "average_queue_millisec_per_{}",
-}
+_RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] for kind in ("rates", "latencies"))
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
 
 _ROUNDING: Final = 0.015 + 1e-9

@@ -14,13 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 KNOWN: Final = frozenset(
-    {
-        "expect_column_values_to_be_between",
-        "expect_column_values_to_be_in_set",
-        "expect_column_values_to_not_be_in_set",
-        "expect_column_values_to_not_be_null",
-        "expect_column_values_to_be_null",
-    }
+    f"expect_column_values_to_{what}" for what in ("be_between", "be_in_set", "not_be_in_set", "not_be_null", "be_null")
 )
 _KEYS: Final = frozenset(
     {

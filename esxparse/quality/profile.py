@@ -152,16 +152,8 @@ def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, 
         yield from _beside_others([row for one in made for row in one])
     wanted, lacking = data.fields(form, table, names)
     if wanted:
-        said = ", ".join(lacking) or None
-        yield _EMPTY | {
-            "kind": "field",
-            "name": wanted[0],
-            "of": "",
-            "unit": "",
-            "rows": len(wanted),
-            "nulls": len(lacking),
-            "max_at": said,
-        }
+        counted = {"rows": len(wanted), "nulls": len(lacking), "max_at": ", ".join(lacking) or None}
+        yield _EMPTY | {"kind": "field", "name": wanted[0], "of": "", "unit": "", **counted}
 
 
 def _rows(frame: pl.DataFrame) -> _Rows:
@@ -185,20 +177,9 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
     low, high = values.arg_min(), values.arg_max()
     array = values.to_numpy()
     least, most = values[low or 0], values[high or 0]
-    row: dict[str, Any] = _EMPTY | {
-        "kind": kind,
-        "name": name,
-        "of": of,
-        "unit": unit,
-        "rows": column.len(),
-        "nulls": nulls,
-        "mean": values.mean(),
-        "sum": values.sum(),
-        "changes": 0,
-        "steps": 0,
-        "stuck": 0,
-        "fractions": 0,
-    }
+    row: dict[str, Any] = _EMPTY | dict.fromkeys(("changes", "steps", "stuck", "fractions"), 0)
+    row |= {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
+    row |= {"mean": values.mean(), "sum": values.sum()}
     row["infinite"] = 0 if np.isfinite(row["sum"]) else column.len() - nulls - int(np.isfinite(array).sum())
     for end, place, value in (("min", low, least), ("max", high, most)):
         if place is not None:

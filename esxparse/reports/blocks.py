@@ -99,6 +99,21 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Where a part of the report begins."""
+
+    title: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {
+            SECTION_MIME: {"title": self.title, "text": self.text},
+            "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
+            "text/plain": f"{self.title}\n{self.text}",
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with the words that stand for it where it cannot be seen.
 
@@ -198,6 +213,12 @@ def note(text: str, level: str = "info", section: str = "") -> Block:
     """
     link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
     return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
+
+
+def points(texts: Sequence[str]) -> Block:
+    """Sentences as a list."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return Block(f'<ul class="ex-points">{items}</ul>', "\n".join(texts)) if texts else NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports import blocks, page
-from esxparse.reports.blocks import SECTION_MIME, Block, Column, Figure, Header
+from esxparse.reports.blocks import Block, Column, Figure, Header, Section
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,21 +21,6 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 __all__ = ["Section", "chart", "finding", "provenance", "section", "table", "title"]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Where a part of the report begins."""
-
-    title: str
-    text: str
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {
-            SECTION_MIME: {"title": self.title, "text": self.text},
-            "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
-            "text/plain": f"{self.title}\n{self.text}",
-        }
 
 
 def title(text: str, below: str = "") -> Header:

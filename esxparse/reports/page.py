@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 import polars as pl
 
 from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, stack, table
+from esxparse.reports.blocks import Block, Column, Figure, Header, Section, facts, moment, note, stack, table
 from esxparse.version import __version__
 from esxparse.whole import sha256
 
@@ -88,6 +88,15 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
         display(Figure(spec, live, packed="ESXPARSE_REPORT" in os.environ))  # type: ignore[no-untyped-call]
     if not there and missing:
         display(note(missing))  # type: ignore[no-untyped-call]
+
+
+def part(name: str, text: str, *blocks: Block) -> None:
+    """Display a section with blocks; nothing where all of them are `NOTHING`."""
+    from IPython.display import display  # noqa: PLC0415
+
+    there = [one for one in blocks if one.html]
+    for one in [Section(name, text), *there] if there else []:
+        display(one)  # type: ignore[no-untyped-call]
 
 
 def header(title: str, recordings: Sequence[Recording], said: str) -> Header:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import polars as pl
 
+from esxparse.charts.reduce import SWEEP
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 MOST_PANELS: Final = 12
 _MOST_SERIES: Final = 8
 _ROOM: Final = 0.1
-_ABOVE: Final = 1.04
-_FAR: Final = 3
-"""A line at more than so many times the largest value is left out."""
-_SWEEP: Final = 3
-"""Values from which on a numeric label is a sweep."""
 
 
 class Plotted(Study, Protocol):
@@ -65,6 +61,8 @@ def charts(
     Without a `width` each is as wide as the place it stands in. `ends`: those of the axis of values, where charts of
     other values share them (`reach`). `limit`: what the value may reach, drawn as a dashed line.
     """
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
     points = _points(study, y, where, style)
     every = points.height
     points, place, series, panels = roles(points, study, x, by)
@@ -75,71 +73,17 @@ def charts(
     low, high = ends or _ends(points, style)
     level = {"relative": 1.0, "change": 0.0}.get(style, limit)
     if limit is not None and style in {"plain", "linear"}:
-        low, high, level = _with_level(low, high, limit)
+        low, high, level = builder.with_level(low, high, limit)
     value = named(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
         told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
         word, of = label_words(place)
         title = _title(study, value.name, word, str(panel or ""), style)
         unit = unit_of(study, y, style) or value.name
-        made.append((part, (title, unit, f"{word} [{of}]" if of else word, tuple(told))))
-    return _drawn(points, made, style, width, level, (low, high))
-
-
-def of_table(
-    table: pl.DataFrame,
-    title: str,
-    unit: str,
-    place: str,
-    said: Sequence[str] = (),
-    level: float | None = None,
-    *,
-    relative: bool = False,
-) -> list[alt.LayerChart]:
-    """Points that a query gave, a chart for each panel.
-
-    `table`: `place` and `value`, and if it has them `label`, `panel`, `low`, `high`, `runs`, `linear`. `title`: of the
-    chart. `unit`: of `value`. `place`: what stands on the axis. `said`: words below the title. `level`: where a dashed
-    line stands. `relative`: whether values lie around the level, as ratios do, and need no 0.
-    """
-    lacking: dict[str, Any] = {"label": "all", "panel": "", "runs": 1}
-    none = {name: pl.lit(None, pl.Float64) for name in ("low", "high") if name not in table.columns}
-    points = table.filter(pl.col("value").is_not_null()).with_columns(
-        **{name: pl.lit(one) for name, one in lacking.items() if name not in table.columns}, **none
-    )
-    if points.is_empty():
-        return []
-    if not is_sweep(points, "place"):
-        points = points.with_columns(pl.col("place").cast(pl.String))
-    style: Style = "relative" if relative else "plain"
-    low, high = _ends(points, style)
-    made = [
-        (part, (f"{title}: {panel}" if panel else title, unit or title, place, tuple(said)))
-        for (panel,), part in points.group_by("panel", maintain_order=True)
-    ]
-    if level is not None:
-        low, high, level = _with_level(low, high, level)
-    return _drawn(points, made, style, None, level, (low, high))
-
-
-def _with_level(low: float, high: float, level: float) -> tuple[float, float, float | None]:
-    """The ends of an axis with room for a dashed line; without the line where it is far above all values."""
-    return (low, high, None) if level > _FAR * high else (low, max(high, _ABOVE * level), level)
-
-
-def _drawn(
-    points: pl.DataFrame,
-    panels: Sequence[tuple[pl.DataFrame, tuple[str, str, str, tuple[str, ...]]]],
-    style: Style,
-    width: int | None,
-    level: float | None,
-    ends: tuple[float, float],
-) -> list[alt.LayerChart]:
-    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
-
+        made.append((part, builder.Words(title, unit, f"{word} [{of}]" if of else word, tuple(told))))
     names = points["label"].unique(maintain_order=True).to_list()
     dots = style == "relative"
-    return [builder.chart(part, builder.Words(*words), names, ends, width, level, dots=dots) for part, words in panels]
+    return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
 
 
 def reach(study: Plotted, y: str, style: Style) -> tuple[float, float]:
@@ -230,7 +174,7 @@ def _swept_label(points: pl.DataFrame, study: Plotted, taken: Sequence[str]) -> 
 
 def is_sweep(points: pl.DataFrame, name: str) -> bool:
     """Whether a label is a number of which there are enough for a curve."""
-    return points[name].dtype.is_numeric() and points[name].n_unique() >= _SWEEP
+    return points[name].dtype.is_numeric() and points[name].n_unique() >= SWEEP
 
 
 def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence[str]) -> pl.DataFrame:
@@ -280,17 +224,14 @@ def _left_out(count: int) -> tuple[str, ...]:
 
 
 def _ends(points: pl.DataFrame, style: Style) -> tuple[float, float]:
-    """The ends of the axis of values: from 0, but ratios, which lie near 1, from below the lowest."""
-    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
-    low, high = min(0.0, *seen), max(0.0, *seen)
-    if style == "change":
-        room = _ROOM * (high - low)
-        return low - room * (low < 0), high + room * (high > 0)
-    if style != "relative":
-        return low, high
-    low, high = min(1.0, *seen), max(1.0, *seen)
-    room = _ROOM * (high - low) or _ROOM
-    return max(0.0, low - room), high + room
+    """The ends of the axis of values."""
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
+    if style == "relative":
+        return builder.ends_around(points, 1.0)
+    low, high = builder.ends_from_0(points)
+    room = _ROOM * (high - low) if style == "change" else 0.0
+    return low - room * (low < 0), high + room * (high > 0)
 
 
 def _title(study: Plotted, name: str, x: str, panel: str, style: Style) -> str:

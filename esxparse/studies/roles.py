@@ -5,40 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from esxparse import toml
 from esxparse.errors import did_you_mean
 
-_WORKLOADS = ("fio", "iometer", "diskspd")
-_METERS = ("redfish", "ribcl", "ipmi", "power_csv")
-_BENCHMARKS = (
-    "netperf",
-    "iperf3",
-    "stream",
-    "linpack",
-    "redis_benchmark",
-    "memtier",
-    "sysbench",
-    "hpcc",
-    "ioping",
-    "elbencho",
-    "ntttcp",
-    "vdbench",
-    "hcibench",
-    "results_csv",
-)
-_TOPOLOGY = ("esxcli", "lscpu", "cpuinfo", "numactl")
+_GROUPS: Final[dict[str, list[str]]] = toml.beside(__file__)["group"]
+_WORKLOADS, _BENCHMARKS = _GROUPS["workloads"], _GROUPS["benchmarks"]
 
 ROLES: Final[dict[str, frozenset[str]]] = {
-    "esxtop": frozenset({"esxtop"}),
-    "idle": frozenset({"esxtop"}),
-    **{name: frozenset({name}) for name in _WORKLOADS},
-    "power": frozenset(_METERS),
-    "perf": frozenset({"perf_stat"}),
-    "vmkperf": frozenset({"vmkperf"}),
-    "vscsistats": frozenset({"vscsistats"}),
-    "packets": frozenset({"packets", "tshark_fields"}),
-    "hardware": frozenset(_TOPOLOGY),
-    "vmx": frozenset({"vmx"}),
-    **{name: frozenset({name}) for name in _BENCHMARKS},
+    **{role: frozenset(formats) for role, formats in toml.beside(__file__)["role"].items()},
+    **{name: frozenset({name}) for name in (*_WORKLOADS, *_BENCHMARKS)},
     "benchmark": frozenset(_BENCHMARKS),
 }
 """Key in `[[run]]` to the formats (`Recording.format`) its files may have."""

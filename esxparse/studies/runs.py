@@ -6,7 +6,7 @@ is scanned by all processors and then queried by one for as long: two at a time 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -36,11 +36,19 @@ _COST_NEEDS: Final = {"cpus": "the host's number of CPUs", "mhz": "the host's CP
 
 
 def groups(runs: Sequence[Run]) -> list[list[int]]:
-    """Places of runs that read the same capture, or without one the same file, together; in the order of the first."""
+    """Places of runs that read the same file, together, in the order of the first.
+
+    It is the capture or what a load generator printed, whichever more runs share; without both, the first file.
+    """
+    reads = [
+        [files.paths for role, files in run.files.items() if role == "esxtop" or role in WORKLOADS]
+        or [files.paths for files in run.files.values()][:1]
+        for run in runs
+    ]
+    shared = Counter(paths for one in reads for paths in one)
     found: dict[object, list[int]] = {}
-    for place, run in enumerate(runs):
-        files = run.files.get("esxtop") or next(iter(run.files.values()), None)
-        found.setdefault(files.paths if files else place, []).append(place)
+    for place, one in enumerate(reads):
+        found.setdefault(max(one, key=lambda paths: shared[paths], default=place), []).append(place)
     return list(found.values())
 
 

@@ -81,8 +81,10 @@ UNPACK_FROM = LAZY_FROM // 8
 def recognise(head: Head) -> bool:
     """Whether a file that begins so is a capture."""
     mark = grammar.MARK
+    if (at := head.content.find(mark)) >= 0:
+        return not grammar.of_windows(head.content[at : at + grammar.LOOKED_AT].decode(errors="replace"))
     encoded = (mark.decode().encode(encoding) for encoding in ("utf-16-le", "utf-16-be"))
-    return any(found in head.content for found in (mark, *encoded)) and not grammar.of_windows(head.text)
+    return any(found in head.content for found in encoded) and not grammar.of_windows(head.text)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from esxparse.formats.esxtop.scan import Integers, Numbers
     from esxparse.formats.esxtop.tables import Wanted
     from esxparse.formats.unchanged import Opened
-
-    Needed = tuple[Integers, Integers, Integers]
 
 BATCH_BYTES = 16 << 20  # bytes of the file that one batch of rows takes at most (a row at least)
 _PART_BYTES = 4 << 20  # bytes that are read at a time: more would not stay near the processor
@@ -127,20 +125,31 @@ def _own_room(size: int) -> memoryview:
     return room
 
 
-def _needed(table: Table, wanted: Wanted) -> Needed:
-    """Of each number of a sample that is needed its counter and instance, as places in `wanted`, and its cell."""
-    cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
-    counter, lane = np.nonzero(cells >= 0)
-    return counter, lane, cells[counter, lane] + 1
+class Needed(NamedTuple):
+    """What is needed of a sample; counters and instances are places in what is wanted."""
+
+    # For each number:
+    counter: Integers
+    lane: Integers
+    cell: Integers
+    lacking: list[tuple[int, Integers]]  # counters, and the instances that do not have them
+
+    @classmethod
+    def of(cls, table: Table, wanted: Wanted) -> Needed:
+        """That of a table."""
+        cells = table.layout.cells(table.place)[np.ix_(wanted.counters, wanted.lanes)]
+        counter, lane = np.nonzero(cells >= 0)
+        lacking = [(number, np.flatnonzero(row < 0)) for number, row in enumerate(cells) if (row < 0).any()]
+        return cls(counter, lane, cells[counter, lane] + 1, lacking)
 
 
 def _numbers(table: Table, wanted: Wanted, samples: Integers, needed: Needed) -> Numbers:
     """The numbers of these samples; NaN where a cell has none or an instance not the counter."""
-    counter, lane, cell = needed
+    counter, lane, cell, lacking = needed
     lanes = len(wanted.lanes)
     numbers = np.empty((len(wanted.counters), len(samples), lanes))
-    if len(cell) < len(wanted.counters) * lanes:
-        numbers.fill(np.nan)
+    for number, without in lacking:
+        numbers[number][:, without] = np.nan
     # A row is looked at up to the last cell that is needed.
     first = np.full(int(cell.max(initial=0)) + 1, -1)
     step = np.zeros(len(first), dtype=np.int64)
@@ -209,7 +218,7 @@ def _ahead(table: Table, wanted: Wanted) -> Iterator[pl.DataFrame]:
     pool = ThreadPoolExecutor(workers)
     waiting: deque[tuple[Integers, Future[Numbers]]] = deque()
     try:
-        per_sample, needed = len(wanted.lanes) * len(wanted.counters), _needed(table, wanted)
+        per_sample, needed = len(wanted.lanes) * len(wanted.counters), Needed.of(table, wanted)
         for batch in _batches(table.surveyed, wanted.samples, per_sample, BATCH_BYTES):
             waiting.append((batch, pool.submit(table.numbers, wanted, batch, needed)))
             if len(waiting) > workers:

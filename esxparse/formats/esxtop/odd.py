@@ -123,7 +123,7 @@ class _Said:
         """The notes on cells with text, those where the counter is one of texts apart."""
         kept = "kept in the column with _text after its name"
         of_texts = np.zeros(len(self.layout.table), dtype=np.bool_)
-        for cell in np.unique(texts.cell).tolist():
+        for cell in set(texts.cell.tolist()):
             shape = self.layout.tables[self.layout.table[cell]]
             counter = lookup(shape.name, shape.columns[self.layout.column[cell]])
             of_texts[cell] = counter is not None and counter.unit in _TEXT_UNITS

@@ -59,6 +59,8 @@ class Canonical:
 
 def _utf_16(head: bytes) -> str | None:
     """The encoding of a capture in UTF-16 that does not begin with its mark."""
+    if b"\0" not in head:
+        return None
     marks = {encoding: head.find(MARK.decode().encode(encoding)) for encoding in _UTF_16}
     # At an odd place what is found are halves of letters.
     return next((encoding for encoding, mark in marks.items() if mark >= 0 and mark % 2 == 0), None)

@@ -12,7 +12,7 @@ from esxparse.formats.esxtop import times
 from esxparse.formats.esxtop.grammar import is_whole
 from esxparse.formats.esxtop.notes import Met, another_capture, end_of_file
 from esxparse.formats.esxtop.notes import times as said_times
-from esxparse.formats.window import Window, inside
+from esxparse.formats.window import EVERYTHING, Window, inside
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +49,8 @@ class Samples:
 
     def within(self, window: Window) -> Samples:
         """Those in the window, at least one."""
+        if window == EVERYTHING:
+            return self
         kept = inside(self.times, window)
         if not len(kept):
             whole = Window(self.times.min(), self.times.max())  # type: ignore[arg-type]
@@ -62,7 +64,9 @@ def _line_notes(found: Segment, whole: Flags, torn: Integers, rows: int, last_li
     body, cells = found.body, len(found.header.owners) + 1
     empty = np.array([line for line, cells in body.short if not cells and line < last_line], dtype=np.int64)
     notes = Met.of(empty + found.first_line).blank()
-    bad = np.setdiff1d(np.flatnonzero(~whole[:rows]), np.array([*found.again, *torn], dtype=np.int64))
+    known = np.zeros(len(whole), dtype=np.bool_)
+    known[[*found.again, *torn]] = True
+    bad = np.flatnonzero(~(whole | known)[:rows])
     # The empty cells after trailing commas are not counted in the header either.
     own = body.cells[bad] - np.minimum(body.commas[bad], found.header.commas)
     wrong = list(zip(body.line[bad].tolist(), own.tolist(), strict=True))
@@ -96,7 +100,7 @@ def _hours(steps: Numbers, lines: Integers, again: Integers, bias: int) -> tuple
     """Which steps (seconds) go an hour back, and which an hour ahead, beside what lies between two samples anyway."""
     none = np.zeros(len(steps), dtype=np.bool_)
     ahead = steps[steps > 0]
-    interval = float(np.median(ahead)) if len(ahead) else 0.0
+    interval = times.median(ahead) if len(ahead) else 0.0
     if not 0 < interval <= _LONGEST_INTERVAL:
         return none, none
     slack = min(interval, _SLACK)
@@ -134,7 +138,7 @@ def _gap_notes(steps: Numbers, after: Integers, forth: Flags) -> list[Note]:
     ahead = steps[steps > 0]
     if len(ahead) < _FEWEST_STEPS:
         return []
-    interval = float(np.median(ahead))
+    interval = times.median(ahead)
     gaps = (steps > _LONG * interval) & ~forth
     if gaps.sum() * _FEWEST_STEPS > len(ahead):
         return []

@@ -47,7 +47,7 @@ def gaps(layout: Layout, odd: OddCells, samples: Samples) -> list[Gaps]:
     for place, shape in enumerate(layout.tables):
         there = layout.cells(place) >= 0
         texts = {}
-        for column in np.unique(of_column[of_table == place]).tolist():
+        for column in sorted(set(of_column[of_table == place].tolist())):
             mine = odd.texts.where((of_table == place) & (of_column == column))
             texts[column] = replace(mine, cell=layout.lane[mine.cell])
         found.append(
@@ -132,7 +132,9 @@ class Table:
         """
         order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
         keys = _rows(self.times.to_frame("time"), samples)
-        keys = keys.join(_rows(self.parts, wanted.lanes), how="cross", maintain_order=order)
+        # A part takes as long as a counter: others are not repeated.
+        parts = [self.parts[name] for name in self.parts.columns if name in wanted.keys] or [self.parts["instance"]]
+        keys = keys.join(_rows(pl.DataFrame(parts), wanted.lanes), how="cross", maintain_order=order)
         # No `select`: a query of its own for each table is what small captures take their time with.
         keys = pl.DataFrame([keys[name] for name in wanted.keys or ["time"]])
         if not by_instance and "time" in wanted.keys and self.times.is_sorted():

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
 from esxparse import schema as declared
+from esxparse import toml
 
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
 
 Schema = declared.Schema
 schema = declared.schema
-
-
-@cache
-def data(module: str, name: str = "") -> dict[str, Any]:
-    """The TOML file beside a module: of the same name, or of another."""
-    path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+data = toml.beside
 
 
 def schemas(module: str) -> dict[str, Schema]:

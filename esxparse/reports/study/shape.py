@@ -12,7 +12,8 @@ A shape makes a template of its own of the study notebook: `esxparse report -t s
     [parameters.NAME]     default, help: what `-p NAME=VALUE` sets; of: the label whose first value it is by default
     [tables]              tables that follow from the study (`esxparse.studies.derived`)
     [[answer]]            sql, text: a sentence for each row, with its columns in braces; none where one of them is null
-    [[chart]]             style, x, by: a value as Study.plot draws it; or sql, title, unit, place, level, said: points
+    [[chart]]             style, x, by: a value as Study.plot draws it; or points: sql with _x, _y and perhaps
+                          _low, _high, _linear, _panel, _runs; title, unit, place, level, said, relative
     [[table]]             sql, caption, columns (name = "Head [unit]")
     follow                which sentences come after those: loads, values
 
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from esxparse.studies.expand import Run
     from esxparse.studies.study_file import Manifest
 
-_SWEEP: Final = 3
-"""Values from which on a numeric label is a sweep."""
 _HOLE: Final = re.compile(r"\$(\w+)")
 _TEXT: Final = re.compile(r"'\$(\w+)'")
 _WANTED: Final = {"title": str, "description": str, "question": str, "example": str, "rank": int}
@@ -165,6 +164,8 @@ _NATIVE: Final = frozenset({"native", "bare-metal", "physical"})
 
 def sweeps(runs: Iterable[Run]) -> list[str]:
     """The labels that are numbers of which there are enough for a curve, the longest sweep first."""
+    from esxparse.charts.reduce import SWEEP  # noqa: PLC0415  polars is not for --help
+
     seen: dict[str, set[Any]] = {}
     for run in runs:
         for name, value in run.labels.items():
@@ -174,7 +175,7 @@ def sweeps(runs: Iterable[Run]) -> list[str]:
         for name, values in seen.items()
         if name != "repetition" and all(isinstance(one, int | float) or one is None for one in values)
     }
-    return sorted((name for name in found if len(found[name]) >= _SWEEP), key=lambda name: -len(found[name]))
+    return sorted((name for name in found if len(found[name]) >= SWEEP), key=lambda name: -len(found[name]))
 
 
 def check(shape: Shape, manifest: Manifest, runs: Sequence[Run]) -> None:

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from esxparse.reports.study.gather import Found
     from esxparse.studies import Study
 
-_POINT: Final = frozenset({"place", "value", "low", "high", "runs", "linear", "label", "panel"})
+_POINT: Final = {
+    "_x": "place",
+    "_y": "value",
+    "_low": "low",
+    "_high": "high",
+    "_linear": "linear",
+    "_panel": "panel",
+    "_runs": "runs",
+    "who": "label",
+}
+"""Columns of a chart's query, which no label of a study is called, and what they are of a point."""
 
 
 def number(value: float) -> str:
@@ -49,6 +59,8 @@ def sentences(found: Found) -> list[str]:
 
 def charts(found: Found) -> list[alt.LayerChart]:
     """The charts of the study's shape; those of one unit have one scale."""
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
     parts = list(_parts(found, "chart"))
     drawn = [part for part in parts if part.frame is None and part.value]
     ends = shared(found, [(part.value or "", _style(found, part)) for part in drawn])
@@ -68,7 +80,7 @@ def charts(found: Found) -> list[alt.LayerChart]:
             if isinstance(level, str):
                 level = next(iter(part.frame[level].drop_nulls()), None)
             relative = item.get("relative", False)
-            made += plot.of_table(frame, item["title"], item["unit"], item["place"], said, level, relative=relative)
+            made += builder.panels(frame, item["title"], item["unit"], item["place"], said, level, relative=relative)
     return made
 
 
@@ -98,7 +110,7 @@ def shared(found: Found, drawn: list[tuple[str, plot.Style]]) -> dict[tuple[str,
     return made
 
 
-_FLAT: Final = 20
+_FLAT: Final = 6
 """A chart of which less than one part in so many would be used has a scale of its own."""
 
 
@@ -250,11 +262,10 @@ def _with_who(found: Found, part: Part, labels: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_label(found: Found, part: Part) -> pl.DataFrame:
-    """The rows with a series for each combination of their labels, unless the query names the series."""
+    """The rows as points, with a series for each combination of their labels."""
     frame = _with_who(found, part, [name for name in _vary(found, part) if name != part.item["place"]])
-    if "label" not in frame.columns:
-        frame = frame.with_columns(label=pl.when(pl.col("who") != "").then("who").otherwise(pl.lit("all")))
-    return frame.select(name for name in frame.columns if name in _POINT)
+    frame = frame.with_columns(who=pl.when(pl.col("who") != "").then("who").otherwise(pl.lit("all")))
+    return frame.select(pl.col(name).alias(to) for name, to in _POINT.items() if name in frame.columns)
 
 
 class _Sentence(string.Formatter):

@@ -12,7 +12,7 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import printable
-from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, parted, stack, table
+from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
 from esxparse.reports.study import shaped, words
 from esxparse.studies import baseline, plot
 from esxparse.studies.named import named
@@ -44,26 +44,26 @@ def question(found: Found, asked: str) -> Block:
         or found.study.description
         or f"What do {', '.join(found.study.labels)} change?"
     )
-    return note(printable(text))
+    return headline(printable(text))
 
 
 def answer(found: Found) -> Block:
     """The answer: the runs that lack something, a sentence for each value, and how that fits what was published."""
     lacking = found.runs["gap"].drop_nulls().len()
-    told = [note(text) for text in words.answer(found)]
+    told = words.answer(found)
     left = len(told) - _SENTENCES
-    more = [note(f"{left} more comparisons stand in the table below.")] if left > 0 else []
+    more = [f"{left} more comparisons stand in the tables below."] if left > 0 else []
     warned = []
     if lacking:
         text = f"{lacking} of {found.runs.height} runs lack something: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(*warned, *told[:_SENTENCES], *more, *(note(text) for text in words.published(found)))
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in words.published(found)))
 
 
 def published(found: Found) -> Block:
     """Each published figure beside what the runs give."""
     if found.published is None:
-        return note("No figures were published of this study: a published.toml beside the manifest would list them.")
+        return NOTHING
     verdict = pl.when("within").then(pl.lit("within")).when(~pl.col("within")).then(pl.lit("outside"))
     frame = found.published.with_columns(verdict.otherwise(pl.lit("not computed")).alias("verdict"))
     columns = [
@@ -82,7 +82,7 @@ def published(found: Found) -> Block:
 def compared(found: Found) -> Block:
     """Ratios to the baseline with their intervals and verdicts, one row per configuration and value."""
     if not found.compared:
-        return note("This study has no baseline: nothing is divided.")
+        return NOTHING
     frame = pl.concat(
         [one.with_columns(quantity=pl.lit(_named(found, name))) for name, one in found.compared.items()],
         how="diagonal_relaxed",
@@ -221,7 +221,7 @@ def method(found: Found) -> Block:
         told.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
     if found.shape:
         told = [*found.shape.method, *told, *found.shape.limits]
-    return stack(*(note(text) for text in told))
+    return points([printable(text) for text in told])
 
 
 def files(found: Found) -> list[tuple[str, str]]:

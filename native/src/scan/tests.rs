@@ -165,6 +165,7 @@ fn numbers_that_are_not_kept_are_judged_all_the_same() {
     let plain = ["0.00", "12.34", "7", "-1", "1234567.25", "100", "88.10"];
     let texts = [
         "1.5",
+        "1x2",
         "12",
         "12.345",
         "-7",
@@ -202,5 +203,16 @@ fn numbers_that_are_not_kept_are_judged_all_the_same() {
             let [kept, judged] = told(data.as_bytes(), 40);
             assert_eq!(kept, judged, "{text} in cell {place}");
         }
+    }
+}
+
+#[test]
+fn a_zero_after_a_point_is_told_of_numbers_that_are_not_kept() {
+    let rows = ["12.34", "12.34", "12.30"]
+        .map(|text| [&*format!("\"{text}\",").repeat(30), "\n"].concat());
+    let columns = 31;
+    for (number, padded) in [(2, false), (3, true)] {
+        let [kept, judged] = told(rows[..number].concat().as_bytes(), columns);
+        assert_eq!((kept.padded, judged.padded), (padded, padded));
     }
 }
