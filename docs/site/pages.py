@@ -44,7 +44,7 @@ BESIDE = {
 GUIDES = {
     "Exploring": ["explore.md", "collect.md", "damage.md", "security.md"],
     "Diagnosis": ["diagnosis.md", "quality.md", "case-studies.md", "faults.md"],
-    "Reports and studies": ["templates.md", "batch.md", "study.md"],
+    "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],
 }
 KINDS = {"vm": "VM", "pcpu": "PCPU", "node": "NUMA node", "nfs": "NFS volume", "vsan": "vSAN"}
