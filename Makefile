@@ -18,7 +18,7 @@ CARGO   := cargo --quiet
 SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report lab test search lint format bench docs score fuzz mutants datasets notebook clean
+.PHONY: help setup report lab test search lint format bench docs written score fuzz mutants datasets notebook clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,9 +30,13 @@ setup: $(SYNCED) ## Make the locked environment in .venv (every other command do
 	python3 -m venv .tools
 	.tools/bin/python -m pip install --quiet uv
 
-# Byte code is compiled at once: the first report should not pay for it.
+# Byte code is compiled at once: the first report should not pay for it. A wheel brings the extension of JupyterLab along,
+# an editable install does not (setuptools leaves data files out).
 $(SYNCED): pyproject.toml simulator/pyproject.toml uv.lock $(SOURCES) | $(filter .tools/bin/uv,$(UV))
 	$(UV) sync --locked --compile-bytecode
+	@mkdir -p .venv/etc/jupyter/jupyter_server_config.d .venv/share/jupyter/labextensions
+	@ln -sfn $(CURDIR)/labextension .venv/share/jupyter/labextensions/esxparse
+	@ln -sf $(CURDIR)/labextension/esxparse.json .venv/etc/jupyter/jupyter_server_config.d/
 	@$(RUN) python -m compileall -q esxparse simulator
 	@touch $@
 
@@ -71,7 +75,12 @@ bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes b
 	for part in read large gzip_input converting growth fio_json fio_logs packets study simulate coverage explore; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
-docs: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
+docs: written ## Build the documentation into site/, which reads without a network; a broken link fails
+	$(UV) sync --locked --group docs --quiet
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict
+	@echo site/index.html
+
+written: $(SYNCED) ## Write docs/formats.md anew from the readers, quality suites from checks.toml
 	$(RUN) python -c "from esxparse.quality import suites; suites.write()"
 	$(RUN) esxparse formats --markdown > docs/formats.md.new && mv docs/formats.md.new docs/formats.md
 
@@ -105,4 +114,4 @@ notebook: $(SYNCED) ## Run the notebooks and keep their outputs
 	$(RUN) jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/studies/*.ipynb
 
 clean: ## Remove what the other commands made
-	rm -rf .venv .tools build reports mutants native/target benchmarks/data
+	rm -rf .venv .tools build reports site mutants native/target benchmarks/data

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
-LARGE = {"protocols", "vaio", "vsan"}
+LARGE = {"case-readahead", "protocols", "raid-pool", "vaio", "vsan"}
 """Datasets whose study takes as long as all the others together: `make search` computes them."""
+
+FAULT_HOSTS = {"test_charts_findings", "test_diagnose_faults", "test_simulate_faults", "test_simulate_faults_library"}
+"""Tests of the same simulated hosts: in one process each is simulated once."""
 
 # The same examples in every run, so that a commit passes or fails wherever it is tried. `--hypothesis-profile=default`
 # and `make fuzz` look for new ones.
@@ -46,6 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.path.stem.removeprefix("test_dataset_").replace("_", "-")
         if name in {"test-datasets", "test-absolute"} and hasattr(item, "callspec"):
             name = item.callspec.params.get("name", name)
+        if item.path.stem in FAULT_HOSTS:
+            name = "fault-hosts"
         if "busy_host_report" in getattr(item, "fixturenames", ()):
             name = "busy-host-report"
         item.add_marker(pytest.mark.xdist_group(name))

@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from esxparse.explorer.plots import plot
     from esxparse.explorer.rank import top
     from esxparse.explorer.rows import Rows, rows
+    from esxparse.fleet import Crew
     from esxparse.formats.catalogue import Format, catalogue
     from esxparse.formats.esxtop.slice import Sliced
     from esxparse.formats.esxtop.slice import slice_capture as slice  # noqa: A004  the command's name
-    from esxparse.lake import Converted, convert
+    from esxparse.lakes import Converted, Lake, convert, lake
     from esxparse.metrics.power_join import PowerJoin, join_power
     from esxparse.quality.check import check
     from esxparse.quality.results import Expectation, Quality
@@ -62,14 +63,16 @@ if TYPE_CHECKING:
 _WHERE = {
     "Batch": "esxparse.reports.batch",
     "Changes": "esxparse.diagnosis.changes",
-    "Converted": "esxparse.lake",
+    "Converted": "esxparse.lakes",
     "Counter": "esxparse.counters.model",
+    "Crew": "esxparse.fleet",
     "DamagedError": "esxparse.errors",
     "EsxparseError": "esxparse.errors",
     "Expectation": "esxparse.quality.results",
     "Finding": "esxparse.diagnosis.finding",
     "Findings": "esxparse.diagnosis.findings",
     "Format": "esxparse.formats.catalogue",
+    "Lake": "esxparse.lakes",
     "MissingTableError": "esxparse.errors",
     "Note": "esxparse.recording",
     "PowerJoin": "esxparse.metrics.power_join",
@@ -88,13 +91,14 @@ _WHERE = {
     "check": "esxparse.quality.check",
     "changes": "esxparse.diagnosis.changes",
     "compare": "esxparse.diagnosis.likeness",
-    "convert": "esxparse.lake",
+    "convert": "esxparse.lakes",
     "counter": "esxparse.counters.catalogue",
     "diagnose": "esxparse.diagnosis.diagnose",
     "datasets_dir": "esxparse.shipped",
     "explore": "esxparse.explorer.app",
     "follow": "esxparse.explorer.app",
     "join_power": "esxparse.metrics.power_join",
+    "lake": "esxparse.lakes",
     "plot": "esxparse.explorer.plots",
     "report": "esxparse.reports",
     "rows": "esxparse.explorer.rows",
@@ -119,12 +123,14 @@ __all__ = [
     "Changes",
     "Converted",
     "Counter",
+    "Crew",
     "DamagedError",
     "EsxparseError",
     "Expectation",
     "Finding",
     "Findings",
     "Format",
+    "Lake",
     "MissingTableError",
     "Note",
     "PowerJoin",
@@ -152,6 +158,7 @@ __all__ = [
     "explore",
     "follow",
     "join_power",
+    "lake",
     "metrics",
     "open",
     "plot",
@@ -231,27 +238,22 @@ def open(  # noqa: A001  what people type is ex.open
         DamagedError: The format is known, but the file holds no usable data.
         EsxparseError: A bound is not a valid time, no sample lies between them, or the dates are ambiguous.
     """
+    options = {name: value for name, value in locals().items() if name != "path"}
     # polars is imported when it is needed.
     from esxparse.formats.opening import Opening  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
 
-    options = {
-        "member": member,
-        "start": start,
-        "end": end,
-        "every": every,
-        "lazy": lazy,
-        "segment": segment,
-        "date_order": date_order,
-        "date": date,
-        "zone": zone,
-        "format": format,
-        "time_column": time_column,
-        "value_column": value_column,
-        "timeout": timeout,
-        "memory_limit": memory_limit,
-    }
     return open_recording(path, Opening.of(options))
+
+
+def _missing(name: str) -> str:
+    """What is said of a name that is none; notebooks ask for many private ones."""
+    what = f"module 'esxparse' has no attribute {name!r}"
+    if name.startswith("_"):
+        return what
+    from esxparse.errors import did_you_mean  # noqa: PLC0415
+
+    return f"{what}; {did_you_mean(name, __all__)}".rstrip("; ")
 
 
 def __getattr__(name: str) -> Any:
@@ -265,8 +267,7 @@ def __getattr__(name: str) -> Any:
 
         value = simulator()
     else:
-        msg = f"module 'esxparse' has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(_missing(name))
     globals()[name] = value
     return value
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.shipped import datasets_dir, is_checkout
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def folder(name: str) -> Path:
     places = {place.name: place for place in _folders()}
     if name not in places:
         others = "" if is_checkout() else "; the others are in the datasets folder of an esxparse checkout"
-        msg = f"no dataset {name!r}. There are: {', '.join(places)}{others}"
+        msg = f"no dataset {name!r}. {did_you_mean(name, places, 'Did')}There are: {', '.join(places)}{others}"
         raise EsxparseError(msg)
     return places[name]
 

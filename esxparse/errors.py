@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class EsxparseError(Exception):
     """Bad input or a request that cannot be met; the message is fit to show to a user as it is."""
@@ -29,3 +31,44 @@ class MissingTableError(EsxparseError, KeyError):
     def __str__(self) -> str:
         # KeyError would print the repr of its argument, quotes and all.
         return str(self.args[0])
+
+
+def nearest(word: object, known: Iterable[object], most: int = 1, alike: float = 0.6) -> list[str]:
+    """The known names that are spelt most like a word, the nearest first; case, blanks and signs count little.
+
+    >>> nearest("Rdy %", ["%RUN", "%RDY", "DAVG/cmd"]), nearest("warmpup", ["warmup", "measure"])
+    (['%RDY'], ['warmup'])
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  only for what is wrong
+
+    plain: dict[str, str] = {}
+    for one in known:
+        plain.setdefault(_plain(one), str(one))
+    return [plain[one] for one in get_close_matches(_plain(word), plain, most, alike)]
+
+
+def _plain(word: object) -> str:
+    folded = str(word).casefold()
+    return "".join(char for char in folded if char.isalnum()) or folded
+
+
+def did_you_mean(word: object, known: Iterable[object], did: str = "did") -> str:
+    """A question about the nearest name, with a blank behind it; nothing where none is near.
+
+    `did`: its first word, in capitals at the beginning of a sentence.
+
+    >>> did_you_mean("used_mzh", ["used_mhz", "util_pct"]), did_you_mean("power", ["used_mhz"])
+    ("did you mean 'used_mhz'? ", '')
+    """
+    near = nearest(word, known)
+    return f"{did} you mean {near[0]!r}? " if near else ""
+
+
+def choose_from(word: object, known: Iterable[object]) -> str:
+    """What to take instead of a word: the nearest name, and all there are.
+
+    >>> choose_from("watt", ["watts", "joules"])
+    "did you mean 'watts'? choose from watts, joules"
+    """
+    names = list(known)
+    return f"{did_you_mean(word, names)}choose from {', '.join(map(str, names))}"

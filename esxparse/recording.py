@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from esxparse.errors import MissingTableError
+from esxparse.errors import MissingTableError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ class Recording:
             found: pl.LazyFrame = _public("shown", "esxparse.explorer.shown")(table, self.tables[table])
         except KeyError:
             there = ", ".join(self.tables)
-            msg = f"{self.source} has no table {table!r}; it has: {there}"
+            msg = f"{self.source} has no table {table!r}; {did_you_mean(table, self.tables)}it has: {there}"
             raise MissingTableError(msg) from None
         return found
 

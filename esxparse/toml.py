@@ -1,11 +1,13 @@
-"""TOML written by people, with limits, because strangers may send it: manifests, thresholds, scenarios."""
+"""TOML: written by people, with limits, because strangers may send it (manifests, thresholds); and our own data."""
 
 from __future__ import annotations
 
 import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["parse"]
+__all__ = ["beside", "parse"]
 
 DEEPEST: Final = 32
 """Deepest nesting of tables and lists: far beyond anything written by hand, and safe to recurse into."""
@@ -36,3 +38,10 @@ def parse(text: str) -> dict[str, Any]:
 
 def _inside(one: dict[str, Any] | list[Any]) -> list[Any]:
     return list(one.values() if isinstance(one, dict) else one)
+
+
+@cache
+def beside(module: str, name: str = "") -> dict[str, Any]:
+    """The file beside a module of ours (`__file__`): of the same name, or of another."""
+    path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -23,13 +23,20 @@ def notebook(sources):
 
 
 @contextmanager
-def lab(folder):
+def lab(folder, token=""):
     """JupyterLab on loopback; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = {**os.environ, "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTERLAB_SETTINGS_DIR": str(folder / "set")}
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--IdentityProvider.token="]
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        f"--port={port}",
+        f"--IdentityProvider.token={token}",
+    ]
     command += ["--allow-root", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:

@@ -38,6 +38,9 @@ PROGRAMS = {
             "redis-server",
             "sadf",
             "sar",
+            "ssh",
+            "ssh-keygen",
+            "sshd",
             "sysbench",
             "tshark",
             "vmstat",
@@ -47,10 +50,17 @@ PROGRAMS = {
 PACKAGES = {
     "aiohttp": "aiohttp",
     "anywidget": "anywidget",
+    "daft": "daft",
+    "distributed": "distributed",
+    "duckdb": "duckdb",
     "fsspec": "fsspec",
     "great-expectations": "great_expectations",
     "isal": "isal",
+    "moto": "moto",
+    "obstore": "obstore",
     "jupyterlab": "jupyterlab",
+    # `make docs` installs it.
+    "mkdocs": "mkdocs",
     # The compiled scanner, which is built where the machine has a Rust toolchain.
     "native": "esxparse._native",
     "playwright": "playwright",
@@ -86,7 +96,9 @@ def check(names: frozenset[str]) -> None:
 
 def program(name: str) -> str | None:
     """Where a program is on this machine."""
-    return next(filter(None, (shutil.which(one, path=PATH) for one in PROGRAMS[name])), None)
+    # Debian keeps servers where users have no PATH to.
+    where = f"{PATH}{os.pathsep}/usr/sbin"
+    return next(filter(None, (shutil.which(one, path=where) for one in PROGRAMS[name])), None)
 
 
 @cache

@@ -55,8 +55,8 @@ def test_a_template_is_picked_by_what_the_inputs_are(formats, template):
 def test_the_bundled_recordings_are_told(busy_host_file):
     datasets = ex.datasets_dir()
     assert pick.picked([busy_host_file]) == "host_health"
-    assert pick.picked([datasets / "mmu"]) == "study"
-    assert pick.picked([datasets / "mmu" / "study.toml"]) == "study"
+    assert pick.picked([datasets / "mmu"]) == "mmu"
+    assert pick.picked([datasets / "case-alignment" / "study.toml"]) == "case_study"
     with pytest.raises(ex.EsxparseError, match="standard input tells no template"):
         pick.picked(["-"])
 

@@ -62,7 +62,7 @@ def test_every_benchmark_is_damaged_and_has_a_role_in_studies():
     forgotten = modules - {module.__name__.rpartition(".")[2] for module in READERS.values()}
     assert not forgotten, f"add {forgotten} to READERS"
     readers = (importlib.import_module(f"{benchmarks.__name__}.{name}") for name in modules)
-    assert {one.FORMAT for one in readers} <= BENCHMARKS, "add it to studies/roles.py"
+    assert {one.FORMAT for one in readers} <= BENCHMARKS, "add it to studies/roles.toml"
 
 
 def damaged(content, draw):

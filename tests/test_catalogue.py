@@ -16,7 +16,7 @@ SAMPLES = [path for path in sorted((ex.datasets_dir() / "formats").iterdir()) if
 
 
 def test_the_page_is_made_of_the_readers():
-    assert (DOCS / "formats.md").read_text(encoding="utf-8") == page(), "run make docs"
+    assert (DOCS / "formats.md").read_text(encoding="utf-8") == page(), "run make written"
 
 
 def test_each_reader_is_in_it_with_its_tables_and_units():

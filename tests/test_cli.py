@@ -198,7 +198,7 @@ def test_help_and_import_load_nothing_heavy():
 
 def test_every_command_has_help():
     (commands,) = [action for action in build_parser()._actions if action.dest == "command"]
-    named = "batch check collect convert diagnose formats info lab report rules simulate slice study templates"
+    named = "batch check collect convert diagnose formats info lab lake report rules simulate slice study templates"
     assert set(commands.choices) == set(named.split())
     for choice in commands._choices_actions:
         assert choice.help

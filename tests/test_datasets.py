@@ -118,7 +118,7 @@ def test_published_figures_have_a_claim_a_unit_and_a_tolerance_of_some_sense(nam
 
 
 def test_an_unknown_dataset_names_those_there_are():
-    with pytest.raises(ex.EsxparseError, match=r"no dataset 'viao'. There are: .*vaio"):
+    with pytest.raises(ex.EsxparseError, match=r"no dataset 'viao'. Did you mean 'vaio'\? There are: .*vaio"):
         ex.datasets.load("viao")
     with pytest.raises(ex.EsxparseError, match="does not belong to a published study"):
         ex.datasets.published("busy-host")

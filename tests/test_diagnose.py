@@ -220,7 +220,10 @@ def test_a_cause_takes_its_symptom_under_it_but_nothing_that_it_cannot_have_brou
     ("change", "message"),
     [
         (('"vm"', '"guest"'), "x.toml: 'kind' is 'guest': choose from vm"),
-        (('"used_pct >= 5"', '"usd_pct >= 5"'), "x.toml: no series 'usd_pct' of vm; it has .*used_pct"),
+        (
+            ('"used_pct >= 5"', '"usd_pct >= 5"'),
+            r"x.toml: no series 'usd_pct' of vm; did you mean 'used_pct'\? it has .*used_pct",
+        ),
         (("{ready_pct} ready", "{redy_pct} ready"), "x.toml: no series 'redy_pct' of vm"),
         (('"used_pct >= 5"', '"used_pct >="'), "x.toml: an expression is not one"),
         (("weight = 2.0", "wait = 2.0"), "x.toml: evidence: 'wait' is unknown"),

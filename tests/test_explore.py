@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import statistics
 from datetime import datetime
 
@@ -99,8 +100,11 @@ def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
     ("ask", "said"),
     [
         (lambda rec: rec.top("%RDI"), r"no counter '%RDI'; the nearest are %RDY"),
-        (lambda rec: rec.top("%RDY", vm="orders"), r"no VM 'orders' in group_cpu; there are .*orders-app"),
-        (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; it has"),
+        (
+            lambda rec: rec.top("%RDY", vm="orders"),
+            r"no VM 'orders' in group_cpu; did you mean 'orders-app'\? there are .*ledger-db",
+        ),
+        (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; did you mean 'vcpu'\? it has"),
         (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not told by VM; choose with instance="),
         (lambda rec: rec.top("%RDY", instance="("), r"'\(' is no regular expression"),
         (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of group_cpu has 'zzz'"),
@@ -184,11 +188,23 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
     app._answer(app, {"ask": "panel", "id": 2, "panel": {"counter": "%RDI", "table": "group_cpu"}}, [])
     app._answer(app, {"ask": "findings", "id": 3}, [])
     app._answer(app, {"ask": "changes", "id": 4, "start": app.about["start"] + 120_000}, [])
-    good, bad, findings, changes = (one["answer"] for one in sent)
+    start, end = app.about["start"], app.about["end"]
+    first = {"counter": "pct_ready", "table": "group_cpu", "instance": sent[0]["answer"]["series"][0]["instance"]}
+    memory = {"counter": "free_mbytes", "table": "memory", "instance": "host"}
+    for at, series in enumerate((first, memory, first | {"instance": "nobody"}), 5):
+        app._answer(app, {"ask": "similar", "id": at, **series, "start": start, "end": end}, [])
+    app._answer(app, {"ask": "similar", "id": 8, **first, "start": start, "end": start + 30_000}, [])
+    good, bad, findings, changes, alike, host, nobody, short = (one["answer"] for one in sent)
     assert good["series"][0]["label"] == "report-batch"
     assert "nearest" in bad["error"]
     assert any("orders-app" in one["verdict"] for one in findings["findings"])
-    assert len(changes["changes"]) == 12
+    assert len(changes["rows"]) == 12
+    # The VM waits for its limit.
+    assert "pct_max_limited" in [one["counter"] for one in alike["rows"]]
+    assert min(abs(one["correlation"]) for one in alike["rows"]) > 0.9
+    assert len(host["rows"]) == 12
+    assert "no series" in nobody["error"]
+    assert "samples" in short["error"]
 
 
 @pytest.mark.needs("anywidget")
@@ -208,13 +224,58 @@ def test_the_explorer_follows_a_capture_that_grows(tmp_path):
 
 
 @pytest.mark.needs("anywidget")
-def test_a_recording_without_times_cannot_be_explored(tmp_path):
-    path = tmp_path / "fio.json"
-    path.write_text(
-        next((ex.datasets_dir() / "formats").glob("fio*.json")).read_text(encoding="utf-8"), encoding="utf-8"
-    )
-    with pytest.raises(ex.EsxparseError, match="nothing to explore"):
-        ex.explore(path)
+def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
+    formats = ex.datasets_dir() / "formats"
+    results = ex.explore(formats / "fio-json-plus.json")
+    assert [chart.to_dict()["title"]["text"] for chart in results.charts] == [
+        f"{value} of each test" for value in ("IOPS", "Bandwidth", "Mean latency")
+    ]
+    assert any("percentiles" in page and "table" in page for page in results.tables)
+    (logged,) = ex.explore(formats / "fio-mixed_bw.1.log").charts
+    assert "Bandwidth" in str(logged.to_dict()["title"])
+    study = ex.explore(ex.datasets_dir() / "numa" / "study.toml")
+    assert len(study.charts) == 2
+    assert "numa_local_pct" in study.of.asked.values
+    with pytest.raises(ex.EsxparseError, match="explore it alone"):
+        ex.explore(rec, formats / "fio-json-plus.json")
+    with pytest.raises(ex.EsxparseError, match="nothing to follow"):
+        ex.follow(formats / "fio-json-plus.json")
+
+
+@pytest.mark.needs("anywidget")
+def test_what_jupyterlab_opens_says_in_a_line_what_is_wrong(tmp_path, capsys):
+    from esxparse.explorer.lab import present  # noqa: PLC0415
+
+    path = tmp_path / "people.csv"
+    path.write_text("name,age\nAnn,30\n", encoding="utf-8")
+    present(str(path))
+    assert "is not in a format esxparse reads" in capsys.readouterr().out
+
+
+@pytest.mark.needs("jupyterlab")
+def test_a_file_is_told_by_its_beginning_before_it_is_opened(tmp_path):
+    from esxparse.explorer.server import kind  # noqa: PLC0415
+
+    datasets = ex.datasets_dir()
+    for path, expected in {
+        datasets / "busy-host" / "busy-host.csv": "recording",
+        datasets / "numa" / "wide-5.0.csv.bz2": "recording",
+        datasets / "formats" / "fio-json-plus.json": "recording",
+        datasets / "numa" / "study.toml": "study",
+        datasets / "numa" / "scenario.toml": None,
+        datasets / "numa": None,
+        tmp_path / "none.csv": None,
+    }.items():
+        assert kind(path) == expected, path
+    others = {"a.csv": "name,age\nAnn,30\n", "a.json": '{"a": 1}', "a.toml": 'run = "x"', "b.toml": "=", "a.gz": "x"}
+    others |= {"empty.csv": "", "empty.toml": "", "other.toml": "[[run]]\ncommand = 'make'\n[tool]\n"}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert kind(tmp_path / name) is None, name
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    assert kind(tmp_path / "bytes.toml") is None
+    shutil.copy(datasets / "numa" / "study.toml", tmp_path / "sweep.toml")
+    assert kind(tmp_path / "sweep.toml") == "study"
 
 
 @pytest.mark.needs("anywidget")
@@ -256,7 +317,12 @@ def test_a_table_is_shown_as_rows_with_units_and_what_is_made_of_it_as_polars_do
 
 
 def test_a_study_is_shown_by_what_it_is_of():
-    shown = repr(ex.study(ex.datasets_dir() / "docker" / "study.toml"))
+    study = ex.study(ex.datasets_dir() / "docker" / "study.toml")
+    shown = repr(study)
     assert "  runs: " in shown
     assert "label platform: native, vm" in shown
     assert len(shown) < 1500
+    page = study._repr_html_()
+    assert 'class="esxparse-sort"' in page
+    assert "<script" not in page
+    assert len(page) < 40_000

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+from contextlib import contextmanager
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from browser import chromium as browser_of
@@ -25,9 +29,10 @@ AXES = """all => all.map(one =>
     [...one.querySelectorAll('.role-axis-label text')].slice(0, 3).map(text => text.textContent).join())"""
 
 
-def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
-    (tmp_path / "first.ipynb").write_text(notebook(CELLS), encoding="utf-8")
-    with lab(tmp_path) as address, browser_of() as browser:
+@contextmanager
+def page_of(folder):
+    """JupyterLab on a folder, in a browser without a network: its address, a page, and what goes wrong there."""
+    with lab(folder) as address, browser_of() as browser:
         context = browser.new_context(viewport={"width": 1440, "height": 1800}, reduced_motion="reduce")
         page = context.new_page()
         problems = []
@@ -38,6 +43,12 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
             re.compile(r"^https?://(?!127\.0\.0\.1)"),
             lambda route: (problems.append(route.request.url), route.abort()),
         )
+        yield address, page, problems
+
+
+def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
+    (tmp_path / "first.ipynb").write_text(notebook(CELLS), encoding="utf-8")
+    with page_of(tmp_path) as (address, page, problems):
         page.goto(f"{address}/lab/tree/first.ipynb?reset", wait_until="domcontentloaded")
         run_all(page, WAIT_MS)
         page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
@@ -53,6 +64,11 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         first.locator("select").nth(1).select_option("5")
         page.wait_for_function("document.querySelectorAll('.ex-panel[data-drawn]').length >= 3", timeout=WAIT_MS)
         assert first.locator(".ex-legend").inner_text().startswith("report-batch")
+
+        # What moved like the first VM, over all counters.
+        first.locator(".ex-legend button").first.click()
+        page.get_by_text("What moved most like %RDY of report-batch").wait_for(timeout=WAIT_MS)
+        assert page.locator(".ex-below tr[tabindex]").count() == 12
 
         # Brush: all panels follow.
         before = [panels.nth(at).get_attribute("data-drawn") for at in range(panels.count())]
@@ -89,3 +105,87 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         # The second cell: a chart of a function of ours, by JupyterLab's own runtime.
         assert page.locator(".jp-CodeCell").nth(1).locator(".jp-OutputArea svg, .jp-OutputArea canvas").count() > 0
         assert problems == []
+
+
+DRAWN = ".jp-OutputArea svg.marks, .jp-OutputArea canvas.marks"
+
+
+def test_a_double_click_opens_what_is_ours_and_leaves_the_others_their_viewers(tmp_path):
+    data = ex.datasets_dir()
+    capture = tmp_path / "capture.csv"
+    shutil.copy(data / "busy-host" / "busy-host.csv", capture)
+    shutil.copy(data / "formats" / "fio-json-plus.json", tmp_path / "fio.json")
+    shutil.copytree(data / "numa", tmp_path / "numa")
+    (tmp_path / "people.csv").write_text("name,age\nAnn,30\nBob,4\n", encoding="utf-8")
+    (tmp_path / "plain.json").write_text('{"a": [1, 2]}', encoding="utf-8")
+    before = capture.read_bytes()
+    with page_of(tmp_path) as (address, page, problems):
+
+        def item(name):
+            return page.locator(".jp-DirListing-item", has_text=name)
+
+        def document(name):
+            page.locator(".lm-TabBar-tab.lm-mod-current", has_text=name).wait_for(timeout=WAIT_MS)
+            return page.locator(".jp-Document:not(.lm-mod-hidden)")
+
+        page.goto(f"{address}/lab?reset", wait_until="domcontentloaded")
+        item("people.csv").dblclick(timeout=WAIT_MS)
+        page.locator(".jp-CSVViewer").wait_for(timeout=WAIT_MS)
+        item("plain.json").dblclick()
+        page.locator(".jp-RenderedJSON").wait_for(timeout=WAIT_MS)
+        assert page.locator(".lm-TabBar-tab[data-type=document-title]", has_text="people.csv").count() == 1
+
+        item("capture.csv").dblclick()
+        page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
+        assert page.locator(".ex-panel[data-drawn] svg.marks").count() >= 3
+        # Nothing here can write the capture.
+        page.keyboard.press("Control+s")
+
+        item("fio.json").dblclick()
+        document("fio.json").locator(DRAWN).first.wait_for(timeout=WAIT_MS)
+        document("fio.json").locator("summary", has_text="percentiles").wait_for(timeout=WAIT_MS)
+
+        item("numa").dblclick()
+        item("study.toml").dblclick(timeout=WAIT_MS)
+        shown = document("study.toml")
+        shown.locator(DRAWN).first.wait_for(timeout=WAIT_MS)
+        # Its runs are sorted by a click.
+        table = shown.locator("table.esxparse-sort")
+        place = table.locator("thead th").all_inner_texts().index("Vcpus")
+        column = table.locator(f"tbody td:nth-child({place + 1})")
+        for words, reverse in (("ascending", False), ("descending", True)):
+            table.locator("thead th").nth(place).click()
+            assert table.locator("thead th").nth(place).get_attribute("aria-sort") == words
+            numbers = [int(text) for text in column.all_inner_texts() if text]
+            assert numbers == sorted(numbers, reverse=reverse)
+
+        page.locator(".jp-BreadCrumbs-home").click()
+        item("people.csv").click(button="right", timeout=WAIT_MS)
+        page.get_by_text("Open With", exact=True).hover()
+        page.locator(".lm-Menu-item", has_text=re.compile(r"^esxparse")).click()
+        document("people.csv").get_by_text("is not in a format esxparse reads").wait_for(timeout=WAIT_MS)
+        assert problems == []
+    assert capture.read_bytes() == before
+    assert not list(tmp_path.rglob("capture-checkpoint.csv"))
+
+
+def test_the_server_tells_only_whom_it_knows_and_only_of_files_inside_its_root(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    shutil.copy(ex.datasets_dir() / "busy-host" / "busy-host.csv", root / "capture.csv")
+    for place in (tmp_path / "outside.csv", root / ".hidden.csv"):
+        shutil.copy(root / "capture.csv", place)
+    with lab(root, "secret") as address:
+
+        def asked(path, known="&token=secret"):
+            try:
+                with urlopen(f"{address}/esxparse/kind?path={path}{known}") as answer:  # noqa: S310
+                    return answer.read().decode()
+            except HTTPError as error:
+                return error.code
+
+        assert asked("capture.csv") == '{"kind": "recording"}'
+        assert asked("capture.csv", "") == 403
+        assert asked("../outside.csv") == 404
+        assert asked(".hidden.csv") == '{"kind": null}'
+        assert asked("none.csv") == '{"kind": null}'

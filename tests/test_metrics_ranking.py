@@ -110,9 +110,9 @@ def test_questions_without_an_answer_are_refused() -> None:
     frame = pl.LazyFrame(schema=SCHEMA)
     with pytest.raises(EsxparseError, match="n of 1 or more, not 0"):
         ranking.top(frame, "vm", "value", n=0)
-    with pytest.raises(EsxparseError, match=r"unknown order 'p99': choose from 'mean', 'p95', 'max'"):
+    with pytest.raises(EsxparseError, match=r"unknown order 'p99': did you mean 'p95'\? choose from mean, p95, max"):
         ranking.top(frame, "vm", "value", order="p99")  # type: ignore[arg-type]
-    with pytest.raises(EsxparseError, match=r"no column 'valu': the table has value, vm"):
+    with pytest.raises(EsxparseError, match=r"no column 'valu': did you mean 'value'\? the table has value, vm"):
         ranking.top(frame, "vm", "valu")
     with pytest.raises(EsxparseError, match="at least one column"):
         ranking.top(frame, [], "value")

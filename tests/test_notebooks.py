@@ -20,6 +20,8 @@ VARIES = "nbval-ignore-output"
 # Their studies take longest: tests/test_dataset_*.py hold the numbers, and `make search` the notebooks.
 LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem", "power", "protocols", "raid-pool"}
 LONG |= {"vaio", "vsan"}
+# These make reports, each in a kernel of its own.
+LONG |= {"07-batch-reports", "08-your-own-reader-rule-and-template"}
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}
 

@@ -196,7 +196,7 @@ def test_a_large_capture_is_profiled_span_by_span(monkeypatch):
 
 def test_the_suites_are_those_that_checks_toml_makes():
     there = {path.name: path.read_text(encoding="utf-8") for path in suites.SUITES.glob("*.json")}
-    assert there == suites.written(), "run `make docs`"
+    assert there == suites.written(), "run `make written`"
 
 
 def test_every_identity_of_esxtop_can_be_computed_of_the_bundled_capture():

@@ -15,7 +15,6 @@ import browser
 import nbformat
 import polars as pl
 import pytest
-from jupyter_client.launcher import launch_kernel
 
 import esxparse as ex
 from esxparse.charts import runtime
@@ -124,7 +123,7 @@ def test_a_notebook_of_ones_own_with_a_plain_altair_chart_and_an_image_works(tmp
     ("change", "message"),
     [
         ({"captures": "nowhere.csv"}, "nowhere.csv"),
-        ({"template": "host_helth"}, r"unknown template 'host_helth': choose from .*host_health"),
+        ({"template": "host_helth"}, r"unknown template 'host_helth': did you mean 'host_health'\? choose from .*"),
         ({"template": "nowhere.ipynb"}, "no template notebook at nowhere.ipynb"),
         ({"output": "no/such/folder/report.html"}, "there is no directory"),
         ({"output": "."}, "is a directory"),
@@ -150,7 +149,7 @@ def test_what_cannot_work_is_refused_before_a_kernel_starts(tmp_path, monkeypatc
 def test_what_is_refused_leaves_no_process(monkeypatch, busy_host_file):
     begun = []
     monkeypatch.setattr(
-        kernel, "launch_kernel", lambda *args, **more: begun.append(launch_kernel(*args, **more)) or begun[0]
+        kernel, "Popen", lambda *args, **more: begun.append(subprocess.Popen(*args, **more)) or begun[0]
     )
     with pytest.raises(ex.EsxparseError, match="no sample in the requested window"):
         report(busy_host_file, parameters={"start": "2031-01-01"})

@@ -43,7 +43,7 @@ def test_lower_latency_is_better_and_one_run_has_no_interval(tmp_path):
     runs = [({"filter": "none"}, {"latency_mean_ms": 4.0}), ({"filter": "null"}, {"latency_mean_ms": 3.0})]
     (sentence,) = told(made(tmp_path, runs, BASE))
     assert sentence == (
-        "null against none: latency mean is 25 % lower, one run each, so without an interval, which is better."
+        "null against none: latency mean is 25 % lower, which is better; with one run of each it may be chance."
     )
 
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from esxparse.charts import theme
-from esxparse.reports import blocks, find, templates
+from esxparse.reports import blocks, find, library, templates
 
 
 def test_templates_say_what_they_are_for():
@@ -30,15 +30,15 @@ def test_templates_say_what_they_are_for():
 
 def test_each_template_has_a_room_of_its_name_and_names_itself():
     for one in templates():
-        import_module(f"esxparse.reports.{one.name}")
+        import_module(f"esxparse.reports.{one.path.stem}")
         last = nbformat.read(one.path, as_version=4).cells[-1].source
         assert last.startswith("page.provenance(")
-        assert f'"{one.name}"' in last
+        assert f'"{one.path.stem}"' in last
 
 
 def test_templates_hold_no_output_and_say_where_each_cell_is():
     for one in templates():
-        notebook = nbformat.read(one.path, as_version=4)
+        notebook = nbformat.from_dict(library.notebook(one))
         nbformat.validate(notebook)
         assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
 

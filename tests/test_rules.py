@@ -188,7 +188,7 @@ def test_an_unknown_profile_names_those_there_are() -> None:
         (("warn = 5", "warn = 5\nfloor = 5"), r"rule cpu\.ready: 'floor_of' is missing"),
         (
             ('"ready_pct"', '"redy_pct"'),
-            r"rule cpu\.ready: 'value' reads 'redy_pct', which no vm has; there are .*ready_pct",
+            r"rule cpu\.ready: 'value' reads 'redy_pct', which no vm has; did you mean 'ready_pct'\? there are .*",
         ),
         (('"ready_pct"', '"ready_pct +"'), r"rule cpu\.ready: 'value' is no expression"),
         (('"vm"', '"guest"'), r"rule cpu\.ready: 'kind' is 'guest': choose from vm, device"),

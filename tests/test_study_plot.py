@@ -62,7 +62,7 @@ def test_bars_are_means_of_the_repetitions_and_their_range(iser):
         assert row["value"] == pytest.approx(mean(seen))
         assert (row["low"], row["high"]) == (pytest.approx(min(seen)), pytest.approx(max(seen)))
     assert len(rows) == 4
-    assert "higher is better" in spec["title"]["subtitle"][0]
+    assert "Higher is better" in spec["title"]["subtitle"][0]
 
 
 def test_a_ratio_stands_beside_a_line_at_1_with_its_interval(iser):

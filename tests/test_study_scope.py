@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import polars as pl
 import pytest
 import studies
@@ -13,11 +16,12 @@ COSTS = ("used_cycles_per_io", "used_mhz_per_mbps", "used_pct_of_core_per_1k_iop
 HOST = "[host]\nmhz = 2400\ncores = 4\n"
 
 
-@pytest.fixture
-def folder(tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
     """A capture whose host did some I/O, and one client after another whose files say that it did as much."""
-    studies.write_capture(tmp_path / "c.csv")
-    (row,) = studies.rows(studies.computed(tmp_path, f'{HOST}[[run]]\nesxtop = "c.csv"\n'))
+    path = tmp_path_factory.mktemp("scope")
+    studies.write_capture(path / "c.csv")
+    (row,) = studies.rows(studies.computed(path, f'{HOST}[[run]]\nesxtop = "c.csv"\n'))
     # Of `ios` reads and half as many writes in 2 s.
     ios = round(row["host_iops"] * 2 / 1.5)
     for name, share in (
@@ -30,8 +34,13 @@ def folder(tmp_path):
         ("near", 1.15),
         ("far", 1.3),
     ):
-        studies.write_fio(tmp_path / f"{name}.json", round(ios * share))
-    return tmp_path
+        studies.write_fio(path / f"{name}.json", round(ios * share))
+    return path
+
+
+@pytest.fixture
+def folder(files, tmp_path):
+    return Path(shutil.copytree(files, tmp_path, dirs_exist_ok=True))
 
 
 def one(folder, fio, host="", more=""):

@@ -17,6 +17,8 @@ import polars as pl
 MAX_BUCKETS: Final = 180
 """Most points in time a line has."""
 
+SWEEP: Final = 3
+"""Numbers from which on they are a sweep: a curve can be drawn through them."""
 MAX_SERIES: Final = 8
 """Most instances that get a line or a colour of their own."""
 

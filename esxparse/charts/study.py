@@ -14,17 +14,28 @@ Error bars and a dashed line at the baseline are as the published studies draw t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, drawable, rounded
+from esxparse.charts.reduce import MAX_SERIES, SWEEP, drawable, rounded
 from esxparse.charts.theme import colour
+from esxparse.metrics import units
 
+_WIDTH: Final = 560
+"""Width of a chart in a notebook, pixels."""
+_ABOVE: Final = 1.04
+_FAR: Final = 3
+"""A line at more than so many times the largest value is left out."""
+_BESIDE: Final = 0.1
 _LONG: Final = 1e5
+_ROOM: Final = 0.04
+_TICKS: Final = 10
+_NAME_WIDTH: Final = 150
+"""Pixels for names beside bars; longer ones end in dots, and whole in the tip."""
 _EVEN: Final = 16
 """Sweeps over more than this factor, as block sizes are, have their places at equal distances."""
 
@@ -41,6 +52,99 @@ class Words:
     subtitle: tuple[str, ...] = ()
 
 
+def of(
+    table: pl.DataFrame,
+    y: str,
+    x: str,
+    by: str | None = None,
+    *,
+    title: str,
+    unit: str = "",
+    place: str = "",
+    panel: str | None = None,
+    low: str | None = None,
+    high: str | None = None,
+    linear: str | None = None,
+    said: Sequence[str] = (),
+    level: float | None = None,
+    relative: bool = False,
+) -> alt.LayerChart | alt.VConcatChart:
+    """Draws a column of any table over another: lines where numbers are swept, bars where names were varied.
+
+    `by`, `panel`: columns that tell series, and panels, apart. `unit`, `place`: titles of the axes, by default the
+    columns' names. `low`, `high`: columns with the ends of error bars. `linear`: a column with a straight line, drawn
+    dotted. `said`: words below the title. `level`: where a dashed line stands. `relative`: whether values lie around
+    the level, as ratios do, and need no 0.
+    """
+    named = {"value": y, "place": x, "label": by, "panel": panel, "low": low, "high": high, "linear": linear}
+    points = table.select(pl.col(column).alias(name) for name, column in named.items() if column)
+    points = points.with_columns(pl.col(name).cast(pl.String) for name in ("label", "panel") if name in points.columns)
+    made = panels(points, title, unit or y, place or x, said, level, relative=relative, width=_WIDTH)
+    return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
+
+
+def panels(
+    points: pl.DataFrame,
+    title: str,
+    unit: str,
+    place: str,
+    said: Sequence[str] = (),
+    level: float | None = None,
+    *,
+    relative: bool = False,
+    width: int | None = None,
+) -> list[alt.LayerChart]:
+    """Points, a chart for each of their panels, all with one scale.
+
+    `points`: as above; `label`, `panel`, `runs` and error bars may be lacking. The rest: as for `of` and `chart`.
+    """
+    lacking: dict[str, Any] = {"label": "all", "panel": "", "runs": 1}
+    none = {name: pl.lit(None, pl.Float64) for name in ("low", "high") if name not in points.columns}
+    points = points.filter(pl.col("value").is_not_null()).with_columns(
+        **{name: pl.lit(one) for name, one in lacking.items() if name not in points.columns}, **none
+    )
+    if points.is_empty():
+        return []
+    if not (points["place"].dtype.is_numeric() and points["place"].n_unique() >= SWEEP):
+        points = points.with_columns(pl.col("place").cast(pl.String))
+    low, high = ends_around(points, level or 0.0) if relative else ends_from_0(points)
+    if level is not None:
+        low, high, level = with_level(low, high, level)
+    told = tuple(one for one in said if level is not None or not one.startswith("dashed"))
+    names = points["label"].unique(maintain_order=True).to_list()
+    return [
+        chart(
+            part,
+            Words(f"{title}: {panel}" if panel else title, unit, place, told),
+            names,
+            (low, high),
+            width,
+            level,
+            dots=relative,
+        )
+        for (panel,), part in points.group_by("panel", maintain_order=True)
+    ]
+
+
+def ends_from_0(points: pl.DataFrame) -> tuple[float, float]:
+    """The ends of an axis of values that holds 0."""
+    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
+    return min(0.0, *seen), max(0.0, *seen)
+
+
+def ends_around(points: pl.DataFrame, level: float) -> tuple[float, float]:
+    """The ends of an axis of values that lie near a level, from below the lowest."""
+    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
+    low, high = min(level, *seen), max(level, *seen)
+    room = _BESIDE * (high - low) or _BESIDE * level
+    return max(0.0, low - room), high + room
+
+
+def with_level(low: float, high: float, level: float) -> tuple[float, float, float | None]:
+    """The ends of an axis with room for a dashed line; without the line where it is far above all values."""
+    return (low, high, None) if level > _FAR * high else (low, max(high, _ABOVE * level), level)
+
+
 def chart(
     points: pl.DataFrame,
     words: Words,
@@ -48,18 +152,26 @@ def chart(
     ends: tuple[float, float],
     width: int | None,
     level: float | None,
+    *,
+    dots: bool = False,
 ) -> alt.LayerChart:
     """Lines over a sweep of numbers, bars over names.
 
     `points`: as above. `series`: all labels, in the order of the legend. `ends`: those of the axis of values, which
     panels share. `width`: pixels, or None for as wide as the place it stands in.
-    `level`: where the baseline is, 1 for ratios.
+    `level`: where a dashed line stands, such as 1 for ratios. `dots`: whether names get points instead of bars.
+
+    Values are shown in the unit that fits the ends: 0.25 ms as 250 µs.
     """
+    factor, unit = units.fitting(words.value, *ends)
+    scaled = [name for name in ("value", "low", "high", "linear") if name in points.columns]
+    points, ends = points.with_columns(pl.col(scaled) * factor), (ends[0] * factor, ends[1] * factor)
+    words, level = replace(words, value=unit), None if level is None else level * factor
     shown = list(dict.fromkeys(one for one in series if one in set(points["label"])))[:MAX_SERIES]
     left_out = points["label"].n_unique() - len(shown)
     more = f"the first {len(shown)} of {len(shown) + left_out} series" if left_out > 0 else ""
     data = rounded(points.filter(pl.col("label").is_in(shown)), digits=6)
-    made = _lines if points["place"].dtype.is_numeric() else _bars
+    made = _lines if points["place"].dtype.is_numeric() else _dots if dots else _bars
     axis: dict[str, Any] = {
         "title": words.value,
         "scale": alt.Scale(domain=list(ends), nice=True, zero=False),
@@ -97,7 +209,12 @@ def _lines(
         order = [str(one) for one in pl.Series(places).cast(pl.String)]
         x = alt.X("place:O", title=words.place, sort=order, axis=alt.Axis(labelAngle=0))
     else:
-        x = alt.X("place:Q", title=words.place, scale=alt.Scale(zero=straight, nice=False, padding=12))
+        # Room beside the outermost points, but none below 0: there is no such load.
+        room = _ROOM * (places[-1] - places[0])
+        low = 0.0 if straight else max(0.0, places[0] - room) if places[0] >= 0 else places[0] - room
+        x = alt.X(
+            "place:Q", title=words.place, scale=alt.Scale(domain=[low, places[-1] + room], nice=False, zero=False)
+        )
     y = alt.Y("value:Q", **axis)
     base = alt.Chart(data).encode(x, color=marks.series_colour(series, legend=several))
     layers: list[Any] = []
@@ -117,24 +234,36 @@ def _lines(
 def _bars(
     data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
 ) -> tuple[list[Any], int]:
+    x, base, spread, height = _ranked(data, words, series, several, axis)
+    bars = base.mark_bar().encode(x)
+    return [bars, *spread, *([] if level is None else [_level(alt.X("at:Q"), level)])], height
+
+
+def _dots(
+    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any], level: float | None
+) -> tuple[list[Any], int]:
+    """Points on their intervals: a bar from 0 would hide how far a ratio is from 1."""
+    x, base, spread, height = _ranked(data, words, series, several, axis)
+    line = [] if level is None else [_level(alt.X("at:Q"), level)]
+    return [*line, *spread, base.mark_point(filled=True, size=80, opacity=1).encode(x)], height
+
+
+def _ranked(
+    data: pl.DataFrame, words: Words, series: Sequence[str], several: bool, axis: dict[str, Any]
+) -> tuple[alt.X, alt.Chart, list[Any], int]:
+    """What bars and points over names have in common: a lane for each series of each name, and error bars."""
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
-    x = alt.X("value:Q", **axis)
     lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if several else alt.Undefined
-    base = alt.Chart(data).encode(marks.label_y(places, field="place"), yOffset=lanes)
-    tips = _tips(words)
+    place = marks.label_y(places, field="place").axis(labelLimit=_NAME_WIDTH)
+    base = alt.Chart(data).encode(
+        place, yOffset=lanes, color=marks.series_colour(series, legend=several), tooltip=_tips(words)
+    )
     ends: list[Any] = []
     if spread := _spread(data, color=colour("ink")):
-        ends.append(spread.encode(alt.X("low:Q", title=words.value), alt.X2("high:Q"), base.encoding.y, yOffset=lanes))
+        ends.append(spread.encode(alt.X("low:Q", title=words.value), alt.X2("high:Q"), place, yOffset=lanes))
     height = marks.bars_height(len(places)) if not several else 18 * len(places) * len(there) + 60
-    if level is None:
-        bars = base.mark_bar().encode(x, color=marks.series_colour(series, legend=several), tooltip=tips)
-        return [bars, *ends], height
-    # A bar from 0 would hide how far a ratio is from 1: a point on its interval shows it.
-    dots = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x, color=marks.series_colour(series, legend=several), tooltip=tips
-    )
-    return [_level(alt.X("at:Q"), level), *ends, dots], height
+    return alt.X("value:Q", **axis), base, ends, height
 
 
 def _spread(data: pl.DataFrame, **settings: Any) -> Any:

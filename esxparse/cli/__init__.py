@@ -9,12 +9,11 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from esxparse.cli.output import fail
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.version import __version__
 
 _COMMANDS = (
@@ -27,6 +26,7 @@ _COMMANDS = (
     "lab",
     "slice",
     "convert",
+    "lake",
     "collect",
     "study",
     "simulate",
@@ -57,9 +57,22 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in _COMMANDS:
-        near = get_close_matches(command, _COMMANDS, 1)
-        parser.error(f"there is no command {command!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return parser.parse_args(words or ["--help"])
+        parser.error(f"there is no command {command!r}; {did_you_mean(command, _COMMANDS)}".rstrip("; "))
+    options, rest = parser.parse_known_args(words or ["--help"])
+    if rest:
+        near = did_you_mean(rest[0].partition("=")[0], _flags(parser, words)) if rest[0].startswith("-") else ""
+        parser.error(f"unrecognized arguments: {' '.join(rest)}; {near}".rstrip("; "))
+    return options
+
+
+def _flags(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[str]:
+    """The options of the command that the words name."""
+    for action in parser._actions:  # noqa: SLF001  argparse lists them nowhere else
+        yield from (flag for flag in action.option_strings if flag.startswith("--"))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            named = next((word for word in words if word in action.choices), None)
+            if named is not None:
+                yield from _flags(action.choices[named], words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from esxparse.cli.output import Progress, add_opening, fail, given_opening
+from esxparse.cli.output import add_cluster, add_opening, fail, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.cli.report import add_template, given_parameters
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
@@ -23,6 +24,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a recording, a directory, a study, or a manifest")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="directory of the pages; it is made")
     parser.add_argument("--jobs", type=int, metavar="N", help="reports at a time (default: one per processor)")
+    add_cluster(parser)
     parser.add_argument(
         "--timeout", dest="longest", default="10m", metavar="LENGTH", help="longest time of a report (default: 10m)"
     )
@@ -49,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
             options.inputs,
             options.output,
             jobs=options.jobs,
+            on=options.on,
             template=options.template,
             parameters=given_parameters(options),
             timeout=options.longest,

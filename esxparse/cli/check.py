@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from esxparse.cli.output import add_opening, each, given_opening
-from esxparse.formats.opening import Opening
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.progress import Progress
+from esxparse.formats.opening import Opening, Options
+
+if TYPE_CHECKING:
+    from esxparse.quality.results import Quality
 
 _FOUND = 3
 _PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Data quality</title>'
@@ -38,30 +45,44 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--fail-on", choices=("fail", "warn"), help="exit with 3 if any expectation is as bad as that or worse"
     )
     parser.add_argument("--as", dest="format", metavar="NAME", help="read the files as this format (power_csv ...)")
+    add_crew(parser)
     add_opening(parser, but=("format",))
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Checks each file; goes on after one that cannot be read."""
+@dataclass(frozen=True)
+class _Job:
+    files: Sequence[str]
+    suite: str | None
+    engine: Literal["esxparse", "gx"]
+    opening: Options
+    docs: Path | None
+    label: str
+    """What a progress line in this process is called; empty for none."""
+
+
+def _checked(job: _Job) -> Quality:
     from esxparse.formats.registry import open_recording  # noqa: PLC0415  polars is not for --help
     from esxparse.quality.check import check, data_docs  # noqa: PLC0415
 
+    opening = Opening.of(job.opening)
+    with Progress(job.label, quiet=not job.label):
+        recordings = [open_recording(file, opening) for file in job.files]
+        if job.docs:
+            data_docs(recordings, job.docs, job.suite)
+        return check(recordings, job.suite, engine=job.engine)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Checks each file; goes on after one that cannot be read."""
     statuses: set[str] = set()
-    opening = Opening.of(given_opening(options))
     bad = {"fail": {"fail"}, "warn": {"fail", "warn"}}.get(options.fail_on, set())
     groups = [options.files] if options.together else [[file] for file in options.files]
     if options.shape == "html":
         print(_PAGE + _STYLE)
 
-    def one(numbered: tuple[int, list[str]]) -> None:
-        number, files = numbered
-        recordings = [open_recording(file, opening) for file in files]
-        found = check(recordings, options.suite, engine=options.engine)
+    def tell(found: Quality) -> None:
         statuses.add(found.status)
-        if options.data_docs:
-            folder = Path(options.data_docs) / (str(number + 1) if len(groups) > 1 else "")
-            data_docs(recordings, folder, options.suite)
         if options.shape == "json":
             print(found.json())
         elif options.shape == "html":
@@ -70,5 +91,18 @@ def run(options: argparse.Namespace) -> int:
             name = f"{found.source}: " if len(groups) > 1 else ""
             print(f"{name}{found.text(every=options.all)}")
 
-    code = each(enumerate(groups), one)
+    opening, crew = given_opening(options), given_crew(options)
+    folder = Path(path_for(crew, options.data_docs)) if options.data_docs else None
+    jobs = [
+        _Job(
+            [path_for(crew, file) for file in files],
+            options.suite,
+            options.engine,
+            opening,
+            folder / str(number) if folder and groups[1:] else folder,
+            "" if crew.elsewhere else f"checking {Path(files[0]).name}",
+        )
+        for number, files in enumerate(groups, 1)
+    ]
+    code = each_on(crew, jobs, _checked, tell)
     return code or (_FOUND if statuses & bad else 0)

@@ -1,4 +1,4 @@
-"""`esxparse collect`: polls other machines while a capture runs."""
+"""`esxparse collect`: a host by esxtop over ssh, or a BMC's power readings, while something runs there."""
 
 from __future__ import annotations
 
@@ -6,67 +6,146 @@ import argparse
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from esxparse.cli.output import add_force
 from esxparse.recording import printable
 
-_DESCRIPTION = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
+_POWER = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
 file, or a prompt; it is never an argument. Failed requests are logged and retried; press Ctrl-C to stop. The
 file opens like any other recording: esxparse info FILE."""
+_HOST = """Captures an ESXi host with esxtop -b -a over the system's ssh, compressed as it comes, with its topology and
+versions beside it, and its power if its BMC is given. The host's key must be known, and a key or an agent must log in:
+nothing is asked for. A lost connection is tried again; the gap is noted. Press Ctrl-C to stop. The capture can be
+opened while it is written."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
-    about = "poll a BMC's power readings while a capture runs"
+    about = "capture a host with esxtop over ssh, or poll a BMC's power readings"
     parser = subparsers.add_parser("collect", help=about, description=f"{about[:1].upper()}{about[1:]}.")
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, help="what to collect")
-    power = kinds.add_parser("power", help="power readings of a BMC, over Redfish", description=_DESCRIPTION)
-    power.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
-    power.add_argument("-o", "--output", metavar="FILE", required=True, help="output file; - is standard output")
-    there = power.add_mutually_exclusive_group()
+    _add_host(kinds.add_parser("host", help="an ESXi host, by esxtop over ssh", description=_HOST))
+    _add_power(kinds.add_parser("power", help="power readings of a BMC, over Redfish", description=_POWER))
+
+
+def _add_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="USER@HOST", help="the host, such as root@esx.example.com")
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory for the capture")
+    _add_times(parser, "5s", "samples")
+    parser.add_argument("-p", "--port", type=int, help="port of its SSH server")
+    parser.add_argument("-i", "--identity", metavar="FILE", help="private key (default: of the agent, or ssh's own)")
+    parser.add_argument("-F", "--ssh-config", metavar="FILE", help="configuration of ssh (default: the user's)")
+    bmc = parser.add_argument_group("power of its BMC")
+    bmc.add_argument("--redfish", metavar="URL", help="the BMC: https://bmc.example.com")
+    bmc.add_argument(
+        "--power-interval", metavar="LENGTH", default="10s", help="time between polls of the BMC (default: 10s)"
+    )
+    _add_account(bmc)
+    parser.set_defaults(run=run_host)
+
+
+def _add_power(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--redfish", metavar="URL", required=True, help="the BMC: https://bmc.example.com")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="output file; - is standard output")
+    there = parser.add_mutually_exclusive_group()
     there.add_argument("--append", action="store_true", help="append to an existing file")
     add_force(there)
-    power.add_argument("--username", metavar="NAME", help="user name (default: from the netrc file)")
-    power.add_argument(
-        "--interval", metavar="LENGTH", default="10s", help="time between polls, such as 10s or 1m (default: 10s)"
-    )
-    power.add_argument(
-        "--duration", metavar="LENGTH", help="how long to poll, such as 30m or 1h (default: until Ctrl-C)"
-    )
-    power.add_argument("--ca", metavar="FILE", help="trust this CA certificate, or the BMC's own certificate")
-    power.add_argument("--insecure", action="store_true", help="do not verify the BMC's certificate")
-    power.add_argument(
-        "--auth",
-        choices=["auto", "session", "basic"],
-        default="auto",
-        help="authentication (default: a session if the BMC supports it)",
-    )
-    power.add_argument(
+    _add_times(parser, "10s", "polls")
+    _add_account(parser)
+    parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=float,
         default=10.0,
         help="how long to wait for a complete answer (default: 10)",
     )
-    power.add_argument("-q", "--quiet", action="store_true", help="print no summary; gaps are still reported")
-    power.set_defaults(run=run)
+    parser.set_defaults(run=run_power)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Collects until the end or a signal; reports errors on stderr, and prints a summary."""
-    from esxparse import collect  # noqa: PLC0415  not for --help
+def _add_times(parser: argparse.ArgumentParser, interval: str, what: str) -> None:
+    parser.add_argument(
+        "--interval",
+        metavar="LENGTH",
+        default=interval,
+        help=f"time between {what}, such as 10s or 1m (default: {interval})",
+    )
+    parser.add_argument(
+        "--duration", metavar="LENGTH", help="how long to collect, such as 30m or 1h (default: until Ctrl-C)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary; gaps are still reported")
 
+
+def _add_account(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--username", metavar="NAME", help="user name at the BMC (default: from the netrc file)")
+    parser.add_argument("--ca", metavar="FILE", help="trust this CA certificate, or the BMC's own certificate")
+    parser.add_argument("--insecure", action="store_true", help="do not verify the BMC's certificate")
+    parser.add_argument(
+        "--auth",
+        choices=["auto", "session", "basic"],
+        default="auto",
+        help="authentication at the BMC (default: a session if it supports them)",
+    )
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """An event that a first Ctrl-C (or SIGTERM) sets; a second one ends at once: what is written so far is whole."""
     stop = threading.Event()
 
     def end(number: int, _: FrameType | None) -> None:
-        # A second signal ends at once: every line written so far is whole.
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         stop.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True)
+
+
+def run_host(options: argparse.Namespace) -> int:
+    """Captures until the end or a signal; reports losses on stderr, and prints a summary."""
+    from esxparse import collect  # noqa: PLC0415  not for --help
+
+    with _stopping() as stop:
+        captured = collect.host(
+            options.target,
+            options.output,
+            interval=options.interval,
+            duration=options.duration,
+            port=options.port,
+            identity=options.identity,
+            ssh_config=options.ssh_config,
+            redfish=options.redfish,
+            username=options.username,
+            ca=options.ca,
+            insecure=options.insecure,
+            auth=options.auth,
+            power_interval=options.power_interval,
+            stop=stop,
+            say=_say,
+        )
+    if not options.quiet:
+        names = ", ".join(printable(str(path)) for path in captured.files)
+        gaps = f", {captured.gaps:,} gap{'s' * (captured.gaps != 1)}" if captured.gaps else ""
+        print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}", file=sys.stderr)
+    return 1 if captured.power else 0
+
+
+def run_power(options: argparse.Namespace) -> int:
+    """Collects until the end or a signal; reports errors on stderr, and prints a summary."""
+    from esxparse import collect  # noqa: PLC0415  not for --help
+
+    with _stopping() as stop:
         collected = collect.power(
             options.redfish,
             options.output,
@@ -80,11 +159,8 @@ def run(options: argparse.Namespace) -> int:
             auth=options.auth,
             timeout=options.timeout,
             stop=stop,
-            say=lambda text: print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True),
+            say=_say,
         )
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if not options.quiet:
         failed = f", {collected.gaps:,} requests failed" if collected.gaps else ""
         name = "standard output" if options.output == "-" else options.output

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
+from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
-    from esxparse.lake import Converted
+    from esxparse.formats.opening import Options
+    from esxparse.lakes import Converted
 
 _DESCRIPTION = """Writes each recording as Parquet files, one per table, into a directory of its own below DIR, with
 where it came from beside them. `esxparse info DIR/NAME`, reports and esxparse.open read that directory like the
@@ -28,6 +31,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="directory to write the recordings to")
     parser.add_argument("--name", metavar="NAME", help="name of the recording's directory (default: the file's)")
     add_force(parser)
+    add_crew(parser)
     add_opening(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no directory names")
     parser.set_defaults(run=run)
@@ -54,20 +58,40 @@ def _checked_names(options: argparse.Namespace) -> None:
         raise EsxparseError(f"several captures would be written to {options.output}/{same[0]}: {hint}")
 
 
+@dataclass(frozen=True)
+class _Job:
+    capture: str
+    output: str
+    name: str | None
+    force: bool
+    opening: Options
+    label: str = ""
+    """What a progress line in this process is called; empty for none."""
+
+
+def _converted(job: _Job) -> Converted:
+    from esxparse.lakes import convert  # noqa: PLC0415  polars is not for --help
+
+    with Progress(job.label, quiet=not job.label) as progress:
+        return convert(job.capture, job.output, name=job.name, replace=job.force, progress=progress, **job.opening)
+
+
 def run(options: argparse.Namespace) -> int:
     """Converts each recording; goes on after one that fails."""
-    from esxparse.lake import convert  # noqa: PLC0415  polars is not for --help
-
     _checked_names(options)
-    given = given_opening(options)
+    given, crew = given_opening(options), given_crew(options)
+    total = len(options.captures)
+    quiet = options.quiet or crew.elsewhere
+    output = path_for(crew, options.output)
+    jobs = [
+        _Job(
+            path_for(crew, capture), output, options.name, options.force, given, "" if quiet else f"{number} of {total}"
+        )
+        for number, capture in enumerate(options.captures, 1)
+    ]
 
-    def convert_one(numbered: tuple[int, str]) -> None:
-        number, capture = numbered
-        with Progress(f"{number} of {len(options.captures)}", quiet=options.quiet) as progress:
-            made = convert(
-                capture, options.output, name=options.name, replace=options.force, progress=progress, **given
-            )
+    def tell(made: Converted) -> None:
         if not options.quiet:
             print(printable(_told(made)))
 
-    return each(enumerate(options.captures, 1), convert_one)
+    return each_on(crew, jobs, _converted, tell)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from esxparse.cli.output import add_opening, each, given_opening
-from esxparse.formats.opening import Opening
+from esxparse.cli.output import add_crew, add_opening, each_on, given_crew, given_opening, path_for
+from esxparse.cli.progress import Progress
+from esxparse.formats.opening import Opening, Options
 
 _OF_OTHERS = ("format", "time_column", "value_column")
 """Options of opening that no capture of esxtop needs."""
@@ -28,32 +30,47 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument(
         "--fail-on", choices=("critical", "warning"), help="exit with 3 if any finding is as bad as that or worse"
     )
+    add_crew(parser)
     add_opening(parser, but=_OF_OTHERS)
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Diagnoses each file; goes on after one that cannot be read."""
+def _diagnosed(job: tuple[str, str, str, Options, str]) -> tuple[str, str, set[str]]:
+    """The source of a file, its diagnosis in the shape asked for, and the severities in it.
+
+    The last of `job` is what a progress line in this process is called, empty for none.
+    """
     from esxparse.diagnosis.diagnose import diagnose  # noqa: PLC0415  polars is not for --help
-    from esxparse.diagnosis.findings import SEVERITIES  # noqa: PLC0415
     from esxparse.formats.registry import open_recording  # noqa: PLC0415
     from esxparse.studies import study  # noqa: PLC0415
 
+    file, shape, profile, given, label = job
+    with Progress(label, quiet=not label) as progress:
+        opening = Opening.of(given)
+        opened = study(file, progress=progress) if file.endswith(".toml") else open_recording(file, opening)
+        found = diagnose(opened, profile)
+    said = {"json": found.json, "md": found.markdown, "table": found.text}[shape]()
+    return found.source, said, {finding.severity for finding in found}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Diagnoses each file; goes on after one that cannot be read."""
+    from esxparse.diagnosis.findings import SEVERITIES  # noqa: PLC0415  polars is not for --help
+
     severities: set[str] = set()
     bad = SEVERITIES[: SEVERITIES.index(options.fail_on) + 1] if options.fail_on else ()
-    many = len(options.files) > 1
+    heads = iter(["", *["\n"] * len(options.files)]) if len(options.files) > 1 else None
 
-    def one(numbered: tuple[int, str]) -> None:
-        number, file = numbered
-        opened = study(file) if file.endswith(".toml") else open_recording(file, Opening.of(given_opening(options)))
-        found = diagnose(opened, options.profile)
-        severities.update(finding.severity for finding in found)
-        if options.shape == "json":
-            print(found.json())
-        elif options.shape == "md":
-            print(found.markdown())
-        else:
-            print(f"{chr(10) if number else ''}{found.source + ': ' if many else ''}{found.text()}")
+    def tell(found: tuple[str, str, set[str]]) -> None:
+        source, said, grades = found
+        severities.update(grades)
+        print(f"{next(heads)}{source}: {said}" if heads and options.shape == "table" else said)
 
-    code = each(enumerate(options.files), one)
+    opening, crew = given_opening(options), given_crew(options)
+    labels = ["" if crew.elsewhere else f"diagnosing {Path(file).name}" for file in options.files]
+    jobs = [
+        (path_for(crew, file), options.shape, options.profile, opening, label)
+        for file, label in zip(options.files, labels, strict=True)
+    ]
+    code = each_on(crew, jobs, _diagnosed, tell)
     return code or (_FOUND if severities & set(bad) else 0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from esxparse.cli.output import add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.formats.opening import Opening
 from esxparse.recording import printable
 
@@ -73,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
 
     def describe_one(numbered: tuple[int, str]) -> None:
         number, file = numbered
-        text = describe(open_recording(file, Opening.of(given_opening(options)), numbers=()))
+        with Progress(f"reading {Path(file).name}"):
+            text = describe(open_recording(file, Opening.of(given_opening(options)), numbers=()))
         print(f"\n{text}" if number else text)
 
     return each(enumerate(options.files), describe_one)

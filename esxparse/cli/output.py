@@ -1,20 +1,25 @@
-"""What commands share: errors, progress, options of opening (those of `esxparse.open`) and of writing."""
+"""What commands share: errors, options of opening (those of `esxparse.open`) and of writing."""
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import os
 import sys
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, Final, Self, TypeVar, cast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
+from typing import Any, Final, TypeVar, cast
 
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
+from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
+from esxparse.formats.remote import is_url
 from esxparse.recording import printable
 
-_BAR = 24
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def fail(error: EsxparseError) -> None:
@@ -34,32 +39,43 @@ def each(things: Iterable[T], work: Callable[[T], None]) -> int:
     return code
 
 
-class Progress:
-    """A progress line on stderr, drawn over itself, until it is left; none without a terminal, or with `quiet`."""
+def add_crew(parser: argparse._ActionsContainer) -> None:
+    """Adds the options that say who works on many items."""
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="items at a time, in processes (default: 1)")
+    add_cluster(parser)
 
-    def __init__(self, label: str, *, quiet: bool) -> None:
-        self._label = label
-        self._shown = not quiet and sys.stderr.isatty()
 
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Draws `done` of `total` steps and what is done now."""
-        if not self._shown:
-            return
-        filled = _BAR * done // max(total, 1)
-        line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
-        width = shutil.get_terminal_size().columns - 1
-        print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+def add_cluster(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that lets a cluster work."""
+    parser.add_argument(
+        "--on", metavar="CLUSTER", help="let a Dask cluster work, which sees the same paths: dask://scheduler:8786"
+    )
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.clear()
+def given_crew(options: argparse.Namespace) -> Crew:
+    """Who works on the items."""
+    return Crew(options.jobs, options.on)
 
-    def clear(self) -> None:
-        """Takes the line away."""
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+def path_for(crew: Crew, path: str) -> str:
+    """A path as workers find it: those of a cluster are in other directories."""
+    return path if crew.on is None or path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)  # noqa: PTH100
+
+
+def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Callable[[R], None]) -> int:
+    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code."""
+    code = 0
+    # A generator that is left closes what it began.
+    with Progress("done", quiet=not crew.elsewhere) as progress, closing(in_order(run(work, things, crew))) as ended:
+        for number, done in enumerate(ended, 1):
+            progress.clear()
+            if done.why:
+                fail(EsxparseError(done.why))
+                code = 1
+            else:
+                told(done.result)
+            progress(number, len(things), f"{number:,} of {len(things):,}")
+    return code
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force, add_opening, each, given_opening
+from esxparse.cli.output import add_force, add_opening, each, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
+from esxparse.formats.names import recording_name
 from esxparse.recording import printable
 
 if TYPE_CHECKING:
@@ -93,9 +95,11 @@ def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, 
 
 def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]], ending: str) -> list[Path]:
     """Where each report goes; equal names are told apart by their directories."""
-    from esxparse.reports.batch_items import named  # noqa: PLC0415  asyncio is not for --help
+    names = [f"{recording_name(subjects[0][1][0])}.{ending}"]
+    if len(subjects) > 1:
+        from esxparse.reports.batch_items import named  # noqa: PLC0415  polars, which a single report reads later
 
-    names = [f"{name}.{ending}" for name in named(subjects)]
+        names = [f"{name}.{ending}" for name in named(subjects)]
     if options.output is None:
         return [Path(name) for name in names]
     output = Path(options.output).expanduser()
@@ -112,10 +116,11 @@ def _outputs(options: argparse.Namespace, subjects: list[tuple[str, list[str]]],
 
 def run(options: argparse.Namespace) -> int:
     """Writes a report on each capture; goes on after one that fails."""
-    from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
+    from esxparse.reports import lean, report  # noqa: PLC0415  Jupyter is not for --help
     from esxparse.reports.forms import asked, form_of  # noqa: PLC0415
     from esxparse.reports.outputs import show  # noqa: PLC0415
 
+    lean.alone()
     to, opening = asked(options.to, given_opening(options))
     parameters = given_parameters(options)
     subjects = _subjects(options, opening)

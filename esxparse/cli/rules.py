@@ -31,7 +31,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(options: argparse.Namespace) -> int:
     """Does what was asked for."""
     from esxparse.diagnosis import rules  # noqa: PLC0415  polars is not for --help
-    from esxparse.errors import EsxparseError  # noqa: PLC0415
+    from esxparse.errors import EsxparseError, did_you_mean  # noqa: PLC0415
 
     if options.what == "check":
         return each(options.files, lambda file: print(f"{file}: {len(rules.load(file))} rules"))
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
             print(f"{rule.id:<24} {rule.kind:<8} {rule.direction:<6} {limits:>12} {rule.unit:<24} {rule.screen}")
         return 0
     if options.rule not in loaded:
-        raise EsxparseError(f"no rule {options.rule!r}: esxparse rules list names them")
+        near = did_you_mean(options.rule, loaded)
+        raise EsxparseError(f"no rule {options.rule!r}: {near}esxparse rules list names them")
     rule = loaded[options.rule]
     floor = f"from {rule.floor:g} {rule.floor_unit} on ({rule.floor_of})" if rule.floor_of else ""
     rows = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from esxparse.cli.output import Progress, add_force
+from esxparse.cli.output import add_force
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 from esxparse.shipped import simulator

@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from esxparse.cli.output import Progress, add_force, add_opening, given_opening
+from esxparse.cli.output import add_force, add_opening, given_opening
+from esxparse.cli.progress import Progress
 from esxparse.recording import printable
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from esxparse.cli.output import Progress, add_force
+from esxparse.cli.output import add_crew, add_force, given_crew
+from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -92,6 +93,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     compute.add_argument("--allow", action="store_true", help="compare runs even if their files fail the quality check")
     add_force(compute)
+    add_crew(compute)
     _add_outside(compute)
     compute.add_argument("-q", "--quiet", action="store_true", help="print no progress and no table, only warnings")
     compute.set_defaults(run=run_study)
@@ -114,7 +116,7 @@ def _say(notes: Iterable[Note], path: Path, *, quiet: bool) -> int:
 
 def run_check(options: argparse.Namespace) -> int:
     """Reports the problems in a manifest; returns 0 if there are none."""
-    from esxparse.studies.model import check  # noqa: PLC0415  polars is not for --help
+    from esxparse.studies.checked import check  # noqa: PLC0415  polars is not for --help
 
     with Progress("check", quiet=options.quiet) as progress:
         found = check(options.file, outside=options.allow_outside, progress=progress)
@@ -160,10 +162,10 @@ def run_study(options: argparse.Namespace) -> int:
     from esxparse.studies import study  # noqa: PLC0415  polars is not for --help
     from esxparse.studies.export import text_table  # noqa: PLC0415
 
-    limits = list(map(_limit, options.largest_load))
+    crew, limits = given_crew(options), list(map(_limit, options.largest_load))
     _check_outputs(options)
     with Progress("study", quiet=options.quiet) as progress:
-        found = study(options.file, outside=options.allow_outside, allow=options.allow, progress=progress)
+        found = study(options.file, outside=options.allow_outside, allow=options.allow, progress=progress, crew=crew)
     _say(found.notes, found.path, quiet=options.quiet)
     table = _asked(found, options, limits).collect().lazy()
     # Of a table that was asked for, all columns are shown.

@@ -1,6 +1,7 @@
-"""Collecting from other machines while a capture runs."""
+"""Collecting from other machines: a host with esxtop over ssh, and its power from its BMC."""
 
 from esxparse.collect.credentials import Account
+from esxparse.collect.host import Captured, host
 from esxparse.collect.polling import Collected, power
 
-__all__ = ["Account", "Collected", "power"]
+__all__ = ["Account", "Captured", "Collected", "host", "power"]

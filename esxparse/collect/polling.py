@@ -12,16 +12,13 @@ gaps        {"time", "uri", "error"}: a request that failed
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,71 +34,14 @@ from esxparse.collect.bmc import (
     find,
 )
 from esxparse.collect.credentials import account as find_account
+from esxparse.collect.lines import STANDARD_OUTPUT, Lines, iso, seconds
 from esxparse.errors import EsxparseError
-from esxparse.formats.opening import period
 from esxparse.target import target
 from esxparse.version import __version__
 
 if TYPE_CHECKING:
     from esxparse.collect.bmc import Answer
     from esxparse.collect.credentials import Account
-
-STANDARD_OUTPUT = "-"
-
-
-class Lines:
-    """Appends JSON objects to a file, one a line."""
-
-    def __init__(self, path: str | os.PathLike[str], *, append: bool = False, replace: bool = False) -> None:
-        self._path = os.fspath(path)
-        if self._path == STANDARD_OUTPUT:
-            sys.stdout.flush()
-            self._file = os.dup(sys.stdout.fileno())
-            return
-        # Its maker may read and write it, others read it: there is no secret in it.
-        there = 0 if append else os.O_TRUNC if replace else os.O_EXCL
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | there | getattr(os, "O_BINARY", 0)
-        try:
-            self._file = os.open(self._path, flags, 0o666)
-        except FileExistsError:
-            raise EsxparseError(
-                f"{self._path} already exists: use another file, append with --append, or replace it with --force"
-            ) from None
-        except OSError as error:
-            raise self._unwritable(error) from None
-        self._end_line()
-
-    def _end_line(self) -> None:
-        size = os.fstat(self._file).st_size
-        if size and Path(self._path).is_file():
-            with Path(self._path).open("rb") as file:
-                file.seek(-1, os.SEEK_END)
-                ended = file.read() == b"\n"
-            if not ended:
-                self._write(b"\n")
-
-    def _unwritable(self, error: OSError) -> EsxparseError:
-        return EsxparseError(f"{self._path} cannot be written: {error.strerror or error}")
-
-    def _write(self, content: bytes) -> None:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
-
-    def write(self, line: dict[str, Any]) -> None:
-        """Writes one object as a line."""
-        before = os.fstat(self._file).st_size
-        try:
-            self._write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n")
-        except OSError as error:
-            if Path(self._path).is_file():
-                os.ftruncate(self._file, before)
-            raise self._unwritable(error) from None
-
-    def close(self) -> None:
-        """Closes the file."""
-        os.close(self._file)
-
 
 COLLECTOR = "esxparse collect power"
 
@@ -138,22 +78,18 @@ class _Run:
 
     def document(self, answer: Answer) -> None:
         line: dict[str, Any] = {
-            "time": _iso(answer.time),
+            "time": iso(answer.time),
             "uri": answer.uri,
             "round_trip_s": round(answer.round_trip_s, 4),
         }
         if answer.bmc_time is not None:
-            line["bmc_time"] = _iso(answer.bmc_time, "seconds")
+            line["bmc_time"] = iso(answer.bmc_time, "seconds")
         self.lines.write(line | {"document": answer.document})
         self.documents += 1
 
     def gap(self, uri: str, error: EsxparseError) -> None:
-        self.lines.write({"time": _iso(datetime.now(UTC)), "uri": uri, "error": str(error)})
+        self.lines.write({"time": iso(datetime.now(UTC)), "uri": uri, "error": str(error)})
         self.gaps += 1
-
-
-def _iso(moment: datetime, precision: str = "milliseconds") -> str:
-    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def address(url: str, *, account: bool, insecure: bool) -> str:
@@ -243,11 +179,6 @@ def _verify(ca: str | os.PathLike[str] | None, *, insecure: bool) -> bool | str:
     return os.fspath(ca)
 
 
-def _seconds(length: str | float | timedelta, name: str) -> float:
-    found = period(timedelta(seconds=length) if isinstance(length, (int, float)) else length, name)
-    return found.total_seconds() if found else 0.0
-
-
 def power(
     redfish: str,
     output: str | os.PathLike[str],
@@ -289,8 +220,8 @@ def power(
     Raises EsxparseError: The BMC cannot be reached at first, its certificate cannot be verified, it refuses the
     account, it has no power readings, or the file cannot be written. What was collected before stays.
     """
-    step = _seconds(interval, "interval")
-    length = None if duration is None else _seconds(duration, "duration")
+    step = seconds(interval, "interval")
+    length = None if duration is None else seconds(duration, "duration")
     url = address(redfish, account=False, insecure=insecure)
     known = account or find_account(url, username)
     url = address(redfish, account=known is not None, insecure=insecure)
@@ -307,7 +238,7 @@ def power(
                 run = _Run(bmc, lines, lambda text: say(f"{host}: {text}"), stop or threading.Event())
                 lines.write(
                     {
-                        "time": _iso(datetime.now(UTC)),
+                        "time": iso(datetime.now(UTC)),
                         "collector": COLLECTOR,
                         "version": __version__,
                         "url": url,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
+from esxparse import toml
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.series import origin
@@ -124,5 +123,4 @@ def _words(name: str) -> tuple[str, str, str]:
 
 @cache
 def _said() -> dict[str, tuple[str, str, str]]:
-    text = (resources.files("esxparse.diagnosis") / "words.toml").read_text(encoding="utf-8")
-    return {name: (one[0], one[1], one[2]) for name, one in tomllib.loads(text).items()}
+    return {name: (one[0], one[1], one[2]) for name, one in toml.beside(__file__, "words.toml").items()}

@@ -38,22 +38,10 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """As in the JSON."""
-        return {
-            "id": self.id,
-            "trouble": self.trouble,
-            "severity": self.severity,
-            "confidence": round(self.confidence, 3),
-            "entity": self.entity,
-            "start": stamp(self.start),
-            "end": stamp(self.end),
-            "verdict": self.verdict,
-            "evidence": list(self.evidence),
-            "against": list(self.against),
-            "missing": list(self.missing),
-            "next": self.next,
-            "source": self.source,
-            "also": [dict(one) for one in self.also],
-        }
+        told = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        told |= {"confidence": round(self.confidence, 3), "start": stamp(self.start), "end": stamp(self.end)}
+        del told["recording"]
+        return {"id": self.id, **told}
 
 
 def stamp(time: datetime | None) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.diagnosis.finding import Finding
 from esxparse.recording import printable
+from esxparse.sortable import table
 
 if TYPE_CHECKING:
     import altair as alt
@@ -91,37 +92,22 @@ class Findings(Sequence[Finding]):
         """One row per finding: the fields of a finding, its entity as kind and name, lists as text."""
         import polars as pl  # noqa: PLC0415
 
-        time = pl.Datetime("us", "UTC")
-        texts = ("verdict", "evidence", "against", "next")
-        schema: dict[str, Any] = {
-            "id": pl.String,
-            "trouble": pl.String,
-            "severity": pl.String,
-            "confidence": pl.Float64,
-            "kind": pl.String,
-            "name": pl.String,
-            "start": time,
-            "end": time,
-            **dict.fromkeys(texts, pl.String),
-        }
+        from esxparse.schema import schema  # noqa: PLC0415
+
+        columns = schema(
+            "id trouble severity str, confidence f64, kind name str, start end time, verdict evidence against next str"
+        )
         rows = [
-            (
-                one.id,
-                one.trouble,
-                one.severity,
-                one.confidence,
-                one.entity["kind"],
-                one.entity["name"],
-                one.start,
-                one.end,
-                one.verdict,
-                "; ".join(one.evidence),
-                "; ".join(one.against),
-                one.next,
-            )
+            {
+                **vars(one),
+                **one.entity,
+                "id": one.id,
+                "evidence": "; ".join(one.evidence),
+                "against": "; ".join(one.against),
+            }
             for one in self.findings
         ]
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame([{name: row[name] for name in columns} for row in rows], schema=columns)
 
     def as_dict(self) -> dict[str, Any]:
         """As in the JSON."""
@@ -187,20 +173,21 @@ class Findings(Sequence[Finding]):
         return self.text()
 
     def _repr_html_(self) -> str:
-        cell = 'style="text-align:left;vertical-align:top"'
-        rows = "".join(
-            f'<tr><td {cell}><b style="color:{_COLOURS[one.severity]}">{one.severity}</b></td>'
-            f"<td {cell}>{html.escape(one.trouble)}<br>{html.escape(_entity(one))}<br>{_span(one)}</td>"
-            f"<td {cell}>{html.escape(one.verdict)}<br>{_list('for', one.evidence)}{_list('against', one.against)}"
-            f"<i>{html.escape(one.next)}</i></td><td {cell}>{one.confidence:.2f}</td></tr>"
+        rows = [
+            (
+                f'<b style="color:{_COLOURS[one.severity]}">{one.severity}</b>',
+                f"{html.escape(one.trouble)}<br>{html.escape(_entity(one))}<br>{_span(one)}",
+                _why(one),
+                f"{one.confidence:.2f}",
+            )
             for one in self.findings
-        )
-        table = f"<table><tr><th>severity</th><th>what</th><th>why</th><th>confidence</th></tr>{rows}</table>"
+        ]
         unseen = "".join(
             f"<li>{html.escape(', '.join(ids))}: {html.escape(reason)}</li>" for reason, ids in self.unseen().items()
         )
         more = f"<details><summary>Not judged: {len(self.not_judged)}</summary><ul>{unseen}</ul></details>"
-        return f"<p><b>{html.escape(self.verdict)}</b></p>{table if rows else ''}{more if unseen else ''}"
+        told = table(("severity", "what", "why", "confidence"), rows) if rows else ""
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{told}{more if unseen else ''}"
 
 
 def _entity(one: Finding) -> str:
@@ -212,6 +199,11 @@ def _span(one: Finding) -> str:
     if one.start is None or one.end is None:
         return "at an unknown time"
     return f"{one.start:%Y-%m-%d %H:%M:%S} to {one.end:%H:%M:%S} UTC"
+
+
+def _why(one: Finding) -> str:
+    said = f"{_list('for', one.evidence)}{_list('against', one.against)}"
+    return f"{html.escape(one.verdict)}<br>{said}<i>{html.escape(one.next)}</i>"
 
 
 def _list(word: str, texts: Sequence[str]) -> str:

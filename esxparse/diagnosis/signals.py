@@ -13,26 +13,14 @@ from typing import Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.diagnosis import vm_signals
 from esxparse.diagnosis.hosts import Host, beside, of
 from esxparse.metrics import host, host_cpu, memory, network, power, storage
 from esxparse.metrics.frames import column, names, weighted_mean
+from esxparse.schema import TIME, schema
 
-_IO: Final = {
-    "aborts_per_s": "aborts_per_sec",
-    "resets_per_s": "resets_per_sec",
-    "conflicts_per_s": "conflicts_per_sec",
-    "reserves_per_s": "reserves_per_sec",
-    "depth": "device_q_depth",
-    "world_depth": "world_q_depth",
-    "davg_read_ms": "average_driver_millisec_per_read",
-    "davg_write_ms": "average_driver_millisec_per_write",
-    "gavg_read_ms": "average_guest_millisec_per_read",
-    "gavg_write_ms": "average_guest_millisec_per_write",
-    "kavg_all_ms": "average_kernel_millisec_per_command",
-    "davg_all_ms": "average_driver_millisec_per_command",
-    "qavg_all_ms": "average_queue_millisec_per_command",
-}
+_NAMES: Final = toml.beside(__file__)
 _BUSY: Final = 98.0
 """% in C0 from which the rest tells nothing of how deeply a PCPU sleeps."""
 _SPEEDS: Final = (1_000, 10_000, 25_000, 40_000, 100_000)
@@ -65,7 +53,7 @@ def _device_users(one: Host) -> pl.LazyFrame:
 
 def _devices(one: Host, table: str) -> pl.LazyFrame:
     rows = storage.latency(one.tables[table]).rename({"device": "entity"})
-    rows = beside(rows, of(one, table, _IO))
+    rows = beside(rows, of(one, table, _NAMES["io"]))
     read, write = pl.col("read_iops").fill_null(0.0), pl.col("write_iops").fill_null(0.0)
     total = pl.when(pl.any_horizontal(pl.col("read_iops", "write_iops").is_not_null())).then(read + write)
     both = pl.col("gavg_read_ms").fill_null(0.0) * read + pl.col("gavg_write_ms").fill_null(0.0) * write
@@ -92,17 +80,9 @@ def _adapter_depth(one: Host) -> pl.LazyFrame | None:
     frame = one.tables["physical_disk"]
     if "path" not in names(frame):
         return None
-    return (
-        of(
-            one,
-            "physical_disk",
-            {"adapter_depth": "adapter_q_depth"},
-            pl.col("adapter").alias("entity"),
-            pl.col("path"),
-        )
-        .filter(pl.col("path").is_null())
-        .drop("path")
-    )
+    places = pl.col("adapter").alias("entity"), pl.col("path")
+    rows = of(one, "physical_disk", {"adapter_depth": "adapter_q_depth"}, *places)
+    return rows.filter(pl.col("path").is_null()).drop("path")
 
 
 def _ports(one: Host) -> pl.LazyFrame:
@@ -242,14 +222,7 @@ def _host_nodes(one: Host) -> pl.LazyFrame:
 
 
 def _vsan(one: Host) -> pl.LazyFrame:
-    counters = {
-        "congestion": "congestion",
-        "vsan_read_ms": "avg_read_latency_in_ms",
-        "vsan_write_ms": "avg_write_latency_in_ms",
-        "vsan_reads_per_s": "reads_per_sec",
-        "vsan_writes_per_s": "writes_per_sec",
-    }
-    rows = of(one, "vsan", counters, pl.col("instance").alias("entity")).filter(pl.col("entity") == "Client")
+    rows = of(one, "vsan", _NAMES["vsan"], pl.col("instance").alias("entity")).filter(pl.col("entity") == "Client")
     # A host has one datastore of vSAN, whose name esxtop does not tell: this is the one that vSAN gives it.
     return rows.with_columns(entity=pl.lit("vsanDatastore"))
 
@@ -257,10 +230,6 @@ def _vsan(one: Host) -> pl.LazyFrame:
 def _nodes(one: Host) -> pl.LazyFrame:
     counters = {"node_used_pct": "pct_processor_time", "node_free_mib": "free_mbytes"}
     return of(one, "numa_node", counters, pl.col("instance").alias("entity"))
-
-
-def _cpu(one: Host) -> pl.LazyFrame | None:
-    return host.cpu(one.tables)
 
 
 def _imbalance(one: Host) -> pl.LazyFrame:
@@ -291,7 +260,7 @@ VIEWS: Final[Mapping[str, tuple[str, tuple[str, ...], View]]] = {
     "pcpu.power": ("pcpu", ("pcpu_power_state",), _pcpu_power),
     "node.use": ("node", ("numa_node",), _nodes),
     "vsan.io": ("vsan", ("vsan",), _vsan),
-    "host.cpu": ("host", ("physical_cpu",), _cpu),
+    "host.cpu": ("host", ("physical_cpu",), lambda one: host.cpu(one.tables)),
     "host.imbalance": ("host", ("physical_cpu",), _imbalance),
     "host.memory": ("host", ("memory",), _host_memory),
     "host.power": ("host", ("power",), lambda one: power.host(one.tables["power"])),
@@ -303,26 +272,10 @@ VIEWS: Final[Mapping[str, tuple[str, tuple[str, ...], View]]] = {
 }
 """Name of a view to the kind of its objects, the tables that it needs, and what makes it."""
 KINDS: Final = tuple(dict.fromkeys(kind for kind, _, _ in VIEWS.values()))
-_KEYS: Final = {
-    "group_id": pl.Int64,
-    "group": pl.String,
-    "world_id": pl.Int64,
-    "world": pl.String,
-    "instance": pl.String,
-    "vm": pl.String,
-    "disk": pl.String,
-    "switch": pl.String,
-    "port_id": pl.Int64,
-    "client": pl.String,
-    "pcpu": pl.Int64,
-    "cpu": pl.Int64,
-    "cookie": pl.String,
-    "p_state": pl.Int64,
-    "adapter": pl.String,
-    "path": pl.String,
-    "device": pl.String,
-    "node": pl.Int64,
-}
+_KEYS: Final = schema(
+    "group_id i64, group str, world_id i64, world instance vm disk switch str, port_id i64, client str, pcpu cpu i64, "
+    "cookie str, p_state i64, adapter path device str, node i64"
+)
 CLOCK: Final = ("step_s", "interval_s", "steps_back")
 """Columns of the host that come from the times of samples: seconds since the last, the usual, how often it was less."""
 _OTHER: Final = frozenset({"time", "entity"})
@@ -331,7 +284,7 @@ _OTHER: Final = frozenset({"time", "entity"})
 @cache
 def columns(view: str) -> tuple[str, ...]:
     """The columns of a view, as a capture without a single sample gives them."""
-    empty = pl.LazyFrame(schema={"time": pl.Datetime("us", "UTC"), **_KEYS})
+    empty = pl.LazyFrame(schema={"time": TIME, **_KEYS})
     _, needs, make = VIEWS[view]
     made = make(Host(dict.fromkeys({*needs, "vcpu"}, empty)))
     return tuple(name for name in made.collect_schema().names() if name not in _OTHER) if made is not None else ()

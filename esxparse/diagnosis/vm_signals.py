@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.diagnosis.hosts import beside, named, of
 from esxparse.metrics import inventory, storage
 from esxparse.metrics import memory as metrics_memory
@@ -15,20 +16,9 @@ from esxparse.metrics.frames import column, names, renamed, weighted_mean
 if TYPE_CHECKING:
     from esxparse.diagnosis.hosts import Host
 
-_WORLD: Final = {
-    "ready_pct": "pct_ready",
-    "max_limited_pct": "pct_max_limited",
-    "costop_pct": "pct_costop",
-    "swap_wait_pct": "pct_swap_wait",
-    "overlap_pct": "pct_overlap",
-}
-_OF_GROUPS: Final = {
-    "used_pct": "pct_used",
-    "run_pct": "pct_run",
-    "system_pct": "pct_system",
-    "lat_c_pct": "pct_cpu_latency",
-    "lat_m_pct": "pct_memory_latency",
-}
+_NAMES: Final = toml.beside(__file__, "signals.toml")["vm"]
+_WORLD: Final = _NAMES["world"]
+_OF_GROUPS: Final = _NAMES["group_states"]
 
 
 _SELDOM_LESS: Final = 0.2
@@ -47,20 +37,7 @@ def scheduling(one: Host) -> pl.LazyFrame:
 
 def group(one: Host) -> pl.LazyFrame:
     """Rates and settings of the groups."""
-    counters = {
-        "demand_pct": "pct_demand",
-        "timers_per_s": "timers_per_sec",
-        "wakeups_per_s": "wakeups_per_sec",
-        "switches_per_s": "switches_per_sec",
-        "migrates_per_s": "migrates_per_sec",
-        "cpu_max_mhz": "alloc_max",
-        "exclusive": "exclusive_affinity",
-        "group_run_pct": "pct_run",
-        "group_used_pct": "pct_used",
-        "group_sys_pct": "pct_system",
-        "vmwait_group_pct": "pct_vmwait",
-    }
-    rows = of(one, "group_cpu", counters, pl.col("group_id"))
+    rows = of(one, "group_cpu", _NAMES["group"], pl.col("group_id"))
     rows = rows.join(one.entities.select("group_id", "vcpus"), on="group_id", maintain_order="left")
     per = ("demand_pct", "vmwait_group_pct")
     usual = pl.col("group_run_pct").quantile(_SELDOM_LESS).over("group_id")
@@ -116,21 +93,9 @@ def memory(one: Host) -> pl.LazyFrame:
     """Memory, with what the VMkernel wants of it."""
     frame = one.tables["group_memory"]
     rows = named(one, metrics_memory.vms(frame, one.entities).drop("vm"))
-    more = of(
-        one,
-        "group_memory",
-        {
-            "swap_target_mib": "swap_target_mbytes",
-            "memory_max_mib": "alloc_max",
-            "balloon_max_mib": "memctl_max_mbytes",
-            "balloon_driver": "memctl",
-            "numa_moves": "numa_rebalance_count_delta",
-            "target_mib": "target_size_mbytes",
-            "checkpoint_mib": "checkpoint_target_mbytes",
-            "llswap_in_mib_per_s": "llswap_read_mbytes_per_sec",
-        },
-        pl.col("group_id"),
-    ).join(one.entities.select("group_id"), on="group_id", how="semi")
+    more = of(one, "group_memory", _NAMES["memory"], pl.col("group_id")).join(
+        one.entities.select("group_id"), on="group_id", how="semi"
+    )
     local, remote = pl.col("numa_local_mib"), pl.col("numa_remote_mib")
     share = 100 * local / pl.when(local + remote > 0).then(local + remote)
     return beside(rows, more.drop("group_id")).with_columns(numa_local_pct=pl.coalesce("numa_local_pct", share))
@@ -138,15 +103,7 @@ def memory(one: Host) -> pl.LazyFrame:
 
 def disk(one: Host) -> pl.LazyFrame:
     """Virtual disks: the row of the VM, or the sum of its disks."""
-    counters = {
-        "vdisk_iops": "commands_per_sec",
-        "vdisk_read_iops": "reads_per_sec",
-        "vdisk_write_iops": "writes_per_sec",
-        "vdisk_read_mib": "mbytes_read_per_sec",
-        "vdisk_write_mib": "mbytes_written_per_sec",
-        "vdisk_read_ms": "average_millisec_per_read",
-        "vdisk_write_ms": "average_millisec_per_write",
-    }
+    counters = _NAMES["disk"]
     rows = of(one, "virtual_disk", counters, pl.col("vm").alias("entity"), pl.col("disk"))
     whole, single = pl.col("disk").is_null(), pl.col("disk").is_not_null()
     read, write = pl.col("vdisk_read_ms"), pl.col("vdisk_write_ms")

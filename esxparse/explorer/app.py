@@ -17,14 +17,17 @@ from esxparse.charts import theme
 from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
+from esxparse.diagnosis.likeness import similar
 from esxparse.errors import EsxparseError
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import find, held
+from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
 from esxparse.explorer.rows import NOUNS
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Recording
+from esxparse.studies import Study, study
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
+_HOST: Final = "host"
 
 
 class Explorer(anywidget.AnyWidget):
@@ -107,7 +111,8 @@ class Explorer(anywidget.AnyWidget):
             "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
             "code": lambda _said: {"code": self.code()},
             "findings": lambda _said: {"findings": self._findings()},
-            "changes": lambda said: {"changes": self._changes(said)},
+            "changes": lambda said: {"rows": self._changes(said)},
+            "similar": lambda said: {"rows": self._similar(said)},
             "grown": lambda _said: {"grown": self._grown()},
         }
         try:
@@ -145,28 +150,46 @@ class Explorer(anywidget.AnyWidget):
         found = changes(self.recordings[0], at=moment(said["start"])).series
         return found.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond").to_dicts()
 
+    def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        """What moved most like a series of a panel in a range of time."""
+        rec, table, instance = self.recordings[0], str(said["table"]), str(said["instance"])
+        # `rows` names the host's own row, and puts the columns together that name a row without an instance.
+        joined = "instance" not in rec.tables[table].collect_schema()
+        name = "" if instance in {_HOST, table} else f"{instance} " if joined else instance
+        window = (moment(said["start"]), moment(said["end"]))
+        return similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES).to_dicts()
+
 
 def explore(
-    rec: Recording | str | os.PathLike[str],
+    rec: Recording | Study | str | os.PathLike[str],
     other: Recording | str | os.PathLike[str] | None = None,
     *,
     align: Align = "clock",
     view: dict[str, Any] | None = None,
-) -> Explorer:
+) -> Explorer | Overview:
     """The explorer on a recording, for a notebook: counters by search and rank, in panels on one axis of time.
 
+    A study, and a recording without times (a benchmark's results), are shown as facts, charts and tables instead.
+
     Args:
-        rec: A recording, or the path of one.
-        other: A second one, drawn dashed over the first.
+        rec: A recording or a study, or the path of one.
+        other: A second recording, drawn dashed over the first.
         align: The second one by the "clock", or by "offset": both begin at once.
         view: What to show, as `Explorer.view` of another gave it.
 
     Raises:
-        EsxparseError: The recording has no table over time.
+        EsxparseError: It cannot be read, or another recording is to be drawn over one without times.
     """
+    if isinstance(rec, Study):
+        return of_study(rec)
+    if not isinstance(rec, Recording) and Path(rec).suffix == ".toml":
+        return of_study(study(rec))
     recordings = [opened(one) for one in (rec, other) if one is not None]
-    if not any("time" in recordings[0].tables[table].collect_schema() for table in recordings[0]):
-        raise EsxparseError(f"{recordings[0].source} has no table over time: there is nothing to explore")
+    for one in recordings:
+        if not any("time" in one.tables[table].collect_schema() for table in one):
+            if len(recordings) == 1:
+                return of_recording(one)
+            raise EsxparseError(f"{one.source} has no table over time: explore it alone")
     return Explorer(recordings, align=align, view=view)
 
 
@@ -180,9 +203,11 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
 
     `path`: of the capture. `every`: seconds between two looks at the file.
 
-    Raises EsxparseError: There is no capture at the path yet.
+    Raises EsxparseError: There is no capture at the path yet, or what is there has no times.
     """
     explorer = explore(path)
+    if isinstance(explorer, Overview):
+        raise EsxparseError(f"{path} has no table over time: there is nothing to follow")
     explorer.every = every
     return explorer
 

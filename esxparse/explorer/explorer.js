@@ -18,6 +18,13 @@ const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 
+// As many times as the axis has room for, as fine as they stand apart.
+const timeAxis = (span, width) => {
+  const tickCount = Math.max(2, Math.floor(width / 90));
+  const format = span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
+  return { tickCount, format };
+};
+
 function render({ model, el }) {
   let waiting = new Map();
   let asked = 0;
@@ -84,6 +91,7 @@ function render({ model, el }) {
       element("label", { title: "Rolling mean over this many samples" }, "smooth", smooth),
       button("Whole time", "Show the whole capture (or click twice in a chart)", () => zoom(null)),
       button("What changed", "What changed most at the start of the time shown", showChanges),
+      button("What moved alike", "What moved like the first series of the chosen panel in the time shown (or click on a name below a chart)", showSimilarToFirst),
       button("Hotspots", "The findings, most important first", showFindings),
       button("Note", "Keep a note at the time last clicked", addNote),
       button("Copy code", "The charts as a cell of polars and altair", copyCode),
@@ -209,7 +217,7 @@ function render({ model, el }) {
       if (!panel.answer) return;
       legend.replaceChildren(...labels(panel.answer).map(([label, hue, one]) => {
         const value = at === null ? one.ranked : nearest(one, at);
-        const item = element("span", { title: one.full }, element("i", { className: "ex-swatch" }), `${label} `, element("b", {}, short(value)));
+        const item = element("button", { type: "button", title: `What moved like ${one.full}`, onclick: () => showSimilar(panel.answer, one) }, element("i", { className: "ex-swatch" }), `${label} `, element("b", {}, short(value)));
         item.firstChild.style.background = hue;
         return item;
       }), element("span", { className: "ex-muted" }, at === null ? ORDERS[own().order ?? "p95"] : `at ${clock(at)}`));
@@ -242,7 +250,7 @@ function render({ model, el }) {
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
       .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
     const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
-    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { format: end - start < 180000 ? "%H:%M:%S" : "%H:%M", labelOverlap: true } };
+    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true } };
     const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
     const levels = answer.levels.filter((one) => one.value <= top * 1.5);
     const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true } });
@@ -364,24 +372,39 @@ function render({ model, el }) {
   }
 
   // What is shown below the charts.
-  async function showChanges() {
-    const [start] = span();
-    tell("Looking for what changed ...");
+  async function showRows(what, said, heading, columns) {
+    tell("Looking through all counters ...");
     try {
-      const { changes } = await ask("changes", { start });
+      const { rows } = await ask(what, said);
       tell("");
       below.replaceChildren(
-        element("h4", {}, `What changed most at ${clock(start, true)} UTC`),
+        element("h4", {}, heading),
         element("table", {},
-          element("tr", {}, ...["counter", "instance", "before", "after", "beyond"].map((text) => element("th", {}, text))),
-          ...changes.map((one) => element("tr", { tabIndex: 0, title: "Show it in a panel",
+          element("tr", {}, ...["counter", "instance", ...columns.values()].map((text) => element("th", {}, text))),
+          ...rows.map((one) => element("tr", { tabIndex: 0, title: "Show it in a panel",
             onclick: () => { change({ panels: [...state().panels, { counter: one.counter, table: one.table, pattern: escaped(one.instance) }] }); build(); } },
             element("td", {}, `${one.table}.${one.counter}`), element("td", {}, one.instance ?? ""),
-            ...[one.before, one.after, one.beyond].map((value) => element("td", {}, short(value)))))),
+            ...[...columns.keys()].map((key) => element("td", {}, short(one[key])))))),
       );
     } catch (error) {
       tell(error.message, true);
     }
+  }
+  function showChanges() {
+    const [start] = span();
+    const columns = new Map([["before", "before"], ["after", "after"], ["beyond", "beyond"]]);
+    showRows("changes", { start }, `What changed most at ${clock(start, true)} UTC`, columns);
+  }
+  function showSimilar(answer, one) {
+    const [start, end] = span();
+    const { counter, table } = answer;
+    const heading = `What moved most like ${answer.name} of ${one.full}, ${clock(start, true)} to ${clock(end)} UTC`;
+    const columns = new Map([["correlation", "correlation"], ["lag_s", "seconds later"]]);
+    showRows("similar", { counter, table, instance: one.instance, start, end }, heading, columns);
+  }
+  function showSimilarToFirst() {
+    const answer = panels[active]?.answer;
+    if (answer?.series.length) showSimilar(answer, answer.series[0]);
   }
   const escaped = (text) => (text ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ import polars as pl
 
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import table_name
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,11 +108,10 @@ def _key(name: str) -> str:
 
 
 def _missing(rec: Recording, name: str, table: str | None, there: Iterable[Held]) -> str:
-    names = {key: spelling for one in there for spelling in one.names for key in [_key(spelling)]}
-    near = difflib.get_close_matches(_key(name), names, _NEAREST, 0.5)
+    near = nearest(name, (spelling for one in there for spelling in one.names), _NEAREST, 0.5)
     where = f"table {table} of {rec.source}" if table else rec.source
     return f"{where} has no counter {name!r}; " + (
-        f"the nearest are {', '.join(names[one] for one in near)}" if near else "rec.search('') lists what there is"
+        f"the nearest are {', '.join(near)}" if near else "rec.search('') lists what there is"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.errors import EsxparseError
-from esxparse.explorer.app import opened
+from esxparse.explorer.app import explore, opened
 from esxparse.shipped import datasets_dir
 from esxparse.whole import whole_file
 
@@ -66,6 +66,16 @@ def _notebook(sources: Sequence[str]) -> dict[str, Any]:
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def present(path: str) -> None:
+    """Show a file that was opened in JupyterLab: the explorer on it, or why there is none."""
+    from IPython.display import display  # noqa: PLC0415  (only where a kernel asks)
+
+    try:
+        display(explore(path))  # type: ignore[no-untyped-call]
+    except EsxparseError as error:
+        sys.stdout.write(f"{error}\n")
 
 
 def start(notebook: Path) -> NoReturn:

@@ -10,7 +10,7 @@ import polars as pl
 
 from esxparse.charts import reduce
 from esxparse.diagnosis import rules
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
 from esxparse.metrics import ranking
 from esxparse.metrics.ranking import Order
@@ -53,7 +53,7 @@ class Asked:
         """
         order = said.get("order", "p95")
         if order not in get_args(Order):
-            raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(get_args(Order))}")
+            raise EsxparseError(f"unknown order {order!r}: {choose_from(order, get_args(Order))}")
         start, end = (moment(said[key]) if said.get(key) is not None else None for key in ("start", "end"))
         return cls(
             str(said["counter"]),
@@ -112,10 +112,10 @@ class Values:
 def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, Any]:
     """What a page draws.
 
-    Returns `name`, `unit`, `meaning`, `noun`, `total` (instances with a value), `step_s` (of a bucket; None where each
-    sample is drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter) and `series`, each
-    with `label`, `full`, `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`,
-    `high`.
+    Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
+    `step_s` (of a bucket; None where each sample is drawn), `weighted` (means by commands), `levels` (limits of the
+    rules on the counter) and `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and
+    lists: `time` (milliseconds), `mean`, `low`, `high`.
 
     Raises EsxparseError: There is no such counter, or no instance has the pattern.
     """
@@ -160,6 +160,8 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     held = found.held
     return {
         "name": held.name,
+        "table": held.table,
+        "counter": held.column,
         "unit": "of its highest value" if asked.normalise else found.unit,
         "meaning": held.meaning,
         "noun": found.noun,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from esxparse.counters.naming import column_name
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import NAMED, VM, Held, find
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.scheduling import STATES, per_vcpu
@@ -138,7 +138,9 @@ def _of_vm(frame: pl.LazyFrame, found: Held, wanted: list[str]) -> pl.LazyFrame:
     there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
     for one in wanted:
         if one not in there:
-            raise EsxparseError(f"no VM {one!r} in {found.table}; there are {', '.join(there)}")
+            raise EsxparseError(
+                f"no VM {one!r} in {found.table}; {did_you_mean(one, there)}there are {', '.join(there)}"
+            )
     return frame.filter(pl.col(column).is_in(wanted))
 
 

@@ -8,9 +8,9 @@ from typing import Final
 import polars as pl
 
 from esxparse.counters.catalogue import lookup
+from esxparse.sortable import table
 
 _ROWS: Final = 8
-_CELL: Final = 'style="text-align:left;white-space:nowrap;padding:1px 8px"'
 
 
 class _Table(pl.LazyFrame):
@@ -19,7 +19,7 @@ class _Table(pl.LazyFrame):
     table: str | None = None
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() if self.table is None else _html(self.table, self)
+        return super()._repr_html_() if self.table is None else page(self.table, self)
 
 
 def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -30,23 +30,17 @@ def shown(name: str, frame: pl.LazyFrame) -> pl.LazyFrame:
     return made
 
 
-def _html(name: str, frame: pl.LazyFrame) -> str:
+def page(name: str, frame: pl.LazyFrame) -> str:
     """The first rows; above them the columns, what the screen calls them, and their units."""
     head = frame.head(_ROWS).collect()
     known = [lookup(name, column) for column in head.columns]
     heads = [
-        f"<th {_CELL}>{html.escape(column)}<br><small>"
-        f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else str(kind))}</small></th>"
+        f"{html.escape(column)}<br><small>"
+        f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else str(kind))}</small>"
         for (column, kind), one in zip(head.schema.items(), known, strict=True)
     ]
-    rows = [
-        "".join(f"<td {_CELL}>{'' if cell is None else html.escape(str(cell))}</td>" for cell in row)
-        for row in head.iter_rows()
-    ]
+    rows = [["" if cell is None else html.escape(str(cell)) for cell in row] for row in head.iter_rows()]
     said = (
         f"<b>{html.escape(name)}</b>: {len(head.columns)} columns, the first {head.height} rows; a lazy table of polars"
     )
-    return (
-        f"<p>{said}</p><div style='overflow-x:auto'><table><thead><tr>{''.join(heads)}</tr></thead>"
-        f"<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table></div>"
-    )
+    return f"<p>{said}</p>{table(heads, rows)}"

@@ -1,6 +1,6 @@
 """What each reader needs and gives: from `recognise.toml` and the docstrings of the readers, which describe each table.
 
-`esxparse formats` prints it, and `docs/formats.md` is made of it (`make docs`).
+`esxparse formats` prints it, and `docs/formats.md` is made of it (`make written`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WRAPPED: dict[str, Any] = {"width": 120, "initial_indent": "    ", "subsequent_
 
 _HEAD = """# Formats
 
-What `esxparse.open` reads, each told by its content. Made from the readers by `make docs`; `esxparse formats` prints
+What `esxparse.open` reads, each told by its content. Made from the readers by `make written`; `esxparse formats` prints
 the list, `esxparse formats NAME` the description of one.
 
 Files may be compressed, in a bundle, or at a URL. A directory or a bundle of several files of one format is one

@@ -5,7 +5,7 @@ Tables
 Those of the recording it was made of, with the same columns; the rows of one instance stand together, in the order of
 time. Each is a scan: a query reads the columns and the instances it needs.
 
-Source: `esxparse.lake`.
+Source: `esxparse.lakes`.
 """
 
 from __future__ import annotations

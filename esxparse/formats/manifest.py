@@ -89,19 +89,54 @@ def _note(message: str, line: int | None = None, column: int | None = None, seve
     return Note(_is(message, str), _is(line, int, _NONE), _is(column, int, _NONE), severity)
 
 
-def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> None:
-    """Writes `content` and the notes beside the tables."""
+def encoded(content: Mapping[str, Any], notes: tuple[Note, ...]) -> bytes:
+    """`content` and the notes as JSON."""
     listed = [
         {"message": one.message, "line": one.line, "column": one.column, "severity": one.severity} for one in notes
     ]
     text = json.dumps(_plain({**content, "notes": listed}), indent=1, ensure_ascii=False)
     # A file's name may hold bytes that are not UTF-8; JSON has an escape for them.
-    (folder / NAME).write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def write(folder: Path, content: Mapping[str, Any], notes: tuple[Note, ...]) -> None:
+    """Writes `content` and the notes beside the tables."""
+    (folder / NAME).write_bytes(encoded(content, notes))
 
 
 def is_of_now(content: Mapping[str, Any]) -> bool:
     """Whether the tables hold what readers give now."""
     return content.get("layout") == LAYOUT
+
+
+def decoded(text: bytes, name: str, by: str = "convert") -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """What `encoded` made the text of; `name` is what messages call it, `by` the command that writes it.
+
+    Raises:
+        DamagedError: It is something else.
+    """
+    try:
+        content = json.loads(text)
+        notes = tuple(_note(**one) for one in content["notes"])
+        content = _rich({name: value for name, value in content.items() if name != "notes"})
+        # Asked for here, so that a file without them is told from one with them.
+        _ = content["origin"]["sha256"]
+        _is(content["format"], str), _is(content["source"], str)
+        for fact, value in _is(content["meta"], dict).items():
+            _is(value, *_META.get(fact, (object,)))
+        for inner, kind in (("vms", str), ("objects", int)):
+            found = content["meta"].get(inner) or ()
+            for one in found.values() if isinstance(found, dict) else found:
+                _is(one, kind)
+        for one in content["tables"].values():
+            _is(one["rows"], int), _is(one["bytes"], int)
+            if "file" in one:
+                _beside(_is(one["file"], str))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise DamagedError(
+            f"{name} is not what `esxparse {by}` writes ({type(error).__name__}: {error}): {by} the capture again"
+        ) from error
+    return content, notes
 
 
 def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
@@ -112,22 +147,9 @@ def read(folder: Path) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """
     file = folder / NAME
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        notes = tuple(_note(**one) for one in content["notes"])
-        content = _rich({name: value for name, value in content.items() if name != "notes"})
-        # Asked for here, so that a file without them is told from one with them.
-        _ = content["origin"]["sha256"]
-        _is(content["format"], str), _is(content["source"], str)
-        for name, value in _is(content["meta"], dict).items():
-            _is(value, *_META.get(name, (object,)))
-        for inner, kind in (("vms", str), ("objects", int)):
-            found = content["meta"].get(inner) or ()
-            for one in found.values() if isinstance(found, dict) else found:
-                _is(one, kind)
-        for one in content["tables"].values():
-            _is(one["rows"], int), _is(one["bytes"], int)
-            _beside(_is(one["file"], str))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        content, notes = decoded(file.read_bytes(), str(file))
+        _ = [table["file"] for table in content["tables"].values()]
+    except (OSError, KeyError) as error:
         raise DamagedError(
             f"{file} is not what `esxparse convert` writes ({type(error).__name__}: {error}): convert the capture again"
         ) from error

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final, Literal, TypedDict, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.formats import memory
 
 Day = date
@@ -194,22 +194,22 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """The options of `esxparse.open`, checked: `Opening.of` makes it from what a caller wrote."""
+    """The options of `esxparse.open`, checked: `Opening.of` makes it from what a caller wrote, which `read` reads."""
 
-    member: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    every: timedelta | None = None
-    lazy: bool | None = None
-    segment: int | None = None
-    date_order: DateOrder | None = None
-    date: Day | None = None
-    zone: str | None = None
-    format: str | None = None
-    time_column: str | None = None
-    value_column: str | None = None
-    timeout: float | None = None
-    memory_limit: int | None = None
+    member: str | None = field(default=None, metadata={"read": _text})
+    start: datetime | None = field(default=None, metadata={"read": moment})
+    end: datetime | None = field(default=None, metadata={"read": moment})
+    every: timedelta | None = field(default=None, metadata={"read": period})
+    lazy: bool | None = field(default=None, metadata={"read": _truth})
+    segment: int | None = field(default=None, metadata={"read": _number})
+    date_order: DateOrder | None = field(default=None, metadata={"read": _order})
+    date: Day | None = field(default=None, metadata={"read": day})
+    zone: str | None = field(default=None, metadata={"read": _zone})
+    format: str | None = field(default=None, metadata={"read": _text})
+    time_column: str | None = field(default=None, metadata={"read": _text})
+    value_column: str | None = field(default=None, metadata={"read": _text})
+    timeout: float | None = field(default=None, metadata={"read": _seconds})
+    memory_limit: int | None = field(default=None, metadata={"read": memory.limit})
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Opening:
@@ -220,8 +220,8 @@ class Opening:
         """
         unknown = next((name for name in options if name not in NAMES), None)
         if unknown is not None:
-            msg = f"there is no option {unknown!r} for opening a recording; the options are: {', '.join(NAMES)}"
-            raise EsxparseError(msg)
+            msg = f"there is no option {unknown!r} for opening a recording; {did_you_mean(unknown, NAMES)}"
+            raise EsxparseError(f"{msg}the options are: {', '.join(NAMES)}")
         said = {name: value for name, value in options.items() if value is not None and value != ""}
         made = cls(**{name: _READ[name](value, name) for name, value in said.items()})
         if made.start and made.end and made.end < made.start:
@@ -248,24 +248,8 @@ def _written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-_READ: Final[dict[str, Callable[[Any, str], Any]]] = {
-    "member": _text,
-    "start": moment,
-    "end": moment,
-    "every": period,
-    "lazy": _truth,
-    "segment": _number,
-    "date_order": _order,
-    "date": day,
-    "zone": _zone,
-    "format": _text,
-    "time_column": _text,
-    "value_column": _text,
-    "timeout": _seconds,
-    "memory_limit": memory.limit,
-}
-
-NAMES: Final = tuple(field.name for field in fields(Opening))
+_READ: Final = {one.name: one.metadata["read"] for one in fields(Opening)}
+NAMES: Final = tuple(_READ)
 """The options, in their order."""
 
 AS_FOUND: Final = Opening()

@@ -18,7 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from esxparse.errors import DamagedError, EsxparseError, TooLargeError, UnknownFormatError, UnreadableError
+from esxparse.errors import (
+    DamagedError,
+    EsxparseError,
+    TooLargeError,
+    UnknownFormatError,
+    UnreadableError,
+    did_you_mean,
+)
 from esxparse.formats import converted, directory, memory, quoted
 from esxparse.formats.kit.head import Head
 from esxparse.formats.opening import AS_FOUND, Opening
@@ -179,6 +186,18 @@ def _known(head: Head) -> bool:
     return recognising(head) is not None
 
 
+def recognised(path: Path) -> bool:
+    """Whether a file is of a format that is read, or a bundle that holds such files, as far as beginnings tell.
+
+    Raises:
+        EsxparseError: It cannot be read.
+    """
+    try:
+        return _known(resolve(path, None, _known).head)
+    except SeveralError:
+        return True
+
+
 def _unknown(name: str, head: Head) -> UnknownFormatError:
     known = ", ".join(reader.name for reader in readers())
     return UnknownFormatError(
@@ -194,7 +213,7 @@ def reader_of(name: str) -> Reader:
     """
     known = {reader.name: reader for reader in readers()}
     if name not in known:
-        raise EsxparseError(f"unknown format {name!r}; the formats are: {', '.join(known)}")
+        raise EsxparseError(f"unknown format {name!r}; {did_you_mean(name, known)}the formats are: {', '.join(known)}")
     return known[name]
 
 

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import EVERYTHING, Window
+from esxparse.schema import TIME
 
 __all__ = ["EVERYTHING", "TIME", "Window", "cut", "inside"]
-
-TIME = pl.Datetime("us", "UTC")
-"""The type of the column `time` in every table that has one."""
 
 
 def inside(times: pl.Series, bounds: Window) -> NDArray[np.int64]:

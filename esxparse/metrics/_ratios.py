@@ -11,29 +11,16 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.schema import schema
 
 from . import interval
 from ._series import half_unit
+from .frames import first_true
 
-OUTPUT: Final[dict[str, Any]] = {
-    "quantity": pl.String,
-    "baseline": pl.String,
-    "is_baseline": pl.Boolean,
-    "runs": pl.Int64,
-    "mean": pl.Float64,
-    "min": pl.Float64,
-    "max": pl.Float64,
-    "baseline_runs": pl.Int64,
-    "baseline_mean": pl.Float64,
-    "ratio": pl.Float64,
-    "ratio_min": pl.Float64,
-    "ratio_max": pl.Float64,
-    "ratio_low": pl.Float64,
-    "ratio_high": pl.Float64,
-    "change_pct": pl.Float64,
-    "verdict": pl.String,
-    "gap": pl.String,
-}
+OUTPUT: Final = schema(
+    "quantity baseline str, is_baseline bool, runs i64, mean min max f64, baseline_runs i64, baseline_mean f64, "
+    "ratio ratio_min ratio_max ratio_low ratio_high change_pct f64, verdict gap str"
+)
 
 
 def text(baseline: Mapping[str, Any]) -> str:
@@ -61,9 +48,7 @@ def beside_baseline(
     """Each configuration beside the baseline it is divided by."""
     try:
         marked = table.with_columns(
-            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(wanted)) for name, wanted in baseline.items()).alias(
-                "is_baseline"
-            )
+            is_baseline=pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in baseline.items())
         )
     except (pl.exceptions.PolarsError, OverflowError) as error:
         msg = f"the baseline {text(baseline)} has a different type than the runs: {str(error).splitlines()[0]}"
@@ -112,30 +97,21 @@ def with_intervals(table: pl.DataFrame, method: interval.Method, confidence: flo
         pl.when(~own).then(pl.Series("ratio_high", bounds[1], dtype=pl.Float64).fill_nan(None)).alias("ratio_high"),
         ((pl.col("ratio") - 1) * 100).alias("change_pct"),
     ).with_columns(
-        pl.when(low > 1 + interval.SAME)
-        .then(pl.lit("higher"))
-        .when(high < 1 - interval.SAME)
-        .then(pl.lit("lower"))
-        .when(low.is_not_null())
-        .then(pl.lit("no difference shown"))
-        .alias("verdict"),
-        pl.when(pl.col("runs") == 0)
-        .then(pl.lit("no run has a number"))
-        .when(pl.col("baseline_runs").is_null())
-        .then(pl.lit("no baseline run with these labels"))
-        .when(pl.col("baseline_runs") == 0)
-        .then(pl.lit("no run of the baseline has a number"))
-        .when(pl.col("baseline_mean") == 0)
-        .then(pl.lit("the baseline's mean is 0"))
-        .when(own)
-        .then(pl.lit(None, dtype=pl.String))
-        .when(pl.col("runs") < fewest)
-        .then(pl.lit("1 repetition: an interval needs 2 or more"))
-        .when(pl.col("baseline_runs") < fewest)
-        .then(pl.lit("1 repetition of the baseline: an interval needs 2 or more"))
-        .when(low.is_null() | high.is_null())
-        .then(pl.lit("the baseline varies too much: its mean is indistinguishable from 0"))
-        .alias("gap"),
+        verdict=first_true(
+            (low > 1 + interval.SAME, "higher"),
+            (high < 1 - interval.SAME, "lower"),
+            (low.is_not_null(), "no difference shown"),
+        ),
+        gap=first_true(
+            (pl.col("runs") == 0, "no run has a number"),
+            (pl.col("baseline_runs").is_null(), "no baseline run with these labels"),
+            (pl.col("baseline_runs") == 0, "no run of the baseline has a number"),
+            (pl.col("baseline_mean") == 0, "the baseline's mean is 0"),
+            (own, None),
+            (pl.col("runs") < fewest, "1 repetition: an interval needs 2 or more"),
+            (pl.col("baseline_runs") < fewest, "1 repetition of the baseline: an interval needs 2 or more"),
+            (low.is_null() | high.is_null(), "the baseline varies too much: its mean is indistinguishable from 0"),
+        ),
     )
 
 

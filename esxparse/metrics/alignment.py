@@ -18,7 +18,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 
-from .frames import names
+from .frames import names, share_pct
 
 BOUNDARIES = (512, 1024, 2048, 4096, 65536)
 """Bytes: a sector, NTFS and ext blocks, a VMDK and server block of 4 KB, the usual stripe of 64 KB."""
@@ -30,10 +30,6 @@ def _addressed(requests: pl.LazyFrame) -> pl.LazyFrame:
     """The requests that move data: they have a direction, where that is known, an offset and an operation."""
     moved = pl.col("direction").is_not_null() if "direction" in names(requests) else pl.lit(value=True)
     return requests.filter(moved, pl.col("offset_bytes").is_not_null(), pl.col("operation").is_not_null())
-
-
-def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    return pl.when(whole > 0).then(100.0 * part / whole)
 
 
 def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl.LazyFrame:
@@ -71,8 +67,8 @@ def shares(requests: pl.LazyFrame, boundaries: Sequence[int] = BOUNDARIES) -> pl
         .agg(
             pl.len().cast(pl.Int64).alias("requests"),
             on_it.sum().cast(pl.Int64).alias("aligned"),
-            _share(on_it.sum(), pl.len()).alias("aligned_requests_pct"),
-            _share(sized.filter(on_it).sum(), sized.sum()).alias("aligned_bytes_pct"),
+            share_pct(on_it.sum(), pl.len()).alias("aligned_requests_pct"),
+            share_pct(sized.filter(on_it).sum(), sized.sum()).alias("aligned_bytes_pct"),
         )
         .sort("operation", "boundary_bytes")
     )
@@ -208,6 +204,6 @@ def sequential(requests: pl.LazyFrame) -> pl.LazyFrame:
             pl.len().cast(pl.Int64).alias("requests"),
             follows.fill_null(value=False).sum().cast(pl.Int64).alias("sequential"),
         )
-        .with_columns(_share(pl.col("sequential"), pl.col("requests") - 1).alias("sequential_pct"))
+        .with_columns(share_pct(pl.col("sequential"), pl.col("requests") - 1).alias("sequential_pct"))
         .sort(*keys, "direction")
     )

@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError
 
 from . import host_cpu
 from ._series import half_unit_of
-from .frames import names, need
+from .frames import first_true, names, need
 
 TOLERANCES: Final = {"p95_ms": 100.0, "host_cpu_pct": 90.0}
 """The study's: milliseconds of 95th-percentile response time, percent of the host's CPU."""
@@ -113,6 +113,13 @@ def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: 
     low, high = pl.col("last_within"), pl.col("first_beyond")
     share = ((limit - pl.col("_within")) / (pl.col("_beyond") - pl.col("_within"))).clip(lower_bound=0.0)
     on_limit = (pl.col("_within") - limit).abs() <= half
+    status = first_true(
+        (low.is_null() & high.is_null(), "no values"),
+        (low.is_null(), "beyond from the start"),
+        (on_limit, "measured"),
+        (high.is_null(), "not reached"),
+        otherwise="interpolated",
+    )
     return found.select(
         *by,
         pl.lit(value).alias("tolerance"),
@@ -120,21 +127,9 @@ def _largest_load(curve: pl.LazyFrame, load: str, value: str, limit: float, by: 
         pl.when(low.is_not_null())
         .then(pl.when(high.is_null() | on_limit).then(low).otherwise(low + share * (high - low)))
         .alias("largest_load"),
-        pl.when(low.is_null() & high.is_null())
-        .then(pl.lit("no values"))
-        .when(low.is_null())
-        .then(pl.lit("beyond from the start"))
-        .when(on_limit)
-        .then(pl.lit("measured"))
-        .when(high.is_null())
-        .then(pl.lit("not reached"))
-        .otherwise(pl.lit("interpolated"))
-        .alias("status"),
-        "last_within",
-        "first_beyond",
-        "within_again",
-        "unknown_loads",
-    )  # fmt: skip
+        status.alias("status"),
+        *_RESULTS[4:],
+    )
 
 
 def largest_load(loads: pl.LazyFrame, by: Sequence[str] = ()) -> pl.LazyFrame:
@@ -260,13 +255,7 @@ def dense_mode(load: pl.LazyFrame, check_every_s: float = CHECK_S) -> pl.LazyFra
             (pl.col("pcpu_util_pct") >= BUSY_PCT).alias("busy_enough"),
         )
         .with_columns(pl.all_horizontal("enough_vms", "enough_vcpus", "busy_enough").alias("eligible"))
-        .with_columns(
-            pl.when(eligible & ~before)
-            .then(pl.lit("on"))
-            .when(~eligible & before)
-            .then(pl.lit("off"))
-            .alias("switched")
-        )
+        .with_columns(switched=first_true((eligible & ~before, "on"), (~eligible & before, "off")))
     )
 
 

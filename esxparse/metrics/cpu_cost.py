@@ -26,9 +26,9 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 
-from .frames import column, names
+from .frames import column, first_true, names
 
 Measure = Literal["used", "util"]
 
@@ -126,7 +126,7 @@ def cost(runs: pl.LazyFrame, measure: Measure = "used", throughput: str = "mb_pe
     (4800.0, 48.0, 3000000.0, 125.0)
     """
     if measure not in get_args(Measure):
-        raise EsxparseError(f"unknown measure {measure!r}: choose from {', '.join(get_args(Measure))}")
+        raise EsxparseError(f"unknown measure {measure!r}: {choose_from(measure, get_args(Measure))}")
     unit = "mib_per_s" if throughput.endswith("mib_per_s") else "mb_per_s"
     if not throughput.endswith(unit):
         msg = f"the column {throughput!r} has no unit in its name: end it in mb_per_s (10**6) or mib_per_s (2**20)"
@@ -164,20 +164,19 @@ def _costs(
 
 def _gap(there: frozenset[str], measure: str, throughput: str) -> pl.Expr:
     """Why there is no cost, for the first reason that holds."""
-    reasons = {
-        f"no host CPU use: column host_{measure}_pct": column(there, f"host_{measure}_pct").is_null(),
-        "the host's number of CPUs is not known: column cpus": _above_zero(column(there, "cpus")).is_null(),
-        "the host's CPU frequency is not known: column mhz": _above_zero(column(there, "mhz")).is_null(),
-    }
-    if "load_hosts" in there:
-        reasons["unknown number of hosts that share the load: column load_hosts"] = _above_zero(
-            pl.col("load_hosts")
-        ).is_null()
+
+    def unknown(name: str) -> pl.Expr:
+        return _above_zero(column(there, name)).is_null()
+
     work = [name for name in ("iops", throughput) if name in there]
-    for name in work:
-        reasons[f"no I/O to divide by: {name} is not above 0"] = _above_zero(column(there, name)).is_null()
-    if not work:
-        reasons[f"no I/O to divide by: neither column iops nor {throughput}"] = pl.lit(value=True)
-    return pl.coalesce(
-        *(pl.when(holds).then(pl.lit(why)) for why, holds in reasons.items()), pl.lit(None, dtype=pl.String)
+    return first_true(
+        (column(there, f"host_{measure}_pct").is_null(), f"no host CPU use: column host_{measure}_pct"),
+        (unknown("cpus"), "the host's number of CPUs is not known: column cpus"),
+        (unknown("mhz"), "the host's CPU frequency is not known: column mhz"),
+        (
+            unknown("load_hosts") & pl.lit("load_hosts" in there),
+            "unknown number of hosts that share the load: column load_hosts",
+        ),
+        *((unknown(name), f"no I/O to divide by: {name} is not above 0") for name in work),
+        otherwise=None if work else f"no I/O to divide by: neither column iops nor {throughput}",
     )

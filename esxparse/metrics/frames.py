@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 SAMPLE: Final = ("time", "_place")
 """What tells samples apart: their time, and which one of that time it is."""
@@ -30,7 +30,9 @@ def need(there: Collection[str], *wanted: str, results: Collection[str] = ()) ->
     """Refuse a table that lacks a column, or has one with the name of a result."""
     for name in wanted:
         if name not in there:
-            raise EsxparseError(f"no column {name!r}: the table has {', '.join(sorted(there))}")
+            raise EsxparseError(
+                f"no column {name!r}: {did_you_mean(name, there)}the table has {', '.join(sorted(there))}"
+            )
         if name in results:
             raise EsxparseError(f"the column {name!r} clashes with a result column: rename it")
 
@@ -50,6 +52,26 @@ def column(there: Collection[str], name: str) -> pl.Expr:
 def renamed(there: Collection[str], columns: Mapping[str, str]) -> list[pl.Expr]:
     """Give one expression for each `metric name -> counter column`; see `column`."""
     return [column(there, counter).alias(metric) for metric, counter in columns.items()]
+
+
+def first_true(*cases: tuple[pl.Expr, str | None], otherwise: str | None = None) -> pl.Expr:
+    """The text of the first condition that holds; `otherwise` where none does.
+
+    >>> number = pl.col("n")
+    >>> table = pl.LazyFrame({"n": [1, 5, None]})
+    >>> said = first_true((number > 9, "high"), (number > 3, "middle"), otherwise="low")
+    >>> table.select(size=said).collect()["size"].to_list()
+    ['low', 'middle', 'low']
+    """
+    found = pl.lit(otherwise, dtype=pl.String)
+    for condition, text in reversed(cases):
+        found = pl.when(condition).then(pl.lit(text, dtype=pl.String)).otherwise(found)
+    return found
+
+
+def share_pct(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """A part in percent of the whole; null where that is not above 0."""
+    return pl.when(whole > 0).then(100.0 * part / whole)
 
 
 def weighted_mean(value: pl.Expr, weight: pl.Expr) -> pl.Expr:

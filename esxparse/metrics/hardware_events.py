@@ -7,14 +7,14 @@ too. Which event says what is in hardware_events.toml.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 import polars as pl
 
-from .frames import column, names
+from esxparse import toml
+
+from .frames import column, first_true, names
 
 _TLB = ("tlb_miss_load", "tlb_miss_store", "tlb_miss_instruction")
 _PMU = r"^[\w-]+/"
@@ -28,8 +28,7 @@ def classes() -> Mapping[str, str]:
     >>> sorted(classes())[:3]
     ['branch_miss', 'cache_miss', 'cycles']
     """
-    text = files("esxparse.metrics").joinpath("hardware_events.toml").read_text("utf-8")
-    return {name: f"(?i)^(?:{'|'.join(patterns)})$" for name, patterns in tomllib.loads(text)["class"].items()}
+    return {name: f"(?i)^(?:{'|'.join(patterns)})$" for name, patterns in toml.beside(__file__)["class"].items()}
 
 
 def event_class(event: str) -> str | None:
@@ -47,10 +46,7 @@ def _base(event: pl.Expr) -> pl.Expr:
 
 
 def _class(event: pl.Expr) -> pl.Expr:
-    found = pl.lit(None, dtype=pl.String)
-    for name, pattern in reversed(list(classes().items())):
-        found = pl.when(_base(event).str.contains(pattern)).then(pl.lit(name)).otherwise(found)
-    return found
+    return first_true(*((_base(event).str.contains(pattern), name) for name, pattern in classes().items()))
 
 
 def per_second(events: pl.LazyFrame, runs: pl.LazyFrame | None = None) -> pl.LazyFrame:

@@ -30,7 +30,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 
 from ._series import half_unit
 
@@ -268,4 +268,4 @@ def bootstrap(
 def check_method(method: str) -> None:
     """Refuse an unknown kind of interval."""
     if method not in get_args(Method):
-        raise EsxparseError(f"unknown interval {method!r}: choose from {', '.join(get_args(Method))}")
+        raise EsxparseError(f"unknown interval {method!r}: {choose_from(method, get_args(Method))}")

@@ -13,10 +13,12 @@ import polars as pl
 from esxparse.errors import EsxparseError
 from esxparse.worlds import IDLE_WORLD, VCPU_WORLD
 
+from .frames import first_true
+
 KINDS = ("vcpu", "vm helper", "idle", "system")
 
 # ESX 3.5 and 4: the monitor's world of a vCPU, next to its `vcpu-N` world.
-_VMM_WORLD = r"^vmm(\d+)(?::|$)"
+VMM_WORLD = r"^vmm(\d+)(?::|$)"
 _HELPER_WORLD = r"^(?:vmx(?:$|-)|vmast\.\d+$|(?:PVSCSI|LSI)-\d+:\d+$|NetWorld-VM-\d+$)"
 
 
@@ -26,7 +28,7 @@ def vcpu_number() -> pl.Expr:
     Needs column `world`.
     """
     world = pl.col("world").str
-    return pl.coalesce(world.extract(VCPU_WORLD, 1), world.extract(_VMM_WORLD, 1)).cast(pl.Int64)
+    return pl.coalesce(world.extract(VCPU_WORLD, 1), world.extract(VMM_WORLD, 1)).cast(pl.Int64)
 
 
 def world_kind() -> pl.Expr:
@@ -49,22 +51,13 @@ def world_kind() -> pl.Expr:
     ['idle', 'system', 'vcpu', 'vm helper']
     """
     world = pl.col("world")
-    is_vcpu = world.str.contains(VCPU_WORLD) | world.str.contains(_VMM_WORLD)
+    is_vcpu = world.str.contains(VCPU_WORLD) | world.str.contains(VMM_WORLD)
     # Groups of a damaged instance have no id: together they must not pass for one VM.
     of_a_vm = is_vcpu.any().over("group_id") & pl.col("group_id").is_not_null()
     idle = world.str.contains(IDLE_WORLD) | (pl.col("group") == "idle")
-    return (
-        pl.when(is_vcpu)
-        .then(pl.lit("vcpu"))
-        .when(of_a_vm)
-        .then(pl.lit("vm helper"))
-        .when(idle)
-        .then(pl.lit("idle"))
-        .when(world.str.contains(_HELPER_WORLD))
-        .then(pl.lit("vm helper"))
-        .otherwise(pl.lit("system"))
-        .alias("kind")
-    )
+    helper = world.str.contains(_HELPER_WORLD)
+    cases = (is_vcpu, "vcpu"), (of_a_vm, "vm helper"), (idle, "idle"), (helper, "vm helper")
+    return first_true(*cases, otherwise="system").alias("kind")
 
 
 def only_kinds(vcpu: pl.LazyFrame, *kinds: str) -> pl.LazyFrame:

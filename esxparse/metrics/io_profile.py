@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from .frames import names
+from .frames import names, share_pct
 
 _WHOSE = ("sample", "world_group_id", "handle_id", "disk", "vm")
 
@@ -22,10 +22,6 @@ _WHOSE = ("sample", "world_group_id", "handle_id", "disk", "vm")
 def _by(histograms: pl.LazyFrame) -> list[str]:
     there = names(histograms)
     return [name for name in _WHOSE if name in there]
-
-
-def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    return pl.when(whole > 0).then(100.0 * part / whole)
 
 
 def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
@@ -53,7 +49,7 @@ def size_mix(histograms: pl.LazyFrame) -> pl.LazyFrame:
         pl.col("from").alias("from_bytes"),
         pl.col("to").alias("to_bytes"),
         pl.col("count").alias("commands"),
-        _share(pl.col("count"), pl.col("count").sum().over(by)).alias("share_pct"),
+        share_pct(pl.col("count"), pl.col("count").sum().over(by)).alias("share_pct"),
     )
 
 
@@ -83,7 +79,7 @@ def read_share(histograms: pl.LazyFrame) -> pl.LazyFrame:
         histograms.filter(pl.col("histogram") == "io_length")
         .group_by(by, maintain_order=True)
         .agg(commands("read").alias("reads"), commands("write").alias("writes"))
-        .with_columns(_share(pl.col("reads"), pl.col("reads") + pl.col("writes")).alias("read_pct"))
+        .with_columns(share_pct(pl.col("reads"), pl.col("reads") + pl.col("writes")).alias("read_pct"))
     )
 
 
@@ -128,10 +124,10 @@ def sequential_share(histograms: pl.LazyFrame, near_blocks: int = 128) -> pl.Laz
         .group_by(by, maintain_order=True)
         .agg(
             commands(plain).alias("commands"),
-            _share(commands(plain & sequential), commands(plain)).alias("sequential_pct"),
-            _share(commands(plain & near), commands(plain)).alias("near_pct"),
-            _share(commands(plain & ~sequential & ~near), commands(plain)).alias("random_pct"),
-            _share(commands(closest & sequential), commands(closest)).alias("interleaved_sequential_pct"),
+            share_pct(commands(plain & sequential), commands(plain)).alias("sequential_pct"),
+            share_pct(commands(plain & near), commands(plain)).alias("near_pct"),
+            share_pct(commands(plain & ~sequential & ~near), commands(plain)).alias("random_pct"),
+            share_pct(commands(closest & sequential), commands(closest)).alias("interleaved_sequential_pct"),
         )
     )
 
@@ -179,8 +175,8 @@ def alignment_hints(histograms: pl.LazyFrame, multiple_bytes: int = 4096, sector
         .group_by(by, maintain_order=True)
         .agg(
             commands.sum().alias("commands"),
-            _share(commands.filter(all_of_it).sum(), commands.sum()).alias("multiple_pct"),
-            _share(commands.filter(none).sum(), commands.sum()).alias("no_multiple_pct"),
-            _share(commands.filter(~none & ~all_of_it).sum(), commands.sum()).alias("unknown_pct"),
+            share_pct(commands.filter(all_of_it).sum(), commands.sum()).alias("multiple_pct"),
+            share_pct(commands.filter(none).sum(), commands.sum()).alias("no_multiple_pct"),
+            share_pct(commands.filter(~none & ~all_of_it).sum(), commands.sum()).alias("unknown_pct"),
         )
     )

@@ -10,37 +10,12 @@ import re
 
 import polars as pl
 
+from esxparse import toml
+
 from .frames import column, names, renamed
 
-_HOST = {
-    "machine_mib": "machine_mbytes",
-    "vmkernel_mib": "kernel_mbytes",
-    "other_mib": "nonkernel_mbytes",
-    "free_mib": "free_mbytes",
-    "minfree_mib": "kernel_minfree_mbytes",
-    "balloon_mib": "memctl_current_mbytes",
-    "swap_used_mib": "swap_used_mbytes",
-    "compressed_mib": "total_compressed_mbytes",
-    "pshare_saved_mib": "pshare_savings_mbytes",
-}
+_HOST, _VM = (toml.beside(__file__, "counters.toml")["memory"][whose] for whose in ("host", "vm"))
 _SWAP_RATES = {"swap_in_mib_per_s": "swap_mbytes_read_per_sec", "swap_out_mib_per_s": "swap_mbytes_write_per_sec"}
-_VM = {
-    "size_mib": "memory_size_mbytes",
-    "granted_mib": "memory_granted_size_mbytes",
-    "consumed_mib": "memory_consumed_size_mbytes",
-    "active_mib": "touched_mbytes",
-    "balloon_mib": "memctl_mbytes",
-    "balloon_target_mib": "memctl_target_mbytes",
-    "swapped_mib": "swapped_mbytes",
-    "swap_in_mib_per_s": "swap_read_mbytes_per_sec",
-    "swap_out_mib_per_s": "swap_written_mbytes_per_sec",
-    "compressed_mib": "used_compressed_memory_mbytes",
-    "zip_mib_per_s": "compression_mbytes_per_sec",
-    "unzip_mib_per_s": "decompression_mbytes_per_sec",
-    "shared_mib": "shared_mbytes",
-    "shared_saved_mib": "shared_saved_mbytes",
-    "overhead_mib": "overhead_mbytes",
-}
 _SINCE_6 = {0: "high", 1: "clear", 2: "soft", 3: "hard", 4: "low"}
 _BEFORE_6 = {0: "high", 1: "soft", 2: "hard", 3: "low"}
 # 4 exists on the newer scale alone.

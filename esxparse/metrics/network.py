@@ -16,16 +16,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from esxparse import toml
+
 from . import units
-from .frames import column, names, renamed, weighted_mean
+from .frames import column, first_true, names, renamed, weighted_mean
 
 _MEGABITS = {"tx_mbits": "mbits_transmitted_per_sec", "rx_mbits": "mbits_received_per_sec"}
-_TRAFFIC = {
-    "tx_packets": "packets_transmitted_per_sec",
-    "rx_packets": "packets_received_per_sec",
-    "drop_tx_pct": "pct_outbound_packets_dropped",
-    "drop_rx_pct": "pct_received_packets_dropped",
-}
+_TRAFFIC: dict[str, str] = toml.beside(__file__, "counters.toml")["network"]
 _LINK_SPEED = "link_speed_mb_per_s"
 # Below 100 packets per second a single lost packet in a second is the quoted 1 % by itself.
 PACKET_FLOOR = 100.0
@@ -39,16 +36,12 @@ def kind() -> pl.Expr:
     A VM may be called `vmnic0`: a port with a world is a VM's whatever its name. Needs `world_id`, `client`.
     """
     client = pl.col("client")
-    return (
-        pl.when(pl.col("world_id").is_not_null())
-        .then(pl.lit("vm"))
-        .when(client.str.contains(r"^vmnic\d+$"))
-        .then(pl.lit("uplink"))
-        .when(client.str.contains(r"^vmk\d+$"))
-        .then(pl.lit("vmkernel"))
-        .otherwise(pl.lit("other"))
-        .alias("kind")
-    )
+    return first_true(
+        (pl.col("world_id").is_not_null(), "vm"),
+        (client.str.contains(r"^vmnic\d+$"), "uplink"),
+        (client.str.contains(r"^vmk\d+$"), "vmkernel"),
+        otherwise="other",
+    ).alias("kind")
 
 
 def _dropped(passed: pl.Expr, pct: pl.Expr) -> pl.Expr:

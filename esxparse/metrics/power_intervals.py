@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from esxparse.schema import TIME
+
 from .energy import LONGEST_GAP
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from ._series import Numbers
 
-_TIME: Final = pl.Datetime("us", "UTC")
 _FEWEST: Final = 10
 """Intervals from which a shift of the readings can be told."""
 _SURE: Final = 0.8
@@ -83,7 +84,7 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
     zero = load["time"][0]
 
     def seconds(times: pl.Series) -> Numbers:
-        return np.asarray((times.cast(_TIME) - zero).dt.total_microseconds().to_numpy() / 1e6, dtype=np.float64)
+        return np.asarray((times.cast(TIME) - zero).dt.total_microseconds().to_numpy() / 1e6, dtype=np.float64)
 
     samples = _spans(seconds(load["time"]), None)
     loads = load.select(pl.col(names).cast(pl.Float64).fill_null(float("nan"))).to_numpy()
@@ -96,7 +97,7 @@ def shared(load: pl.DataFrame, readings: pl.DataFrame) -> Shared:
 
 
 def _table(load: pl.DataFrame, names: list[str], ends: Numbers, means: Numbers) -> pl.DataFrame:
-    zero = pl.lit(load["time"].cast(_TIME).min()).cast(_TIME)
+    zero = pl.lit(load["time"].cast(TIME).min()).cast(TIME)
     numbers = dict.fromkeys(["_end", "interval_s", "watts", *names], pl.Float64)
     frame = pl.DataFrame(np.column_stack((ends, means)), schema=numbers, orient="row").fill_nan(None)
     time = zero + pl.duration(microseconds=(pl.col("_end") * 1e6).round().cast(pl.Int64))

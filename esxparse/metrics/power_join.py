@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from esxparse.errors import EsxparseError, MissingTableError
+from esxparse.errors import EsxparseError, MissingTableError, did_you_mean
 from esxparse.recording import Note, Recording
+from esxparse.schema import TIME
 
 from . import host
 from . import power as host_power
@@ -33,7 +34,6 @@ _SURE = 0.6
 _BETTER = 0.2
 """By so much a shift has to go together better than none."""
 _ZONE_S = 1800.0
-_TIME = pl.Datetime("us", "UTC")
 _NAMED = ("source", "sensor", "kind")
 _LOADS = ("util_pct", "used_pct", "watts_esxtop", "iops", "mb_per_s")
 
@@ -105,7 +105,7 @@ def _shown(offset: timedelta) -> str:
 
 
 def _seconds(times: pl.Series, zero: datetime) -> Numbers:
-    since = (times.cast(_TIME) - zero).dt.total_microseconds()
+    since = (times.cast(TIME) - zero).dt.total_microseconds()
     return np.asarray(since.to_numpy() / 1e6, dtype=np.float64)
 
 
@@ -168,8 +168,9 @@ def _chosen(
     if sensor is not None:
         chosen = rows.filter((pl.col("sensor") == sensor) | (pl.col("source") == sensor))
         if not chosen.height:
-            known = ", ".join(repr(name) for name in rows["sensor"].unique(maintain_order=True).drop_nulls())
-            raise EsxparseError(f"{power.source} has no readings of sensor {sensor!r}; it has: {known}")
+            known = rows["sensor"].unique(maintain_order=True).drop_nulls().to_list()
+            msg = f"{power.source} has no readings of sensor {sensor!r}; {did_you_mean(sensor, known)}it has: "
+            raise EsxparseError(msg + ", ".join(map(repr, known)))
         rows = chosen
     elif (whole := rows.filter(pl.col("kind").fill_null("system") == "system")).height:
         rows = whole

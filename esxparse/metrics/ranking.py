@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 
 from .frames import names, need, weighted_mean
 
@@ -74,7 +74,7 @@ def _check(frame: pl.LazyFrame, keys: Sequence[str], columns: Sequence[str], n: 
     if n < 1:
         raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
     if order not in _ORDERS:
-        raise EsxparseError(f"unknown order {order!r}: choose from {', '.join(repr(known) for known in _ORDERS)}")
+        raise EsxparseError(f"unknown order {order!r}: {choose_from(order, _ORDERS)}")
     if not keys:
         raise EsxparseError("a ranking needs at least one column to rank by")
     need(names(frame), *keys, *columns)

@@ -20,7 +20,8 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
+from esxparse.schema import schema
 
 from ._series import half_unit
 from .frames import names, need
@@ -154,7 +155,7 @@ def fit(
 def _checked(units: Sequence[float], values: Sequence[float], confidence: float, noise: str) -> tuple[Numbers, Numbers]:
     check_confidence(confidence)
     if noise not in get_args(Noise):
-        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
+        raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")
     n, y = np.asarray(units, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if n.shape != y.shape:
         raise EsxparseError(f"a fit needs a value for each number of units: {n.size} numbers of units, {y.size} values")
@@ -294,24 +295,10 @@ def _warnings(law: ScalabilityLaw, freedom: int, n: Numbers, scatter: float) -> 
     return found
 
 
-_OUTPUT: Final[dict[str, Any]] = {
-    "points": pl.Int64,
-    "rate": pl.Float64,
-    "rate_low": pl.Float64,
-    "rate_high": pl.Float64,
-    "contention": pl.Float64,
-    "contention_low": pl.Float64,
-    "contention_high": pl.Float64,
-    "coherency": pl.Float64,
-    "coherency_low": pl.Float64,
-    "coherency_high": pl.Float64,
-    "peak_units": pl.Float64,
-    "peak_value": pl.Float64,
-    "r_squared": pl.Float64,
-    "verdict": pl.String,
-    "warnings": pl.String,
-    "gap": pl.String,
-}
+_OUTPUT: Final = schema(
+    "points i64, rate rate_low rate_high contention contention_low contention_high coherency coherency_low "
+    "coherency_high peak_units peak_value r_squared f64, verdict warnings gap str"
+)
 
 
 def fits(
@@ -339,9 +326,9 @@ def fits(
     needs_scipy()
     chosen = curve.select(*by, pl.col(units).cast(pl.Float64).alias("_n"), pl.col(value).cast(pl.Float64).alias("_y"))
     if noise not in get_args(Noise):
-        raise EsxparseError(f"unknown noise {noise!r}: choose from {', '.join(get_args(Noise))}")
-    schema = chosen.collect_schema()
-    keys = {name: schema[name] for name in by}
+        raise EsxparseError(f"unknown noise {noise!r}: {choose_from(noise, get_args(Noise))}")
+    kinds = chosen.collect_schema()
+    keys = {name: kinds[name] for name in by}
 
     def each(frame: pl.DataFrame) -> pl.DataFrame:
         sound = pl.col("_n").is_finite() & (pl.col("_n") > 0) & pl.col("_y").is_finite() & (pl.col("_y") > 0)

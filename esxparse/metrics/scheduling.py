@@ -16,32 +16,14 @@ from typing import Final, overload
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.errors import EsxparseError
 
 from .frames import column, names, placed, renamed
 from .inventory import vcpu_number
 
-STATES = {
-    "ready_pct": "pct_ready",
-    "max_limited_pct": "pct_max_limited",
-    "costop_pct": "pct_costop",
-    "swap_wait_pct": "pct_swap_wait",
-    "used_pct": "pct_used",
-    "run_pct": "pct_run",
-    "system_pct": "pct_system",
-    "overlap_pct": "pct_overlap",
-}
-_ORDER = (
-    "ready_pct",
-    "max_limited_pct",
-    "contention_pct",
-    "costop_pct",
-    "swap_wait_pct",
-    "used_pct",
-    "run_pct",
-    "system_pct",
-    "overlap_pct",
-)
+STATES: Final[dict[str, str]] = toml.beside(__file__, "counters.toml")["scheduling"]
+_ORDER = (*list(STATES)[:2], "contention_pct", *list(STATES)[2:])
 
 _WAITS: Final = ("ready_pct", "max_limited_pct", "costop_pct", "swap_wait_pct", "overlap_pct")
 """What is told by the worlds of vCPUs; what a VM uses is that of all its worlds."""

@@ -36,6 +36,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.schema import schema
 
 from ._series import half_unit, half_unit_of, swing, trend
 from .frames import names, need
@@ -54,19 +55,10 @@ _NORMAL_MEDIAN: Final = 0.6745
 _NORMAL_MEAN: Final = 0.7979
 # Of runs of n values of noise, 1 in 100 has a score beyond 3.5 x (1.23 + 16.5 / (n - 2) ** 1.3), or fewer.
 _LONG, _SHORT, _POWER = 1.23, 16.5, 1.3
-_OUTPUT: Final[dict[str, Any]] = {
-    "samples": pl.Int64,
-    "outliers": pl.Int64,
-    "span_s": pl.Float64,
-    "mean": pl.Float64,
-    "drift_pct": pl.Float64,
-    "drift_low_pct": pl.Float64,
-    "drift_high_pct": pl.Float64,
-    "effective_samples": pl.Float64,
-    "range_pct": pl.Float64,
-    "swing_pct": pl.Float64,
-    "verdict": pl.String,
-}
+_OUTPUT: Final = schema(
+    "samples outliers i64, span_s mean drift_pct drift_low_pct drift_high_pct effective_samples range_pct "
+    "swing_pct f64, verdict str"
+)
 
 
 def measured_span(

@@ -25,21 +25,11 @@ from typing import Final
 
 import polars as pl
 
-from .frames import column, names, renamed, weighted_mean
+from esxparse import toml
 
-_RATES = {
-    "iops": "commands_per_sec",
-    "read_iops": "reads_per_sec",
-    "write_iops": "writes_per_sec",
-    "read_mib_per_s": "mbytes_read_per_sec",
-    "write_mib_per_s": "mbytes_written_per_sec",
-}
-_LATENCIES = {
-    "gavg_ms": "average_guest_millisec_per_{}",
-    "davg_ms": "average_driver_millisec_per_{}",
-    "kavg_ms": "average_kernel_millisec_per_{}",
-    "qavg_ms": "average_queue_millisec_per_{}",
-}
+from .frames import column, first_true, names, renamed, weighted_mean
+
+_RATES, _LATENCIES = (toml.beside(__file__, "counters.toml")["storage"][kind] for kind in ("rates", "latencies"))
 _QUEUE = {"active": "active_commands", "queued": "queued_commands"}
 
 _ROUNDING: Final = 0.015 + 1e-9
@@ -141,16 +131,12 @@ def left_out() -> pl.Expr:
     [('cd', 'every command fails'), ('disk', None), ('poll', 'few or no reads and writes')]
     """
     iops, good, failed = pl.col("iops").sum(), pl.col("good_iops").sum(), pl.col("failed_per_s").sum()
-    return (
-        pl.when(good >= SERVING_SHARE * iops)
-        .then(pl.lit(None, dtype=pl.String))
-        .when(failed >= iops)
-        .then(pl.lit("every command fails"))
-        .when(failed >= iops / 2)
-        .then(pl.lit("most commands fail"))
-        .otherwise(pl.lit("few or no reads and writes"))
-        .alias("left_out")
-    )
+    return first_true(
+        (good >= SERVING_SHARE * iops, None),
+        (failed >= iops, "every command fails"),
+        (failed >= iops / 2, "most commands fail"),
+        otherwise="few or no reads and writes",
+    ).alias("left_out")
 
 
 def summary(latency: pl.LazyFrame, busy_above: float = 0.0) -> pl.LazyFrame:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 
 from .frames import names, need
 
@@ -83,7 +83,7 @@ def _unit(name: str) -> Unit:
         return UNITS[name]
     if name in _UNCLEAR:
         raise UnclearUnitError(f"unit {name!r} is ambiguous: write {_UNCLEAR[name]}")
-    raise EsxparseError(f"unknown unit {name!r}: choose from {', '.join(UNITS)}")
+    raise EsxparseError(f"unknown unit {name!r}: {choose_from(name, UNITS)}")
 
 
 def factor(unit: str, to: str) -> float:
@@ -179,3 +179,43 @@ def _conversion(unit: str, to: str) -> Callable[[Number], Number]:
 mbit_to_mb, mb_to_mbit = _conversion("mbit", "mb"), _conversion("mb", "mbit")
 mib_to_mb, mb_to_mib = _conversion("mib", "mb"), _conversion("mb", "mib")
 ghz_to_mhz, mhz_to_ghz = _conversion("ghz", "mhz"), _conversion("mhz", "ghz")
+
+
+def _ladder(step: float, *names: str) -> tuple[tuple[str, float], ...]:
+    return tuple((name, step**place) for place, name in enumerate(names))
+
+
+_LADDERS: Final = (
+    _ladder(1e3, "ns", "µs", "ms", "s"),
+    *(
+        _ladder(step, *(f"{size}{per}" for size in sizes))
+        for per in ("", "/s")
+        for step, sizes in (
+            (1e3, ("kB", "MB", "GB", "TB")),
+            (1e3, ("kbit", "Mbit", "Gbit")),
+            (1024.0, ("KiB", "MiB", "GiB", "TiB")),
+        )
+    ),
+)
+"""Units that people change between as numbers grow, the smallest first, and how much of that each is."""
+_MANY: Final = 10_000.0
+"""Numbers from 1 to so many are left in their unit."""
+
+
+def fitting(unit: str, *values: float) -> tuple[float, str]:
+    """The unit in which people would write these numbers, and what to multiply them by: 0.25 ms are 250 µs.
+
+    `unit`: as it is written, "ms" or "MB/s"; one without smaller and larger ones stays. `values`: in that unit; the
+    largest decides.
+
+    >>> fitting("ms", 0.02, 0.25), fitting("MB/s", 40.0), fitting("Mbit/s", 75_000.0), fitting("IOPS", 1e6)
+    ((1000.0, 'µs'), (1.0, 'MB/s'), (0.001, 'Gbit/s'), (1.0, 'IOPS'))
+    """
+    asked = {"us": "µs"}.get(unit, unit)
+    ladder = next((one for one in _LADDERS if asked in dict(one)), ())
+    largest = max(map(abs, values), default=0.0)
+    if not ladder or not largest or 1 <= largest < _MANY:
+        return 1.0, asked
+    size = dict(ladder)[asked] * largest
+    name, least = next((step for step in reversed(ladder) if size >= step[1]), ladder[0])
+    return round(dict(ladder)[asked] / least, 12), name

@@ -21,31 +21,19 @@ from percentiles, so they are null (maximum: the highest).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.schema import schema
 
 from .frames import column, names, weighted_mean
 
-COLUMNS: Final[dict[str, Any]] = {
-    "test": pl.String,
-    "direction": pl.String,
-    "pattern": pl.String,
-    "block_size_bytes": pl.Int64,
-    "outstanding": pl.Int64,
-    "workers": pl.Int64,
-    "iops": pl.Float64,
-    "bandwidth_bytes_per_s": pl.Float64,
-    "latency_mean_ms": pl.Float64,
-    "latency_max_ms": pl.Float64,
-    "p50_ms": pl.Float64,
-    "p95_ms": pl.Float64,
-    "p99_ms": pl.Float64,
-    "p99_9_ms": pl.Float64,
-    "errors": pl.Int64,
-}
+COLUMNS: Final = schema(
+    "test direction pattern str, block_size_bytes outstanding workers i64, iops bandwidth_bytes_per_s f64, "
+    "latency_mean_ms latency_max_ms p50_ms p95_ms p99_ms p99_9_ms f64, errors i64"
+)
 
 _PERCENTILES: Final = ("p50_ms", "p95_ms", "p99_ms", "p99_9_ms")
 _ONE_AT_A_TIME: Final = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")

@@ -118,7 +118,8 @@ def run(suite: Suite, frame: pl.DataFrame, engine: Engine = "esxparse") -> list[
     others: list[Mapping[str, Any]] = []
     for one in suite.config["expectations"]:
         (mine if engine == "esxparse" and evaluate.knows(one, frame.schema) else others).append(one)
-    found: list[Judged] = [(suite, one, *evaluate.judge(one, frame)) for one in mine]
+    judged = zip(mine, evaluate.judge(mine, frame), strict=True)
+    found: list[Judged] = [(suite, one, *told) for one, told in judged]
     if others:
         from esxparse.quality import gx  # noqa: PLC0415 - takes seconds to import
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -11,25 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.counters.catalogue import lookup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE: Final = Path(__file__).parent
-ENDINGS: Final = {
-    "_pct": "%",
-    "_ms": "ms",
-    "_us": "us",
-    "_bytes": "bytes",
-    "watts": "W",
-    "_per_s": "1/s",
-    "iops": "1/s",
-    "_s": "s",
-    "ios": "count",
-    "count": "count",
-}
-"""Units of columns that are not counters of esxtop, by the end of the name."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +38,9 @@ class Rule:
     optional: Sequence[str] = ()
 
 
-@cache
 def raw() -> dict[str, Any]:
     """The file as it is."""
-    return tomllib.loads((HERE / "checks.toml").read_text(encoding="utf-8"))
+    return toml.beside(__file__, "checks.toml")
 
 
 @cache
@@ -113,7 +99,7 @@ def unit_of(form: str, table: str, column: str) -> str:
     if form == "esxtop":
         found = lookup(table, column)
         return found.unit if found and found.unit not in {"unknown", "text"} else ""
-    return next((unit for end, unit in ENDINGS.items() if column.endswith(end)), "")
+    return next((unit for end, unit in raw()["unit"].items() if column.endswith(end)), "")
 
 
 def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str]]:
@@ -125,30 +111,37 @@ def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str
 
 def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, pl.DataFrame]]:
     """By table and id the values of an identity, with their keys; those whose counters are there."""
-    found: dict[str, dict[str, pl.DataFrame]] = {}
     context = pl.SQLContext({name: frame.lazy() for name, frame in frames.items() if frame.width})
+    asked: dict[tuple[str, str], pl.LazyFrame] = {}
     for rule in rules("identity"):
         for table in rule.tables:
             of, _, name = table.partition(".")
             if of == form and name in frames and frames[name].height:
                 made = _computed(rule, frames[name], context)
-                if made is not None and made.height:
-                    found.setdefault(name, {})[rule.id] = made
+                if made is not None:
+                    asked[name, rule.id] = made
+    found: dict[str, dict[str, pl.DataFrame]] = {}
+    # All in one query: a query for each would take longer than what it computes.
+    for (name, key), values in zip(asked, pl.collect_all(asked.values()), strict=True):
+        if values.height:
+            found.setdefault(name, {})[key] = values
     return found
 
 
-def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.DataFrame | None:
+def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.LazyFrame | None:
     """The values of an identity; None where a counter or a table is missing."""
-    made: pl.DataFrame
+    made: pl.LazyFrame
     try:
         if rule.sql:
-            made = context.execute(rule.sql, eager=True)
+            made = context.execute(rule.sql, eager=False)
         else:
-            value = pl.sql_expr(rule.value)
-            frame = frame.with_columns(pl.lit(0.0).alias(name) for name in rule.optional if name not in frame.columns)
-            there = frame.filter(pl.sql_expr(rule.where)) if rule.where else frame
+            zeros = [pl.lit(0.0).alias(name) for name in rule.optional if name not in frame.columns]
+            made = frame.lazy().with_columns(zeros)
+            made = made.filter(pl.sql_expr(rule.where)) if rule.where else made
             keys = [name for name, kind in frame.schema.items() if name == "time" or kind == pl.String]
-            made = there.select(*keys, value.cast(pl.Float64).alias("value"))
+            made = made.select(*keys, pl.sql_expr(rule.value).alias("value"))
+        made = made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite())
+        made.collect_schema()
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
         return None
-    return made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite())
+    return made

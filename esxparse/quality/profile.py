@@ -8,12 +8,14 @@ docs/quality.md explains the columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
 from esxparse.quality import clock, data, samples
+from esxparse.schema import TIME, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,24 +23,11 @@ if TYPE_CHECKING:
 
     from esxparse.recording import Recording
 
-_TIME: Final = pl.Datetime("us", "UTC")
-COLUMNS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("kind", "name", "of", "unit"), pl.String),
-    **dict.fromkeys(("rows", "nulls", "holes", "infinite", "fractions"), pl.Int64),
-    "min": pl.Float64,
-    "min_at": pl.String,
-    "min_time": _TIME,
-    "max": pl.Float64,
-    "max_at": pl.String,
-    "max_time": _TIME,
-    **dict.fromkeys(("mean", "sum"), pl.Float64),
-    **dict.fromkeys(("changes", "steps"), pl.Int64),
-    "repeats_pct": pl.Float64,
-    "frozen_pct": pl.Float64,
-    "stuck": pl.Int64,
-    "stuck_at": pl.String,
-    "stuck_time": _TIME,
-}
+COLUMNS: Final = schema(
+    "kind name of unit str, rows nulls holes infinite fractions i64, min f64, min_at str, min_time time, "
+    "max f64, max_at str, max_time time, mean sum f64, changes steps i64, repeats_pct frozen_pct f64, "
+    "stuck i64, stuck_at str, stuck_time time"
+)
 """Columns of a profile and their types."""
 _EMPTY: Final = dict.fromkeys(COLUMNS)
 _FULL: Final = 100.0
@@ -55,8 +44,18 @@ class _Rows:
 
     entity: pl.Series
     time: pl.Series | None
-    width: int
-    """Instances of a sample, where each sample has the same in the same order; else 0."""
+
+    @cached_property
+    def width(self) -> int:
+        """Instances of a sample, where each sample has the same in the same order; else 0."""
+        entity, height = self.entity, len(self.entity)
+        if self.time is None or not height:
+            return 0
+        # The first instance comes again with the second sample, whose time may be that of the first.
+        again = (entity == entity[0]).arg_true()
+        first = int(again[1]) if len(again) > 1 else height
+        repeats = height % first == 0
+        return first if repeats and bool((entity.slice(first) == entity.head(height - first)).all()) else 0
 
 
 def profile(rec: Recording) -> dict[str, pl.DataFrame]:
@@ -153,16 +152,8 @@ def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, 
         yield from _beside_others([row for one in made for row in one])
     wanted, lacking = data.fields(form, table, names)
     if wanted:
-        said = ", ".join(lacking) or None
-        yield _EMPTY | {
-            "kind": "field",
-            "name": wanted[0],
-            "of": "",
-            "unit": "",
-            "rows": len(wanted),
-            "nulls": len(lacking),
-            "max_at": said,
-        }
+        counted = {"rows": len(wanted), "nulls": len(lacking), "max_at": ", ".join(lacking) or None}
+        yield _EMPTY | {"kind": "field", "name": wanted[0], "of": "", "unit": "", **counted}
 
 
 def _rows(frame: pl.DataFrame) -> _Rows:
@@ -173,15 +164,8 @@ def _rows(frame: pl.DataFrame) -> _Rows:
         entity = frame.select(pl.concat_str(keys, separator=" ", ignore_nulls=True)).to_series()
     else:
         entity = pl.Series([""] * frame.height, dtype=pl.String)
-    time = frame.get_column("time") if frame.schema.get("time") == _TIME else None
-    width = 0
-    if time is not None and frame.height:
-        # The first instance comes again with the second sample, whose time may be that of the first.
-        again = (entity == entity[0]).arg_true()
-        first = int(again[1]) if len(again) > 1 else frame.height
-        repeats = frame.height % first == 0
-        width = first if repeats and bool((entity.slice(first) == entity.head(frame.height - first)).all()) else 0
-    return _Rows(entity, time, width)
+    time = frame.get_column("time") if frame.schema.get("time") == TIME else None
+    return _Rows(entity, time)
 
 
 def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Rows) -> list[dict[str, Any]]:
@@ -193,20 +177,9 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
     low, high = values.arg_min(), values.arg_max()
     array = values.to_numpy()
     least, most = values[low or 0], values[high or 0]
-    row: dict[str, Any] = _EMPTY | {
-        "kind": kind,
-        "name": name,
-        "of": of,
-        "unit": unit,
-        "rows": column.len(),
-        "nulls": nulls,
-        "mean": values.mean(),
-        "sum": values.sum(),
-        "changes": 0,
-        "steps": 0,
-        "stuck": 0,
-        "fractions": 0,
-    }
+    row: dict[str, Any] = _EMPTY | dict.fromkeys(("changes", "steps", "stuck", "fractions"), 0)
+    row |= {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
+    row |= {"mean": values.mean(), "sum": values.sum()}
     row["infinite"] = 0 if np.isfinite(row["sum"]) else column.len() - nulls - int(np.isfinite(array).sum())
     for end, place, value in (("min", low, least), ("max", high, most)):
         if place is not None:

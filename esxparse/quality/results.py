@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.recording import printable
+from esxparse.sortable import table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -148,11 +149,9 @@ class Quality(Sequence[Expectation]):
     def html(self) -> str:
         """As a fragment of HTML: the verdict, and a table of what is at fault."""
         bad = (*self.failed, *self.warned)
-        rows = "".join(_html(one) for one in bad[:_SHOWN])
         more = f"<p>and {len(bad) - _SHOWN} more</p>" if len(bad) > _SHOWN else ""
-        heads = "".join(f'<th style="text-align:left">{word}</th>' for word in _HEADS)
-        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>" if bad else ""
-        return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{table}{more}"
+        told = table(_HEADS, map(_cells, bad[:_SHOWN])) if bad else ""
+        return f"<p><b>Data quality</b>: {html.escape(self.verdict)}</p>{told}{more}"
 
 
 def joined(source: object, parts: Sequence[tuple[str, Sequence[Quality]]]) -> Quality:
@@ -166,12 +165,9 @@ def joined(source: object, parts: Sequence[tuple[str, Sequence[Quality]]]) -> Qu
     return Quality(tuple(sorted(found, key=lambda one: STATUSES.index(one.status))), str(source))
 
 
-def _html(one: Expectation) -> str:
+def _cells(one: Expectation) -> list[str]:
     value = f"{one.value:,.6g}" if isinstance(one.value, float | int) else one.value or ""
     time = f"{one.time:%Y-%m-%d %H:%M:%S}" if one.time else ""
-    cells = "".join(
-        f'<td style="text-align:left;vertical-align:top">{html.escape(printable(str(text)))}</td>'
-        for text in (one.table, one.name, one.entity, time, value, one.expected, one.means)
-    )
-    mark = f'<td style="text-align:left;vertical-align:top;color:{_COLOURS[one.status]}"><b>{one.status}</b></td>'
-    return f"<tr>{mark}{cells}</tr>"
+    texts = (one.table, one.name, one.entity, time, value, one.expected, one.means)
+    mark = f'<b style="color:{_COLOURS[one.status]}">{one.status}</b>'
+    return [mark, *(html.escape(printable(str(text))) for text in texts)]

@@ -39,16 +39,8 @@ def rows(frames: Mapping[str, pl.DataFrame], widths: Mapping[str, int]) -> Itera
     ):
         if told:
             worst, place = told
-            at = times[place] if worst else None
-            yield {
-                "kind": "sample",
-                "name": name,
-                "of": "",
-                "unit": unit,
-                "rows": len(times),
-                "max": worst,
-                "max_time": at,
-            }
+            found = {"rows": len(times), "max": worst, "max_time": times[place] if worst else None}
+            yield {"kind": "sample", "name": name, "of": "", "unit": unit, **found}
 
 
 def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:

@@ -17,8 +17,6 @@ from esxparse.quality.data import HERE, Rule, rules, suite_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from esxparse.recording import Recording
-
 SUITES: Final = HERE / "suites"
 VERSION: Final = 1
 """Of the suites: a limit that moves, or an expectation more, is a version more."""
@@ -37,11 +35,6 @@ class Suite:
     on: str = "profile"
     format: str = ""
     source: str = ""
-
-
-def of_recording(rec: Recording, tables: Mapping[str, Any]) -> list[Suite]:
-    """Our suites for the tables of a recording: each its own, that of the table under any format, or `any`."""
-    return [ours(rec.format, table) for table in tables]
 
 
 @cache

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import fleet
 from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew
 from esxparse.formats import memory as sizes
 from esxparse.formats.opening import Opening, period
 from esxparse.recording import printable
@@ -61,6 +63,7 @@ def batch(
     output: str | Path,
     *,
     jobs: int | None = None,
+    on: str | None = None,
     template: str | Path = AUTO,
     parameters: Mapping[str, Any] | None = None,
     timeout: str | float = "10m",
@@ -78,6 +81,7 @@ def batch(
         inputs: Recordings, directories of them, studies, or manifests of batches (`batch_items`).
         output: Directory; it is made if it is not there.
         jobs: Reports at a time; as many as there are processors unless told.
+        on: A Dask cluster that makes them, `dask://scheduler:8786`; its workers see the same paths.
         template: Name or path, or "auto": by what the inputs are.
         parameters: Values of the templates' other parameters.
         timeout: How long a report may take: seconds, or text such as `10m`.
@@ -96,9 +100,11 @@ def batch(
     if span is None:
         raise EsxparseError("timeout is empty: write it as 10m")
     bounds: dict[str, Any] = {"seconds": span.total_seconds(), "memory": sizes.limit(memory, "memory")}
+    crew = Crew(on=on)
     workers = jobs if jobs is not None else os.cpu_count() or 1
     if workers < 1:
         raise EsxparseError(f"jobs is {workers}: give a number above 0")
+    bounds["workers"] = workers
     to, opening = asked(to, opening or {})
     form = form_of(None, to)
     options: Any = Opening.of(opening).texts()
@@ -108,9 +114,7 @@ def batch(
         with claimed(states) as mine:
             if not mine:
                 raise EsxparseError(f"another batch is writing to {folder}: wait for it, or choose another directory")
-            return _batch(
-                given, folder, str(template), parameters or {}, options, form, bounds | {"workers": workers}, progress
-            )
+            return _batch(given, folder, str(template), parameters or {}, options, form, bounds, crew, progress)
     except OSError as error:
         raise EsxparseError(f"{folder} cannot be written: {error.strerror or error}") from None
 
@@ -123,6 +127,7 @@ def _batch(
     options: Any,
     form: str,
     bounds: dict[str, Any],
+    crew: Crew,
     progress: Callable[[int, int, str, str], None] | None,
 ) -> Batch:
     states = folder / batch_state.FOLDER
@@ -154,12 +159,13 @@ def _batch(
         if "why" in state:
             seen(len(told), total, "", f"{name}: {state['why']}")
     working: dict[int, str] = {}
-    for event in _events([job for _, job in todo], bounds):
+    jobs = [job for _, job in todo]
+    for event in _events_by(crew, jobs, bounds) if crew.elsewhere else _events(jobs, bounds):
         item = todo[event["job"]][0]
         if "began" in event:
             working[event["job"]] = item.name
         else:
-            working.pop(event["job"])
+            working.pop(event["job"], None)
             told[item.name] = event.get("result") or {"why": _reason(event["why"])}
         why = f"{item.name}: {told[item.name]['why']}" if "why" in told.get(item.name, {}) else ""
         seen(len(told), total, ", ".join(working.values()), why)
@@ -195,7 +201,7 @@ def _job(item: Item, options: Any, where: Path, states: Path) -> dict[str, Any]:
         "template": item.template,
         "parameters": dict(item.parameters),
         "opening": options,
-        "template_sha256": sha256(chosen.path),
+        "template_sha256": " ".join(sha256(one.path) for one in (chosen, chosen.shape) if one is not None),
         "version": __version__,
     }
     state = str(states / f"{item.name}.json")
@@ -232,6 +238,18 @@ def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict
     if left:
         msg = f"the process that makes the reports ended ({process.returncode}) before {left} of them: run it again"
         raise EsxparseError(f"{msg}; what is finished is kept")
+
+
+def _made(order: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    """One report, in a process of its own with the bounds of all; what its last event says."""
+    job, bounds = order
+    return list(_events([job], bounds | {"workers": 1}))[-1]
+
+
+def _events_by(crew: Crew, jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The same events, of reports that others make."""
+    for done in fleet.run(_made, [(job, bounds) for job in jobs], crew):
+        yield {**(done.result or {"why": done.why}), "job": done.place}
 
 
 def _summary(items: Sequence[Item], told: Mapping[str, dict[str, Any]], form: str) -> pl.DataFrame:

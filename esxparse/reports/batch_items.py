@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse import toml
-from esxparse.errors import EsxparseError, UnknownFormatError
+from esxparse.errors import EsxparseError, UnknownFormatError, did_you_mean
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
 from esxparse.formats.remote import is_url
 from esxparse.reports.library import find
-from esxparse.reports.pick import AUTO, STUDY, format_of, reading
+from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.whole import short_name
 
 if TYPE_CHECKING:
@@ -115,7 +115,11 @@ def _manifest(where: str) -> list[Any] | None:
     if not isinstance(entries, list):
         return None
     if unknown := sorted(set(told) - {"item", "template"}):
-        raise EsxparseError(f"{where}: unknown key {unknown[0]!r}: a batch has template and [[item]]")
+        raise EsxparseError(
+            f"{where}: unknown key {unknown[0]!r}: "
+            + did_you_mean(unknown[0], ["item", "template"])
+            + "a batch has template and [[item]]"
+        )
     shared = told.get("template")
     return [{**({"template": shared} if shared else {}), **one} if isinstance(one, dict) else one for one in entries]
 
@@ -125,7 +129,11 @@ def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, A
         raise EsxparseError(f"{manifest}: item must be tables: write [[item]] above each")
     inputs = [entry["input"]] if "input" in entry else entry.get("inputs", [])
     if unknown := sorted(set(entry) - _KEYS):
-        raise EsxparseError(f"{manifest}: unknown key {unknown[0]!r}: an item has {', '.join(sorted(_KEYS))}")
+        raise EsxparseError(
+            f"{manifest}: unknown key {unknown[0]!r}: "
+            + did_you_mean(unknown[0], _KEYS)
+            + f"an item has {', '.join(sorted(_KEYS))}"
+        )
     if not isinstance(inputs, list) or not inputs or not all(isinstance(one, str) for one in inputs):
         raise EsxparseError(f'{manifest}: an item needs inputs = ["FILE", ...]')
     if not isinstance(entry.get("parameters", {}), dict):
@@ -195,7 +203,8 @@ def _grouped(
             else:
                 items[(path,)] = Item((path,), template, parameters, why=str(error))
             continue
-        found = reading({kind}) if template == AUTO else template
+        fitting = of_study(path) if kind == STUDY else reading({kind})
+        found = fitting if template == AUTO else template
         if found is None:
             why = f"no template reads {kind}"
             if left_out is not None:
@@ -213,8 +222,6 @@ def _grouped(
 
 def named(subjects: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Names of reports (template, recordings) that differ in more than case: with folders where needed."""
-    if len(subjects) == 1:
-        return [recording_name(subjects[0][1][0])]
     paths = [one if is_url(one) or one == STANDARD_INPUT else str(Path(one).absolute()) for _, (one, *_) in subjects]
     first = [Item((path,), template, {}) for path, (template, _) in zip(paths, subjects, strict=True)]
     return [one.name for one in _named(first, {})]

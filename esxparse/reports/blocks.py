@@ -6,9 +6,10 @@ escaped where it becomes HTML, and nowhere else; no block is ever made of markdo
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
@@ -22,6 +23,9 @@ VEGALITE_MIME: Final = "application/vnd.vegalite.v6+json"
 
 Altair 6 writes `.json` at the end, which notebooks may not hold: their format takes JSON under types in `+json` only.
 """
+
+CHART_MIME: Final = "application/vnd.esxparse.chart"
+"""MIME type of a chart as text: as data each of its numbers would become an object on its way to the page, twice."""
 
 HEADER_MIME: Final = "application/vnd.esxparse.header+json"
 """MIME type of a `Header`."""
@@ -95,18 +99,59 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Where a part of the report begins."""
+
+    title: str
+    text: str
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {
+            SECTION_MIME: {"title": self.title, "text": self.text},
+            "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
+            "text/plain": f"{self.title}\n{self.text}",
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with the words that stand for it where it cannot be seen.
 
     spec: Vega-Lite specification
     live: what altair's active renderer makes of it, for a notebook that is open in a browser
+    packed: whether to hand it over as text, for a page (`CHART_MIME`)
     """
 
     spec: dict[str, Any]
     live: dict[str, Any] = field(default_factory=dict)
+    packed: bool = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {**self.live, VEGALITE_MIME: self.spec, "text/plain": str(self.spec.get("description", "chart"))}
+        shown = {CHART_MIME: _packed(self.spec)} if self.packed else {VEGALITE_MIME: self.spec}
+        return {**self.live, **shown, "text/plain": str(self.spec.get("description", "chart"))}
+
+
+def _packed(spec: dict[str, Any]) -> str:
+    from jupyter_client.jsonutil import json_default  # noqa: PLC0415  what kernels pack other outputs with
+
+    return json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_default)
+
+
+def chart(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The specification of the chart among outputs by their MIME types, a copy; None where there is none."""
+    if CHART_MIME in data:
+        return dict(json.loads(data[CHART_MIME]))
+    return dict(json.loads(json.dumps(data[VEGALITE_MIME]))) if VEGALITE_MIME in data else None
+
+
+def parted(head: str) -> tuple[str, str]:
+    """A column's head and its unit, which stands in brackets.
+
+    >>> parted("Ready [%]"), parted("VM")
+    (('Ready', '%'), ('VM', ''))
+    """
+    before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
+    return before.strip(), unit
 
 
 def table(frame: pl.DataFrame, columns: Sequence[Column], caption: str, empty: str = "") -> Block:
@@ -168,6 +213,12 @@ def note(text: str, level: str = "info", section: str = "") -> Block:
     """
     link = f' <a href="#{anchor(section)}">{escape(section)}</a>' if section else ""
     return Block(f'<p class="ex-note ex-{_known(level)}">{escape(text)}{link}</p>', text)
+
+
+def points(texts: Sequence[str]) -> Block:
+    """Sentences as a list."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return Block(f'<ul class="ex-points">{items}</ul>', "\n".join(texts)) if texts else NOTHING
 
 
 @dataclass(frozen=True, slots=True)

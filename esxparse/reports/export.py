@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from esxparse.charts.runtime import hash_of, vega_runtime
 from esxparse.charts.theme import css_variables, palette
-from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, SECTION_MIME, VEGALITE_MIME, anchor
+from esxparse.reports.blocks import HEADER_MIME, NOTEBOOK_ONLY, SECTION_MIME, anchor, chart
 from esxparse.reports.colours import settle
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ def outline(notebook: NotebookNode) -> tuple[dict[str, str], list[Section]]:
             elif SECTION_MIME in data:
                 begun = data[SECTION_MIME]
                 _words(sections, begun["title"], f"<p>{escape(begun['text'])}</p>" if begun["text"] else "")
-            elif VEGALITE_MIME in data:
+            elif spec := chart(data):
                 charts += 1
-                sections[-1].add(Piece(figure=_figure(data[VEGALITE_MIME], f"chart-{charts}")))
+                sections[-1].add(Piece(figure=_figure(spec, f"chart-{charts}")))
             elif html := _other_output(output):
                 sections[-1].add(Piece(html))
     return header, [section for section in sections if section.rows]
@@ -157,7 +157,6 @@ def _other_output(output: NotebookNode) -> str:
 
 def _figure(spec: dict[str, Any], ident: str) -> dict[str, Any]:
     """A chart apart from its words: those are set as HTML, where they wrap, can be searched and are read aloud."""
-    spec = json.loads(json.dumps(spec))
     title = spec.pop("title", "")
     if isinstance(title, dict):
         subtitle = title.get("subtitle", "")

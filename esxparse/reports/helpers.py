@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.reports import blocks, page
-from esxparse.reports.blocks import SECTION_MIME, Block, Column, Figure, Header
+from esxparse.reports.blocks import Block, Column, Figure, Header, Section
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,21 +21,6 @@ if TYPE_CHECKING:
     from esxparse.recording import Recording
 
 __all__ = ["Section", "chart", "finding", "provenance", "section", "table", "title"]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Where a part of the report begins."""
-
-    title: str
-    text: str
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {
-            SECTION_MIME: {"title": self.title, "text": self.text},
-            "text/html": f"<h2>{escape(self.title)}</h2><p>{escape(self.text)}</p>",
-            "text/plain": f"{self.title}\n{self.text}",
-        }
 
 
 def title(text: str, below: str = "") -> Header:
@@ -71,11 +54,15 @@ def table(
     rows = frame.lazy().collect()
     shown = dict(heads) if heads else {name: name for name in rows.columns}
     if lacking := [name for name in shown if name not in rows.columns]:
-        raise EsxparseError(f"the table {caption!r} has no column {lacking[0]!r}: it has {', '.join(rows.columns)}")
+        raise EsxparseError(
+            f"the table {caption!r} has no column {lacking[0]!r}: "
+            + did_you_mean(lacking[0], rows.columns)
+            + f"it has {', '.join(rows.columns)}"
+        )
     columns = []
     for name, head in shown.items():
-        before, _, unit = head.rstrip("]").partition("[") if head.endswith("]") else (head, "", "")
-        columns.append(Column(name, before.strip(), unit, digits if rows.schema[name].is_float() else None))
+        before, unit = blocks.parted(head)
+        columns.append(Column(name, before, unit, digits if rows.schema[name].is_float() else None))
     return blocks.table(rows, columns, caption)
 
 
@@ -86,14 +73,16 @@ def chart(made: alt.Chart | alt.LayerChart | None, about: str = "") -> Figure | 
     """
     if made is None:
         return blocks.note(about or "There is nothing to draw.")
-    spec = made.to_dict()
+    from esxparse.reports.datasets import filled  # noqa: PLC0415  altair
+
+    spec = filled(made.to_dict())
     words = spec.get("title", "")
     words = words.get("text", "") if isinstance(words, dict) else words
     told = about or spec.get("description") or (" ".join(words) if isinstance(words, list) else words) or "chart"
     # In a notebook that is open, altair's renderer draws it; in a report the page does.
     live = {} if "ESXPARSE_REPORT" in os.environ else made._repr_mimebundle_()
     live = live[0] if isinstance(live, tuple) else live
-    return Figure({"width": "container", **spec, "description": told}, dict(live or {}))
+    return Figure({"width": "container", **spec, "description": told}, dict(live or {}), not live)
 
 
 def finding(text: str, level: str = "info", said: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Block:

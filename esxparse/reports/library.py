@@ -8,6 +8,8 @@ A template is a notebook with a cell tagged `parameters`. Its metadata hold, und
     title        str   for lists and as the report's title
     description  str   one or two sentences: what the report answers
     formats      list  formats of recordings it can take, such as ["esxtop"]
+
+A template of studies may also be a shape, NAME.toml: the study notebook with what that shape says (`study.shape`).
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.formats.opening import NAMES, Opening
+from esxparse.reports.study.shape import Shape, shapes
 from esxparse.shipped import templates_dir
 
+_SHAPE: Final = "shape"
+"""The parameter that says which shape a study has."""
 GROUP: Final = "esxparse.templates"
 """Entry points of packages that bring templates."""
 
@@ -49,6 +54,8 @@ class Template:
     formats: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     path: Path
+    shape: Shape | None = None
+    """What makes a template of its own of the notebook at `path`."""
 
     def has(self, name: str) -> bool:
         """Whether it declares a parameter of that name."""
@@ -57,7 +64,36 @@ class Template:
 
 def shipped() -> list[Template]:
     """The templates that come with esxparse, sorted by name."""
-    return [read(path) for path in sorted(templates_dir().glob("*.ipynb"))]
+    found = [read(path) for path in templates_dir().glob("*.ipynb")]
+    found += [_shaped(one, body) for body in found if body.has(_SHAPE) for one in shapes()]
+    return sorted(found, key=lambda one: one.name)
+
+
+def _shaped(shape: Shape, body: Template) -> Template:
+    """The template that a shape makes of the study notebook."""
+    own = [
+        Parameter(name, type(told["default"]).__name__, repr(told["default"]), told["help"])
+        for name, told in shape.parameters.items()
+    ]
+    shared = [one for one in body.parameters if one.name != _SHAPE]
+    told = replace(body, name=shape.name, title=shape.title, description=shape.description)
+    return replace(told, parameters=(*shared, *own), shape=shape)
+
+
+def notebook(template: Template) -> dict[str, Any]:
+    """The notebook of a template; of a shape with its title, its parameters and their defaults."""
+    found: dict[str, Any] = json.loads(template.path.read_text(encoding="utf-8"))
+    if template.shape is None:
+        return found
+    found["metadata"]["esxparse"] |= {"title": template.title, "description": template.description}
+    told = f"# {template.title}\n\n{template.description}\n\nThe study notebook with templates/{template.name}.toml."
+    found["cells"][0]["source"] = told
+    cell = next(one for one in found["cells"] if "parameters" in one["metadata"].get("tags", []))
+    lines = "".join(cell["source"]).splitlines()
+    lines = [one.replace('""', f'"{template.name}"', 1) if one.startswith(f"{_SHAPE}:") else one for one in lines]
+    own = [one for one in template.parameters if one.name in template.shape.parameters]
+    cell["source"] = "\n".join([*lines, *(f"{one.name}: {one.type} = {one.default}  # {one.help}" for one in own)])
+    return found
 
 
 def templates() -> list[Template]:
@@ -112,7 +148,7 @@ def find(template: str | Path) -> Template:
         mine = [error for error in broken if str(error).startswith(f"template {str(template)!r} of")]
         if mine:
             raise mine[0]
-        msg = f"unknown template {str(template)!r}: choose from {', '.join(known)}, or give the path of an .ipynb file"
+        msg = f"unknown template {str(template)!r}: {choose_from(template, known)}, or give the path of an .ipynb file"
         raise EsxparseError(msg)
     return known[str(template)]
 
@@ -159,7 +195,7 @@ def _parameters(source: str) -> Iterator[Parameter]:
 _OPENING: Final = "opening"
 """The parameter through which a template gets the options of `esxparse.open` that it does not declare by name."""
 
-_RECORDINGS: Final = frozenset({"capture", "captures", "study"})
+_RECORDINGS: Final = frozenset({"capture", "captures", "lake", "study"})
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -197,7 +233,9 @@ def _unknown(template: Template, name: str) -> EsxparseError:
     known = sorted({parameter.name for parameter in template.parameters} - {*_RECORDINGS, _OPENING})
     more = "options of esxparse.open" if template.has(_OPENING) else ""
     takes = ", ".join(known) + (f" and {more}" if known and more else more)
-    return EsxparseError(f"template {template.name!r} has no parameter {name!r}: it takes {takes or 'none'}")
+    return EsxparseError(
+        f"template {template.name!r} has no parameter {name!r}: {did_you_mean(name, known)}it takes {takes or 'none'}"
+    )
 
 
 def _truth(text: str) -> bool:

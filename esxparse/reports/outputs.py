@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
-from esxparse.reports.blocks import VEGALITE_MIME
+from esxparse.reports.blocks import CHART_MIME, VEGALITE_MIME, chart
 from esxparse.reports.forms import MARK, OF_BATCH, is_report
 from esxparse.target import Target, target
 
@@ -76,9 +76,10 @@ def _notebook(notebook: NotebookNode) -> bytes:
     made["cells"] = [cell for cell in made["cells"] if OF_BATCH not in cell["metadata"].get("tags", [])]
     for cell in made["cells"]:
         for output in cell.get("outputs", []):
-            spec = output.get("data", {}).get(VEGALITE_MIME)
-            if spec is not None:
-                output["data"]["image/png"] = pictures.png(spec)
+            data = output.get("data", {})
+            if spec := chart(data):
+                data.pop(CHART_MIME, None)
+                data |= {VEGALITE_MIME: spec, "image/png": pictures.png(spec)}
     # What wrote it stands first, where it is looked for.
     about = {"generator": MARK.decode(), **made.pop("metadata")}
     return (json.dumps({"metadata": about, **made}, indent=1, ensure_ascii=False) + "\n").encode()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 import polars as pl
 
 from esxparse.reports import quality
-from esxparse.reports.blocks import Block, Column, Figure, Header, facts, moment, note, stack, table
+from esxparse.reports.blocks import Block, Column, Figure, Header, Section, facts, moment, note, stack, table
 from esxparse.version import __version__
 from esxparse.whole import sha256
 
@@ -54,11 +54,14 @@ def prepare() -> None:
     import altair as alt  # noqa: PLC0415 - takes more than a second
 
     from esxparse.charts import theme  # noqa: PLC0415
+    from esxparse.reports.datasets import filled, unchecked  # noqa: PLC0415
 
     theme.use()
     if "ESXPARSE_REPORT" in os.environ:
-        alt.renderers.register("esxparse", lambda spec, **_: dict(Figure(spec)._repr_mimebundle_()))
+        alt.renderers.register("esxparse", lambda spec, **_: Figure(filled(spec), packed=True)._repr_mimebundle_())
         alt.renderers.enable("esxparse")
+    if os.environ.get("ESXPARSE_REPORT") == SHIPPED:
+        unchecked()
 
 
 def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
@@ -70,19 +73,30 @@ def show(*charts: alt.Chart | alt.LayerChart | None, missing: str) -> None:
     import altair as alt  # noqa: PLC0415
     from IPython.display import display  # noqa: PLC0415
 
+    from esxparse.reports.datasets import filled  # noqa: PLC0415
+
     there = [chart for chart in charts if chart is not None]
     renderer = alt.renderers.get()
     for chart in there:
         # Half of what a chart costs is the check of its specification: the tests make it for what esxparse draws.
-        spec = chart.to_dict(validate=os.environ.get("ESXPARSE_REPORT") != SHIPPED)
+        spec = filled(chart.to_dict(validate=os.environ.get("ESXPARSE_REPORT") != SHIPPED))
         live: Any = {}
         if renderer is not None and "ESXPARSE_REPORT" not in os.environ:
             live = renderer(spec)
             # Renderers of pictures add the picture's size.
             live = live[0] if isinstance(live, tuple) else live
-        display(Figure(spec, live))  # type: ignore[no-untyped-call]
+        display(Figure(spec, live, packed="ESXPARSE_REPORT" in os.environ))  # type: ignore[no-untyped-call]
     if not there and missing:
         display(note(missing))  # type: ignore[no-untyped-call]
+
+
+def part(name: str, text: str, *blocks: Block) -> None:
+    """Display a section with blocks; nothing where all of them are `NOTHING`."""
+    from IPython.display import display  # noqa: PLC0415
+
+    there = [one for one in blocks if one.html]
+    for one in [Section(name, text), *there] if there else []:
+        display(one)  # type: ignore[no-untyped-call]
 
 
 def header(title: str, recordings: Sequence[Recording], said: str) -> Header:

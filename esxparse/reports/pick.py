@@ -67,11 +67,25 @@ def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
     Raises EsxparseError: No template reads all of them.
     """
     formats = {format_of(path, options) for path in paths}
-    found = reading(formats)
+    found = of_study(paths[0]) if formats == {STUDY} and len(paths) == 1 else reading(formats)
     if found is None:
         msg = f"no template reads {', '.join(sorted(formats))}{' together' if len(formats) > 1 else ''}: name one"
         raise EsxparseError(f"{paths[0] if len(paths) == 1 else f'{len(paths)} inputs'}: {msg} (esxparse templates)")
     return found
+
+
+def of_study(path: str | Path) -> str:
+    """The template that a study's manifest names, or the one that fits what was varied."""
+    from esxparse.reports.study.shape import fitting  # noqa: PLC0415
+    from esxparse.studies.expand import expand  # noqa: PLC0415
+    from esxparse.studies.study_file import load  # noqa: PLC0415
+
+    try:
+        manifest = load(Path(path))
+        return fitting(manifest, expand(manifest))
+    except EsxparseError:
+        # The report says it in its own place.
+        return STUDY
 
 
 def grouped(paths: Sequence[str], options: Options | None = None) -> list[tuple[str, list[str]]]:

@@ -48,9 +48,10 @@ class Inputs:
         self._held.close()
 
     def parameter(self, template: Template) -> dict[str, Any]:
-        """The recordings, or the study, as the parameter of a template."""
-        if template.has("study"):
-            return {"study": self.paths[0]}
+        """The recordings, the study or the lake, as the parameter of a template."""
+        one = next((name for name in ("study", "lake") if template.has(name)), None)
+        if one is not None:
+            return {one: self.paths[0]}
         return {"captures": self.paths} if template.has("captures") else {"capture": self.paths[0]}
 
     def _named(self, given: str, held: ExitStack) -> str:

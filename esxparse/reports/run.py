@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from esxparse.errors import EsxparseError
-from esxparse.reports import forms, outputs
+from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
-from esxparse.reports.library import find, passed_on, values_of
+from esxparse.reports.library import find, notebook, passed_on, values_of
 from esxparse.reports.pick import AUTO, picked
 from esxparse.shipped import templates_dir
 
@@ -113,8 +115,6 @@ def made(
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]
     form = forms.form_of(output, to)
     place = outputs.place(output, form, inputs, replace=replace)
-    from esxparse.reports import kernel  # noqa: PLC0415
-
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
     # a look at the recordings.
     whose = "shipped" if chosen.path.parent == templates_dir() else "own"
@@ -124,17 +124,19 @@ def made(
         with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:
             _check(chosen, named.paths, asked, others)
             values = {**others, **passed_on(chosen, asked), **named.parameter(chosen)}
-            runtime = beside.submit(_runtime) if form in {"html", "pdf"} else None
-            notebook = _execute(chosen, values, manager, step, last)
-    total = len(notebook.cells) + 1
+            runtime = beside.submit(_page_parts) if form in {"html", "pdf"} else None
+            done = _execute(chosen, values, manager, step, last)
+    total = len(done.cells) + 1
     step(total - 1, total, "writing the report")
-    outputs.write(notebook, form, place, lambda: runtime.result() if runtime else "")
+    outputs.write(done, form, place, lambda: runtime.result() if runtime else "")
     step(total, total, "done")
-    return place.path, notebook
+    return place.path, done
 
 
-def _runtime() -> str:
+def _page_parts() -> str:
+    """The script that draws charts; what makes the page is imported meanwhile."""
     from esxparse.charts.runtime import vega_runtime  # noqa: PLC0415
+    from esxparse.reports import export  # noqa: F401, PLC0415
 
     return vega_runtime()
 
@@ -162,7 +164,17 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
     if template.has("study"):
         from esxparse.studies.study_file import load  # noqa: PLC0415
 
-        load(paths[0])
+        manifest = load(paths[0])
+        if template.shape is not None:
+            from esxparse.reports.study import shape  # noqa: PLC0415
+            from esxparse.studies.expand import expand  # noqa: PLC0415
+
+            shape.check(template.shape, manifest, expand(manifest, outside=bool(values.get("outside"))))
+        return
+    if template.has("lake"):
+        from esxparse.lakes import lake  # noqa: PLC0415
+
+        _ = lake(paths[0]).captures
         return
     for rec in opened_all(paths, options=asked.texts()):  # type: ignore[arg-type]
         if template.formats and rec.format not in template.formats:
@@ -175,51 +187,57 @@ def _check(template: Template, paths: Sequence[str], asked: Opening, values: Map
 def _execute(
     template: Template,
     values: Mapping[str, Any],
-    manager: type[AsyncKernelManager],
+    kernels: type[AsyncKernelManager],
     step: Callable[[int, int, str], None],
     last: str,
 ) -> NotebookNode:
-    # papermill and what it rests on take half a second to import.
-    import nbformat  # noqa: PLC0415
-    import papermill  # noqa: PLC0415
-    from papermill.exceptions import PapermillExecutionError  # noqa: PLC0415
+    # papermill and what it rests on take half a second to import; it offers stores that need pyarrow.
+    with lean.without("pyarrow", *lean.FORMATS) if lean.is_alone() else nullcontext():
+        import nbformat  # noqa: PLC0415
+        from papermill import iorw  # noqa: PLC0415
+        from papermill.engines import papermill_engines  # noqa: PLC0415
+        from papermill.exceptions import PapermillExecutionError  # noqa: PLC0415
+        from papermill.execute import raise_for_execution_errors  # noqa: PLC0415
+        from papermill.parameterize import parameterize_notebook  # noqa: PLC0415
 
-    from esxparse.reports import kernel  # noqa: PLC0415
+    from esxparse.reports import manager  # noqa: PLC0415
 
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        notebook = nbformat.read(template.path, as_version=4)  # type: ignore[no-untyped-call]
-        nbformat.validate(notebook)
+        todo = nbformat.reads(json.dumps(notebook(template)), as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(todo)
     except Exception as error:
         # nbformat has errors of its own, and of the checkers of schemas that it may use.
         msg = f"{template.path} is not a Jupyter notebook ({str(error).splitlines()[0]}): save it from Jupyter again"
         raise EsxparseError(msg) from error
     if last:
-        notebook.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, forms.OF_BATCH]}))  # type: ignore[no-untyped-call]
+        todo.cells.append(nbformat.v4.new_code_cell(last, metadata={"tags": [NOTEBOOK_ONLY, forms.OF_BATCH]}))  # type: ignore[no-untyped-call]
     title = "starting"
 
     def on_cell_start(cell: NotebookNode, cell_index: int) -> None:
         nonlocal title
         if cell.cell_type == "markdown":
             title = _heading(cell.source) or title
-        step(cell_index, len(notebook.cells) + 2, title)
+        step(cell_index, len(todo.cells) + 2, title)
 
     try:
-        done: NotebookNode = papermill.execute_notebook(
-            notebook,
+        # What papermill.execute_notebook does, which at its end writes the notebook to nowhere, for half a second.
+        ready = parameterize_notebook(
+            iorw.load_notebook_node(todo), dict(values), kernel_name=manager.NAME, language="python"
+        )
+        done: NotebookNode = papermill_engines.execute_notebook_with_engine(
             None,
-            parameters=dict(values),
-            kernel_name=kernel.NAME,
-            language="python",
+            ready,
+            kernel_name=manager.NAME,
             progress_bar=False,
             log_output=False,
             start_timeout=START_TIMEOUT_S,
             execution_timeout=CELL_TIMEOUT_S,
-            request_save_on_cell_execute=False,
-            kernel_manager_class=manager,
+            kernel_manager_class=kernels,
             shutdown_kernel="immediate",
             on_cell_start=on_cell_start,
         )
+        raise_for_execution_errors(done, None)
     except PapermillExecutionError as error:
         msg = f"template {template.name!r} failed in section {title!r}: {_failure(error.ename, error.evalue)}"
         raise EsxparseError(msg) from error

@@ -18,6 +18,8 @@ from typing import Final
 
 from ipykernel import kernelapp
 
+from esxparse.reports.lean import FORMATS, without
+
 _ALWAYS: Final = ("altair", "esxparse.charts.marks", "esxparse.formats.registry")
 """What charts and recordings take, which is imported when it is first used."""
 
@@ -33,7 +35,9 @@ def _imported(notebook: str) -> Iterator[str]:
 
 def prepare(notebook: str) -> None:
     """Imports what a notebook will; what cannot be read or imported fails in its cell, which says so."""
-    with suppress(Exception):
+    # altair looks for Jupyter's widgets, and imports all of them. Templates of others may show one.
+    unused = ("anywidget", *FORMATS) if os.environ.get("ESXPARSE_REPORT") == "shipped" else ()
+    with suppress(Exception), without(*unused):
         for name in (*_ALWAYS, *_imported(notebook)):
             with suppress(ImportError):
                 import_module(name)

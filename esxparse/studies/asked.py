@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,8 @@ from esxparse.studies.roles import nearest
 if TYPE_CHECKING:
     from esxparse.studies.lines import Complaints
 
-_KEYS: Final = ("question", "values", "sweep", "tolerances", "rules")
+_KEYS: Final = ("question", "shape", "values", "sweep", "tolerances", "rules")
+_SHAPE: Final = re.compile(r"\w*")
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Asked:
     """The question, and where its answer lies; all may be left out."""
 
     question: str = ""
+    shape: str = ""
+    """The template that `report auto` takes; by default the one that fits what was varied."""
     values: tuple[str, ...] = ()
     """Columns of `runs`, the most important first."""
     sweep: str = ""
@@ -42,16 +46,22 @@ def asked_of(found: Mapping[str, Any], wrong: Complaints) -> Asked:
     for key in found:
         if key not in _KEYS:
             wrong.add(f"unknown key {key!r} of [report]{nearest(key, _KEYS)}", "report", key)
-    for key in ("question", "sweep"):
+    for key in ("question", "shape", "sweep"):
         if not isinstance(found.get(key, ""), str):
             wrong.add(f'{key} must be text: write {key} = "..."', "report", key)
+    shape = str(found.get("shape", ""))
+    if not _SHAPE.fullmatch(shape):
+        # It may name a template that comes with esxparse, never a notebook beside the data.
+        wrong.add("shape must be the name of a template: esxparse templates lists them", "report", "shape")
+        shape = ""
     values = found.get("values", [])
     if not isinstance(values, list) or not all(isinstance(name, str) for name in values):
         wrong.add('values must be a list of columns: write values = ["iops"]', "report", "values")
         values = []
     tolerances = _limits("tolerances", found, wrong, int | float)
     rules = _limits("rules", found, wrong, int | float | str)
-    return Asked(str(found.get("question", "")), tuple(values), str(found.get("sweep", "")), tolerances, rules)
+    question, sweep = (str(found.get(key, "")) for key in ("question", "sweep"))
+    return Asked(question, shape, tuple(values), sweep, tolerances, rules)
 
 
 def _limits(key: str, found: Mapping[str, Any], wrong: Complaints, kinds: Any) -> dict[str, Any]:

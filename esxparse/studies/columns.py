@@ -15,15 +15,7 @@ import csv
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-import polars as pl
-
-_TYPES: Final[dict[str, Any]] = {
-    "f64": pl.Float64,
-    "i64": pl.Int64,
-    "str": pl.String,
-    "bool": pl.Boolean,
-    "time": pl.Datetime("us", "UTC"),
-}
+from esxparse.schema import TYPES
 
 
 class Column(NamedTuple):
@@ -43,7 +35,7 @@ class Column(NamedTuple):
 def _read() -> dict[str, Column]:
     lines = (files(__package__) / "columns.csv").read_text(encoding="utf-8").splitlines()
     return {
-        name: Column(name, group, needs, _TYPES[kind], means, source, int(headline or 0) or None, better)
+        name: Column(name, group, needs, TYPES[kind], means, source, int(headline or 0) or None, better)
         for name, group, needs, kind, means, source, headline, better in list(csv.reader(lines))[1:]
     }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
 from esxparse.recording import Note, printable
@@ -24,59 +25,11 @@ from esxparse.version import __version__
 if TYPE_CHECKING:
     from great_tables import GT
 
-_WRITTEN: Final = {
-    "mb_per_s": "MB/s",
-    "mib_per_s": "MiB/s",
-    "gb_per_s": "GB/s",
-    "kb_per_s": "kB/s",
-    "kib_per_s": "KiB/s",
-    "mbit_per_s": "Mbit/s",
-    "gbit_per_s": "Gbit/s",
-    "kib": "KiB",
-    "mib": "MiB",
-    "mb": "MB",
-    "gib": "GiB",
-    "gb": "GB",
-    "pct": "%",
-    "watts": "W",
-    "kw": "kW",
-    "joules": "J",
-    "kwh": "kWh",
-    "mhz": "MHz",
-    "ghz": "GHz",
-    "us": "\u00b5s",
-    "bytes": "B",
-    "min": "min",
-}
-_COSTS: Final = {
-    "mhz_per_mbps": "MHz per MB/s",
-    "mhz_per_iops": "MHz per IOPS",
-    "cycles_per_io": "cycles per I/O",
-    "cycles_per_byte": "cycles per byte",
-    "pct_of_core_per_1k_iops": "% of a core per 1K IOPS",
-    "pct_of_pcpu_per_1k_iops": "% of a PCPU per 1K IOPS",
-}
-_COST_OF: Final = {
-    "used": "CPU cost, used",
-    "util": "CPU cost, util",
-    "used_above_idle": "CPU cost above idle, used",
-    "util_above_idle": "CPU cost above idle, util",
-}
+_NAMES: Final = toml.beside(__file__, "headings.toml")
+_WRITTEN: Final[dict[str, str]] = _NAMES["unit"]
 _WHOLE: Final = {
-    **{f"{of}_{cost}": (text, unit) for of, text in _COST_OF.items() for cost, unit in _COSTS.items()},
-    "iops": ("IOPS", ""),
-    "read_iops": ("Read IOPS", ""),
-    "write_iops": ("Write IOPS", ""),
-    "mb_per_s": ("Throughput", "MB/s"),
-    "watts": ("Power", "W"),
-    "mhz": ("Clock", "MHz"),
-    "joules_per_io": ("Energy per I/O", "J"),
-    "ready_pct": ("Ready per vCPU", "%"),
-    "costop_pct": ("Co-stop per vCPU", "%"),
-    "host_used_pct": ("Host CPU used", "%"),
-    "host_util_pct": ("Host CPU util", "%"),
-    "tlb_miss_load_per_s": ("TLB misses of loads", "1/s"),
-    "min": ("Min", ""),  # the smallest repetition, not minutes
+    **{f"{of}_{cost}": (text, unit) for of, text in _NAMES["cost_of"].items() for cost, unit in _NAMES["cost"].items()},
+    **{column: (text, unit) for column, (text, unit) in _NAMES["whole"].items()},
 }
 _NOTES_SHOWN: Final = 12
 _HEAD: Final = 1 << 16
@@ -91,7 +44,7 @@ def heading(column: str) -> tuple[str, str]:
     """What a reader calls a column, and its unit.
 
     >>> heading("read_latency_mean_ms"), heading("rx_mbit_per_s"), heading("iops"), heading("filter"), heading("min")
-    (('Read latency mean', 'ms'), ('Rx', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
+    (('Read latency mean', 'ms'), ('Traffic received', 'Mbit/s'), ('IOPS', ''), ('Filter', ''), ('Min', ''))
     >>> heading("orders_per_min"), heading("copied_gb_per_h"), heading("mb_per_s_per_watts")
     (('Orders', '1/min'), ('Copied', 'GB/h'), ('Throughput', 'MB/s per W'))
     """

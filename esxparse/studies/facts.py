@@ -10,6 +10,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.kit.numbers import whole
+from esxparse.formats.kit.tables import known
 from esxparse.metrics import host, numa
 from esxparse.recording import Recording
 from esxparse.studies.columns import FACTS
@@ -27,14 +28,14 @@ def of_capture(rec: Recording) -> dict[str, Any]:
     found["mhz"] = host.nominal_mhz(rec.tables)
     if "memory" in rec and "machine_mbytes" in rec["memory"].collect_schema().names():
         found["memory_mib"] = rec["memory"].select(pl.col("machine_mbytes").max()).collect().item()
-    return _known(found)
+    return known(found)
 
 
 def of_hardware(rec: Recording) -> dict[str, Any]:
     """Host facts from a hardware file: esxcli, lscpu, /proc/cpuinfo, numactl."""
     meta = rec.meta
     memory = meta.get("memory_bytes")
-    return _known(
+    return known(
         {
             "cpus": meta.get("threads"),
             "cores": meta.get("cores"),
@@ -44,10 +45,6 @@ def of_hardware(rec: Recording) -> dict[str, Any]:
             "memory_mib": memory / _WHOLE_MIB if memory else None,
         }
     )
-
-
-def _known(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def together(told: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[str]]:
@@ -145,11 +142,11 @@ def configured(
     if release is None:
         return found, []
     seen = [virtual_numa(rec, release, cores) for rec in vms]
-    known = [one for one in seen if one is not None]
-    if len(known) == len(vms):
+    told_of = [one for one in seen if one is not None]
+    if len(told_of) == len(vms):
         found |= {
-            "vmx_vnuma_vms": sum(one.exposed for one in known),
-            "vmx_vnuma_nodes": max(one.nodes for one in known),
+            "vmx_vnuma_vms": sum(one.exposed for one in told_of),
+            "vmx_vnuma_nodes": max(one.nodes for one in told_of),
         }
     told = [
         f"{rec.meta.get('name') or rec.source}: {line}"

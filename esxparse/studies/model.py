@@ -1,27 +1,26 @@
-"""A study, computed: what `esxparse.study` returns; and a manifest checked: files opened, nothing computed."""
+"""A study, computed: what `esxparse.study` returns."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.fleet import Crew
 from esxparse.metrics import consolidation, interval, ratio, scaling
 from esxparse.metrics.scaling import TOLERANCE_PCT
 from esxparse.recording import Note, printable
-from esxparse.studies import baseline, export, plot, published, shown
 from esxparse.studies import baseline as of_baseline
+from esxparse.studies import export, plot, published, shown
 from esxparse.studies.asked import Asked
-from esxparse.studies.expand import Run, expand
-from esxparse.studies.opened import Kept, open_run, try_others
-from esxparse.studies.runs import disagreements, label_columns, table_of
-from esxparse.studies.study_file import examine, load
+from esxparse.studies.expand import expand
+from esxparse.studies.runs import table_of
+from esxparse.studies.study_file import load
 
 if TYPE_CHECKING:
     import altair as alt
@@ -101,7 +100,11 @@ class Study:
         self._sound()
         for name in self.baseline:
             if name not in self.labels:
-                msg = f"the baseline's {name!r} is not a label of the runs in {self.path}: name one of theirs"
+                msg = (
+                    f"the baseline's {name!r} is not a label of the runs in {self.path}: "
+                    + did_you_mean(name, self.labels)
+                    + "name one of theirs"
+                )
                 raise EsxparseError(msg)
         return ratio.ratios(
             self.repetitions(value) if numeric else self.runs,  # which names the numeric columns
@@ -113,6 +116,22 @@ class Study:
             confidence=confidence,
             seed=seed,
         )
+
+    def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Study:
+        """The same study with another baseline, as one against Fibre Channel beside one against the older release.
+
+        `baseline`: labels of the runs to divide by. `within`: labels that a run shares with the one it is divided by;
+        by default all that the baseline does not name.
+
+        Raises EsxparseError: It names no label of the runs, or a value that none has.
+        """
+        seen = self.runs.select(*map(self.label, baseline)).unique().collect()
+        for name, wanted in baseline.items():
+            if wanted not in (there := sorted(seen[name].drop_nulls())):
+                told = ", ".join(map(str, there))
+                raise EsxparseError(f"no run of {self.path} has {name}={wanted}: choose one of {told}")
+        shared = [name for name in self.labels if name not in baseline] if within is None else map(self.label, within)
+        return replace(self, baseline=dict(baseline), within=tuple(shared))
 
     def repetitions(self, value: str) -> pl.LazyFrame:
         """A value of each repetition, with its labels: runs that are parts of one recording count by their mean.
@@ -130,6 +149,7 @@ class Study:
         *,
         where: Mapping[str, Any] | None = None,
         relative: bool = False,
+        change: bool = False,
         linear: bool = False,
     ) -> alt.LayerChart | alt.VConcatChart:
         """Draws a column of `runs` over a label: lines where a number is swept, bars where names were varied.
@@ -143,13 +163,15 @@ class Study:
                 a panel for each of its values.
             where: Labels and the value, or list of values, to keep: `{"size": [4, 8], "disk": "vmfs"}`.
             relative: Draws the ratio to the baseline with its 95 % interval (`compare`) instead.
+            change: Draws what it is more or less than the baseline instead, in percent.
             linear: Adds the straight line through the smallest x of each series, for sweeps that should be linear.
 
         Raises EsxparseError: No such column or label, no run has a number, or there would be more than 12 panels.
         """
         import altair as alt  # noqa: PLC0415  takes more than a second
 
-        made = plot.charts(self, y, x, by, where or {}, relative=relative, linear=linear, width=_WIDTH)
+        style: plot.Style = "change" if change else "relative" if relative else "linear" if linear else "plain"
+        made = plot.charts(self, y, x, by, where or {}, style, _WIDTH)
         return made[0] if len(made) == 1 else alt.vconcat(*made).resolve_scale(color="independent")
 
     def published(self) -> pl.DataFrame | None:
@@ -239,7 +261,9 @@ class Study:
         """
         if name not in self.labels:
             told = ", ".join(self.labels) or "none"
-            raise EsxparseError(f"{name!r} is not a label of the runs in {self.path}: it has {told}")
+            raise EsxparseError(
+                f"{name!r} is not a label of the runs in {self.path}: {did_you_mean(name, self.labels)}it has {told}"
+            )
         return name
 
     def _number(self, name: str) -> None:
@@ -250,9 +274,10 @@ class Study:
         """The type of a column of `runs`."""
         schema = self.runs.collect_schema()
         if name not in schema:
-            close = get_close_matches(name, schema, 1, 0.6)
-            hint = f"did you mean {close[0]!r}?" if close else "esxparse study columns lists all columns"
-            raise EsxparseError(f"no column {name!r} in the runs of {self.path}: {hint}")
+            near = did_you_mean(name, schema)
+            raise EsxparseError(
+                f"no column {name!r} in the runs of {self.path}: {near}esxparse study columns lists all columns"
+            )
         return schema[name]
 
     def to_csv(self, path: str | os.PathLike[str], table: pl.LazyFrame | None = None, *, replace: bool = True) -> None:
@@ -315,6 +340,7 @@ def study(
     outside: bool = False,
     allow: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
+    crew: Crew | None = None,
 ) -> Study:
     """Reads `study.toml` and computes one row for each run; a run that lacks something has nulls and a note.
 
@@ -326,12 +352,13 @@ def study(
             trust.
         allow: Whether runs may be compared whose files fail `esxparse.check`.
         progress: Called with the runs done, the total, and the next run.
+        crew: Who computes the runs: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
 
     Raises EsxparseError: The manifest cannot be read, is not valid TOML, or has a mistake above its runs.
     """
-    manifest = load(Path(path))
+    manifest = load(Path(path).absolute() if crew and crew.on else Path(path))
     runs = expand(manifest, outside=outside)
-    frame, figures, notes, quality = table_of(manifest, runs, progress)
+    frame, figures, notes, quality = table_of(manifest, runs, progress, crew)
     labels = tuple(runs[0].labels) if runs else ()
     return Study(
         title=manifest.title,
@@ -350,49 +377,3 @@ def study(
         quality=quality,
         allow=allow,
     )
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The size of a study, and the problems in its manifest."""
-
-    path: Path
-    runs: int
-    labels: tuple[str, ...]
-    files: int
-    notes: tuple[Note, ...]
-
-    def __str__(self) -> str:
-        """The summary that the command line prints."""
-        wrong = sum(note.severity == "warning" for note in self.notes)
-        labels = f" by {', '.join(self.labels)}" if self.labels else ""
-        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
-
-
-def check(
-    path: str | os.PathLike[str],
-    *,
-    outside: bool = False,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> Checked:
-    """Checks a manifest and opens the files of each run; those outside its directory if `outside` allows."""
-    manifest, wrong = examine(Path(path))
-    if wrong:
-        return Checked(manifest.path, len(manifest.runs), (), 0, tuple(wrong))
-    runs = expand(manifest, outside=outside)
-    notes: list[Note] = []
-    against: list[tuple[Run, tuple[str, ...]]] = []
-    kept: Kept = {}
-    for done, run in enumerate(runs):
-        if progress:
-            progress(done, len(runs), str(run))
-        opened = open_run(run, kept)
-        gaps = (*opened.gaps[len(run.problems) :], *try_others(run, kept))
-        notes += [Note(f"{run}: {problem.message}", problem.line, severity="warning") for problem in run.problems]
-        notes += [Note(f"{run}: {gap}", run.line, severity="warning") for gap in gaps]
-        against.append((run, opened.against))
-        notes += [Note(f"{run}: {text}", run.line) for text in opened.notes]
-    labels, told = label_columns(runs)
-    notes += [*told, *disagreements(against), *baseline.complaints(manifest, runs)]
-    paths = {path for run in runs for files in run.files.values() for path in files.paths}
-    return Checked(manifest.path, len(runs), tuple(labels), len(paths), tuple(notes))

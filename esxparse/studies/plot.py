@@ -7,15 +7,16 @@ baseline's label, and every other label that varies makes a panel of each of its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import polars as pl
 
+from esxparse.charts.reduce import SWEEP
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.errors import EsxparseError
 from esxparse.studies import baseline
-from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import heading
+from esxparse.studies.named import named
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 MOST_PANELS: Final = 12
 _MOST_SERIES: Final = 8
 _ROOM: Final = 0.1
-_SWEEP: Final = 3
-"""Values from which on a numeric label is a sweep."""
 
 
 class Plotted(Study, Protocol):
@@ -41,45 +40,79 @@ class Plotted(Study, Protocol):
         """A value of each repetition."""
 
 
+Style = Literal["plain", "linear", "relative", "change"]
+"""How a value is drawn: as it is; beside a straight line through its smallest place; as its ratio to the baseline, with
+a line at 1; or as what it is more or less than the baseline, in percent."""
+
+
 def charts(
     study: Plotted,
     y: str,
     x: str | None,
     by: str | Sequence[str] | None,
     where: Mapping[str, Any],
-    *,
-    relative: bool = False,
-    linear: bool = False,
+    style: Style = "plain",
     width: int | None = None,
+    ends: tuple[float, float] | None = None,
+    limit: float | None = None,
 ) -> list[alt.LayerChart]:
     """A chart for each panel, all with one scale and the same colours; see `Study.plot`.
 
-    Without a `width` each is as wide as the place it stands in.
+    Without a `width` each is as wide as the place it stands in. `ends`: those of the axis of values, where charts of
+    other values share them (`reach`). `limit`: what the value may reach, drawn as a dashed line.
     """
     from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
 
-    points = _points(study, y, where, relative=relative)
+    points = _points(study, y, where, style)
     every = points.height
     points, place, series, panels = roles(points, study, x, by)
     points = _named(points, place, series, panels)
-    if linear and points["place"].dtype.is_numeric():
+    if style == "linear" and points["place"].dtype.is_numeric():
         points = points.with_columns(_straight())
-    names = points["label"].unique(maintain_order=True).to_list()
-    ends = _ends(points, relative=relative)
-    others = _left_out(every - points.height)
     made = []
+    low, high = ends or _ends(points, style)
+    level = {"relative": 1.0, "change": 0.0}.get(style, limit)
+    if limit is not None and style in {"plain", "linear"}:
+        low, high, level = builder.with_level(low, high, limit)
+    value = named(study, y)
     for (panel,), part in points.group_by("panel", maintain_order=True):
-        told = (*_subtitle(study, y, part, relative=relative, linear=linear), *others)
-        words = builder.Words(*_titles(study, y, place, str(panel or ""), relative=relative), place, told)
-        made.append(builder.chart(part, words, names, ends, width, level=1.0 if relative else None))
-    return made
+        told = [*_subtitle(study, y, part, style, level), *_left_out(every - points.height)]
+        word, of = label_words(place)
+        title = _title(study, value.name, word, str(panel or ""), style)
+        unit = unit_of(study, y, style) or value.name
+        made.append((part, builder.Words(title, unit, f"{word} [{of}]" if of else word, tuple(told))))
+    names = points["label"].unique(maintain_order=True).to_list()
+    dots = style == "relative"
+    return [builder.chart(part, words, names, (low, high), width, level, dots=dots) for part, words in made]
 
 
-def _points(study: Plotted, y: str, where: Mapping[str, Any], *, relative: bool) -> pl.DataFrame:
+def reach(study: Plotted, y: str, style: Style) -> tuple[float, float]:
+    """The ends of an axis of values for all points of a column."""
+    try:
+        return _ends(_points(study, y, {}, style), style)
+    except EsxparseError:
+        return 0.0, 0.0  # nothing to draw
+
+
+def unit_of(study: Plotted, y: str, style: Style) -> str:
+    """The unit of what is drawn."""
+    if style == "change":
+        return f"% against {_base(study)}"
+    return f"ratio to {_base(study)}" if style == "relative" else named(study, y).unit
+
+
+def _base(study: Plotted) -> str:
+    told = study.baseline.items()
+    return " ".join(f"{name} {value}" if isinstance(value, int | float) else str(value) for name, value in told)
+
+
+def _points(study: Plotted, y: str, where: Mapping[str, Any], style: Style) -> pl.DataFrame:
     """Mean and error bar of each configuration: the range of its repetitions, or the interval of its ratio."""
-    if relative:
+    if style in {"relative", "change"}:
         found = study.compare(y).filter(~pl.col("is_baseline")).rename({"ratio": "value"})
         found = found.rename({"ratio_low": "low", "ratio_high": "high"})
+        if style == "change":
+            found = found.with_columns((100 * (pl.col(name) - 1)).alias(name) for name in ("value", "low", "high"))
     else:
         value = pl.col(y)
         found = (
@@ -141,15 +174,15 @@ def _swept_label(points: pl.DataFrame, study: Plotted, taken: Sequence[str]) -> 
 
 def is_sweep(points: pl.DataFrame, name: str) -> bool:
     """Whether a label is a number of which there are enough for a curve."""
-    return points[name].dtype.is_numeric() and points[name].n_unique() >= _SWEEP
+    return points[name].dtype.is_numeric() and points[name].n_unique() >= SWEEP
 
 
 def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence[str]) -> pl.DataFrame:
     place = pl.col(x)
     if not is_sweep(points, x):
         place = place.cast(pl.String)
-    label = pl.concat_str([_said(name, points) for name in series], separator=", ") if series else pl.lit("all")
-    panel = pl.concat_str([_said(name, points) for name in panels], separator=", ") if panels else pl.lit("")
+    label = pl.concat_str([said(name, points) for name in series], separator=", ") if series else pl.lit("all")
+    panel = pl.concat_str([said(name, points) for name in panels], separator=", ") if panels else pl.lit("")
     # Texts stay in the order of the manifest.
     order = [name for name in (*panels, *series, x) if points[name].dtype.is_numeric()]
     return (points.sort(order, maintain_order=True) if order else points).select(
@@ -157,11 +190,23 @@ def _named(points: pl.DataFrame, x: str, series: Sequence[str], panels: Sequence
     )
 
 
-def _said(name: str, points: pl.DataFrame) -> pl.Expr:
-    """A value of a label in words: numbers and truths with their name."""
+def said(name: str, points: pl.DataFrame) -> pl.Expr:
+    """A value of a label in words: numbers and truths with their name and unit."""
     text = pl.col(name).cast(pl.String).fill_null("none")
-    plain = points[name].dtype == pl.String
-    return text if plain else pl.concat_str([pl.lit(f"{name} "), text])
+    if points[name].dtype == pl.String:
+        return text
+    word, unit = label_words(name)
+    return pl.concat_str([pl.lit(f"{word} "), text, pl.lit(f" {unit}" if unit else "")])
+
+
+def label_words(name: str) -> tuple[str, str]:
+    """What a label is called, and its unit.
+
+    >>> label_words("size_kib"), label_words("vms")
+    (('size', 'KiB'), ('vms', ''))
+    """
+    word, unit = heading(name)
+    return (word[:1].lower() + word[1:], unit) if unit else (name, "")
 
 
 def _straight() -> pl.Expr:
@@ -178,35 +223,32 @@ def _left_out(count: int) -> tuple[str, ...]:
     return (f"{points} left out",)
 
 
-def _ends(points: pl.DataFrame, *, relative: bool) -> tuple[float, float]:
-    """The ends of the axis of values: from 0, but ratios, which lie near 1, from below the lowest."""
-    seen = [one for name in ("value", "low", "high") for one in points[name].drop_nulls()]
-    if not relative:
-        return min(0.0, *seen), max(0.0, *seen)
-    low, high = min(1.0, *seen), max(1.0, *seen)
-    room = _ROOM * (high - low) or _ROOM
-    return max(0.0, low - room), high + room
+def _ends(points: pl.DataFrame, style: Style) -> tuple[float, float]:
+    """The ends of the axis of values."""
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
+    if style == "relative":
+        return builder.ends_around(points, 1.0)
+    low, high = builder.ends_from_0(points)
+    room = _ROOM * (high - low) if style == "change" else 0.0
+    return low - room * (low < 0), high + room * (high > 0)
 
 
-def _titles(study: Plotted, y: str, x: str, panel: str, *, relative: bool) -> tuple[str, str]:
-    """The title of a panel, and that of its axis of values."""
-    name, unit = heading(y)
-    ratio = f"ratio to {' '.join(map(str, study.baseline.values()))}"
-    title = f"{name}, {ratio}" if relative else name
-    return f"{title} by {x}" + (f": {panel}" if panel else ""), ratio if relative else unit or name
+def _title(study: Plotted, name: str, x: str, panel: str, style: Style) -> str:
+    against = {"relative": f", ratio to {_base(study)}", "change": f", change against {_base(study)}"}.get(style, "")
+    return f"{name}{against} by {x}" + (f": {panel}" if panel else "")
 
 
-def _subtitle(study: Plotted, y: str, points: pl.DataFrame, *, relative: bool, linear: bool) -> list[str]:
-    if relative:
-        told = [f"dashed: {baseline.text(study.baseline)}"]
-        told += ["line: 95 % interval"] if points["low"].drop_nulls().len() else []
+def _subtitle(study: Plotted, y: str, points: pl.DataFrame, style: Style, level: float | None) -> list[str]:
+    bars = points["low"].drop_nulls().len() > 0
+    if style in {"relative", "change"}:
+        told = [f"dashed: {baseline.text(study.baseline)}"] if style == "relative" else []
+        told += ["line: 95 % interval"] if bars else ["one run of each: no interval"]
     else:
-        repeated = int(points["runs"].max() or 1)  # type: ignore[arg-type]
-        told = [f"mean of {repeated} runs, line: lowest to highest" if repeated > 1 else "one run each"]
-        told += ["dotted: straight through the smallest"] if linear else []
-    better = BETTER.get(y)
-    return [*told, *([f"{better} is better"] if better else [])]
-
-
-BETTER: Final = {name: column.better for name, column in COLUMNS.items() if column.better}
-"""Whether more or less of a column is better, where that is so for everybody."""
+        least, most = (points["runs"].sort()[place] for place in (0, -1))
+        runs = f"{most}" if least == most else f"{least} to {most}"
+        told = [f"mean of {runs} runs, line: lowest to highest" if bars else "one run at each point"]
+        told += ["dotted: straight through the smallest"] if style == "linear" else []
+        told += [f"dashed: at most {level:g} {named(study, y).unit}".rstrip()] if level is not None else []
+    better = named(study, y).better
+    return [*([f"{better} is better"] if better else []), *told]

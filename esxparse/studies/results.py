@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from esxparse.counters.naming import column_name
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import alignment, energy, hardware_events, io_profile, power_join
 from esxparse.metrics.energy import LONGEST_GAP
 from esxparse.recording import Recording
@@ -125,7 +125,11 @@ def alone(meter: Meter, span: Span | None, window: WindowSpec | None) -> tuple[F
         known = _sensors(rec)
         if meter.sensor not in known:
             shown = ", ".join(map(repr, known[:_NAMED]))
-            raise EsxparseError(f"{rec.source} has no readings of sensor {meter.sensor!r}; it has: {shown}")
+            raise EsxparseError(
+                f"{rec.source} has no readings of sensor {meter.sensor!r}; "
+                + did_you_mean(meter.sensor, known)
+                + f"it has: {shown}"
+            )
         table = table.filter(pl.col("sensor") == meter.sensor)
     table = table.filter(pl.col("watts").is_not_null())
     if "time" not in there:

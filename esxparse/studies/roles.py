@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
-_WORKLOADS = ("fio", "iometer", "diskspd")
-_METERS = ("redfish", "ribcl", "ipmi", "power_csv")
-_BENCHMARKS = (
-    "netperf",
-    "iperf3",
-    "stream",
-    "linpack",
-    "redis_benchmark",
-    "memtier",
-    "sysbench",
-    "hpcc",
-    "ioping",
-    "elbencho",
-    "ntttcp",
-    "vdbench",
-    "hcibench",
-    "results_csv",
-)
-_TOPOLOGY = ("esxcli", "lscpu", "cpuinfo", "numactl")
+from esxparse import toml
+from esxparse.errors import did_you_mean
+
+_GROUPS: Final[dict[str, list[str]]] = toml.beside(__file__)["group"]
+_WORKLOADS, _BENCHMARKS = _GROUPS["workloads"], _GROUPS["benchmarks"]
 
 ROLES: Final[dict[str, frozenset[str]]] = {
-    "esxtop": frozenset({"esxtop"}),
-    "idle": frozenset({"esxtop"}),
-    **{name: frozenset({name}) for name in _WORKLOADS},
-    "power": frozenset(_METERS),
-    "perf": frozenset({"perf_stat"}),
-    "vmkperf": frozenset({"vmkperf"}),
-    "vscsistats": frozenset({"vscsistats"}),
-    "packets": frozenset({"packets", "tshark_fields"}),
-    "hardware": frozenset(_TOPOLOGY),
-    "vmx": frozenset({"vmx"}),
-    **{name: frozenset({name}) for name in _BENCHMARKS},
+    **{role: frozenset(formats) for role, formats in toml.beside(__file__)["role"].items()},
+    **{name: frozenset({name}) for name in (*_WORKLOADS, *_BENCHMARKS)},
     "benchmark": frozenset(_BENCHMARKS),
 }
 """Key in `[[run]]` to the formats (`Recording.format`) its files may have."""
@@ -68,5 +44,5 @@ def nearest(word: str, known: Iterable[str]) -> str:
     ": did you mean 'warmup'?"
     """
     names = sorted(known)
-    close = get_close_matches(word, names, 1, 0.6)
-    return f": did you mean {close[0]!r}?" if close else f"; valid here: {', '.join(names)}"
+    near = did_you_mean(word, names).rstrip()
+    return f": {near}" if near else f"; valid here: {', '.join(names)}"

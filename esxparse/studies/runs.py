@@ -6,14 +6,17 @@ is scanned by all processors and then queried by one for as long: two at a time 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, Final
 
 import polars as pl
 
+from esxparse import fleet
 from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew
 from esxparse.metrics import cpu_cost, energy, steady, units
 from esxparse.quality.results import Quality, joined
 from esxparse.recording import Note, printable
@@ -33,22 +36,51 @@ _COST_NEEDS: Final = {"cpus": "the host's number of CPUs", "mhz": "the host's CP
 
 
 def groups(runs: Sequence[Run]) -> list[list[int]]:
-    """Places of runs that read the same capture, or without one the same file, together; in the order of the first."""
+    """Places of runs that read the same file, together, in the order of the first.
+
+    It is the capture or what a load generator printed, whichever more runs share; without both, the first file.
+    """
+    reads = [
+        [files.paths for role, files in run.files.items() if role == "esxtop" or role in WORKLOADS]
+        or [files.paths for files in run.files.values()][:1]
+        for run in runs
+    ]
+    shared = Counter(paths for one in reads for paths in one)
     found: dict[object, list[int]] = {}
-    for place, run in enumerate(runs):
-        files = run.files.get("esxtop") or next(iter(run.files.values()), None)
-        found.setdefault(files.paths if files else place, []).append(place)
+    for place, one in enumerate(reads):
+        found.setdefault(max(one, key=lambda paths: shared[paths], default=place), []).append(place)
     return list(found.values())
 
 
-def rows_of(runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None) -> list[Computed]:
+def _computed(runs: Sequence[Run], idle: dict[str, Row] | None = None) -> list[Computed]:
+    """What is computed of runs that share a file."""
+    kept: Kept = {}
+    known: dict[str, Row] = {} if idle is None else idle
+    return [row_of(open_run(run, kept), known) for run in runs]
+
+
+def _rows_by(crew: Crew, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None) -> list[Computed]:
+    """The same as `rows_of`, by others."""
+    every = groups(runs)
+    found: dict[int, Computed] = {}
+    with closing(fleet.run(_computed, [[runs[place] for place in group] for group in every], crew)) as ended:
+        for done in ended:
+            if done.why:
+                raise EsxparseError(done.why)
+            found |= zip(every[done.place], done.result, strict=True)
+            if progress:
+                progress(len(found), len(runs), str(runs[every[done.place][0]]))
+    return [found[place] for place in range(len(runs))]
+
+
+def rows_of(
+    runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None, crew: Crew | None = None
+) -> list[Computed]:
     """The columns, figures and notes of each run (`row.row_of`), in the order of the runs."""
+    if crew is not None and crew.elsewhere:
+        return _rows_by(crew, runs, progress)
     idle: dict[str, Row] = {}
     found: dict[int, Computed] = {}
-
-    def compute(group: list[int]) -> list[Computed]:
-        kept: Kept = {}
-        return [row_of(open_run(runs[place], kept), idle) for place in group]
 
     waiting: deque[tuple[list[int], Future[list[Computed]]]] = deque()
     left = deque(groups(runs))
@@ -57,7 +89,7 @@ def rows_of(runs: Sequence[Run], progress: Callable[[int, int, str], None] | Non
         while left or waiting:
             while left and len(waiting) <= AT_ONCE:
                 group = left.popleft()
-                waiting.append((group, pool.submit(compute, group)))
+                waiting.append((group, pool.submit(_computed, [runs[place] for place in group], idle)))
             group, future = waiting.popleft()
             if progress:
                 progress(len(found), len(runs), str(runs[group[0]]))
@@ -82,14 +114,17 @@ _LABEL_TYPES: Final[dict[frozenset[type], Any]] = {
 
 
 def table_of(
-    manifest: Manifest, runs: Sequence[Run], progress: Callable[[int, int, str], None] | None = None
+    manifest: Manifest,
+    runs: Sequence[Run],
+    progress: Callable[[int, int, str], None] | None = None,
+    crew: Crew | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, list[Note], Quality]:
     """The rows of all runs, the figures of their benchmarks, notes, and what the check says of their files."""
     for name in runs[0].labels if runs else ():
         if name in COLUMNS or not name:
             what = "the name of a column of the results: give it another" if name else "no name: name it"
             raise EsxparseError(f"{manifest.path}: the label {name!r} has {what}")
-    computed = rows_of(runs, progress)
+    computed = rows_of(runs, progress, crew)
     rows = [row for row, _, _ in computed]
     figures = [frame for _, frames, _ in computed for frame in frames]
     notes = [note for _, _, told in computed for note in told]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from esxparse.diagnosis.experiments.study import Study
 from esxparse.recording import printable
+from esxparse.sortable import table
+from esxparse.studies import export
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import polars as pl
+
     from esxparse.recording import Note
 
+_ROWS: Final = 30
+_COLUMNS: Final = 8
+"""Beside the labels."""
+_WHOLE: Final = 1000
+"""From here on no decimals are shown."""
 _LEVELS: Final = 6
 """Levels of a label that are named."""
 
@@ -49,6 +58,24 @@ def text(study: Shown) -> str:
 
 
 def page(study: Shown) -> str:
-    """For a notebook."""
+    """For a notebook: what it is of, and its runs."""
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(study))
-    return f"<table>{rows}</table>"
+    return f"<table>{rows}</table>{_runs(study.runs.collect(), study.labels)}"
+
+
+def _runs(runs: pl.DataFrame, labels: Sequence[str]) -> str:
+    """The labels and main columns of the runs."""
+    kept = runs.select(export.chosen(runs, labels, None)[: len(labels) + _COLUMNS])
+    heads = [
+        escape(text) + (f"<br><small>{escape(unit)}</small>" if unit else "")
+        for text, unit in map(export.heading, kept.columns)
+    ]
+    shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))
+    of = f"the first {_ROWS} of " if runs.height > _ROWS else ""
+    return f"{shown}<p>The main columns of {of}{runs.height:,} runs; <code>study.runs</code> has all.</p>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= _WHOLE else f"{value:.4g}"
+    return "" if value is None else escape(printable(str(value)))

@@ -18,6 +18,7 @@ from typing import Any, Final
 from esxparse import toml
 from esxparse.diagnosis.experiments.tables import roles
 from esxparse.errors import EsxparseError
+from esxparse.errors import nearest as nearest_names
 from esxparse.recording import Note
 from esxparse.studies.asked import Asked, asked_of
 from esxparse.studies.columns import COLUMNS
@@ -119,6 +120,21 @@ def parse(text: str, path: Path) -> tuple[Manifest, Complaints]:
     return manifest, wrong
 
 
+def is_manifest(path: Path) -> bool:
+    """Whether a file is a study's: by its name, or by the runs in it and what else it says.
+
+    Raises EsxparseError: It cannot be read.
+    """
+    if path.name == FILE_NAME:
+        return True
+    try:
+        data = toml.parse(_read(path))
+    except tomllib.TOMLDecodeError:
+        return False
+    runs = data.get("run")
+    return isinstance(runs, list) and bool(runs) and set(data) <= set(_TOP)
+
+
 def load(where: str | Path) -> Manifest:
     """Reads a manifest."""
     manifest, wrong = examine(where)
@@ -131,14 +147,17 @@ def load(where: str | Path) -> Manifest:
 def examine(where: str | Path) -> tuple[Manifest, Complaints]:
     """Reads a manifest and returns all problems instead of raising the first."""
     path = manifest_path(Path(where))
+    return parse(_read(path), path)
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         hint = "; esxparse study new DIR writes one" if path.name == FILE_NAME else ""
         raise EsxparseError(f"{path} cannot be read: {error.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise EsxparseError(f"{path} is not valid TOML: it is not UTF-8") from None
-    return parse(text, path)
 
 
 def _table(data: Mapping[str, Any], key: str, wrong: Complaints, *above: str | int) -> dict[str, Any]:
@@ -288,12 +307,9 @@ def _label(name: str, value: Any, wrong: Complaints, path: Sequence[str | int]) 
 
 def _misspelt(row: Mapping[str, Any], expected: set[str], wrong: Complaints, top: Sequence[str | int]) -> None:
     """Reports labels that look like a misspelt key, or like a label that the study compares by and this run lacks."""
-    from difflib import get_close_matches  # noqa: PLC0415  only here
-
     known = {*ROLES, *_RUN, *(expected - set(row))}
     for name in row:
         if name in known or name in expected:
             continue
-        close = get_close_matches(name, sorted(known), 1, _CLOSE)
-        if close:
-            wrong.add(f"unknown key {name!r}: did you mean {close[0]!r}?", *top, name)
+        if near := nearest_names(name, sorted(known), alike=_CLOSE):
+            wrong.add(f"unknown key {name!r}: did you mean {near[0]!r}?", *top, name)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from esxparse import toml
+from esxparse.errors import did_you_mean
 from esxparse_simulator.host import Scenario
 from esxparse_simulator.limits import ScenarioError, check_number, need
 from esxparse_simulator.scenario import parse_scenario, utc
@@ -246,7 +247,8 @@ def _read(name: str, beside: Path) -> tuple[str, Path]:
     for folder in _FOLDERS:
         if name in _bundled(folder):
             return (files("esxparse_simulator") / folder / f"{name}.toml").read_text(encoding="utf-8"), Path()
-    msg = f"no scenario {name}. There are: {', '.join(scenario_names())}; or give a path ending in .toml."
+    near = did_you_mean(name, scenario_names(), "Did")
+    msg = f"no scenario {name}. {near}There are: {', '.join(scenario_names())}; or give a path ending in .toml."
     raise ScenarioError(msg)
 
 

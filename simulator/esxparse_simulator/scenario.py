@@ -11,6 +11,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from esxparse.errors import did_you_mean
 from esxparse_simulator import host as parts
 from esxparse_simulator.limits import ScenarioError, check_number, check_row, need
 
@@ -170,8 +171,9 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def _known(row: Mapping[str, Any], place: str, names: set[str]) -> Mapping[str, Any]:
-    unknown = ", ".join(sorted(set(row) - names))
-    need(not unknown, f"{place}: unknown key {unknown}. Known: {', '.join(sorted(names))}.")
+    unknown = sorted(set(row) - names)
+    near = did_you_mean(unknown[0], names, "Did") if unknown else ""
+    need(not unknown, f"{place}: unknown key {', '.join(unknown)}. {near}Known: {', '.join(sorted(names))}.")
     return row
 
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 import string
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -42,7 +42,7 @@ from polars.exceptions import PolarsError
 
 from esxparse.diagnosis import series
 from esxparse.diagnosis.signals import KINDS
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +107,13 @@ class Case:
         return frozenset(table for one in found if one for table in one)
 
 
-_TEXTS: Final = (
-    "trouble",
-    "title",
-    "kind",
-    "trigger",
-    "level",
-    "since",
-    "until",
-    "impact",
-    "severity",
-    "verdict",
-    "next",
-    "source",
-)
-_ALL: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(_TEXTS, str),
-    **dict.fromkeys(("persist", "gap"), int),
-    **dict.fromkeys(("prior", "rare"), (int, float)),
-    **dict.fromkeys(("explains", "evidence"), list),
-    **dict.fromkeys(("who", "entity"), dict),
-    "shared": bool,
+_KINDS: Final[Mapping[str, Any]] = {
+    **{kind.__name__: kind for kind in (str, int, bool)},
+    "float": (int, float),
+    "tuple": list,
+    "Mapping": dict,
 }
-_NEEDED: Final = ("trouble", "title", "kind", "trigger", "impact", "verdict", "next", "source", "evidence")
+"""What TOML has for the type of a field."""
 _ROW: Final = {"if": "holds", "weight": "weight", "say": "say", "else": "fails", "otherwise": "otherwise"}
 
 
@@ -149,12 +133,13 @@ def parse(text: str, file: str) -> Case:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise EsxparseError(f"{file}: not a TOML file: {error}") from error
+    keys = {one.name: one for one in fields(Case)}
     for key, value in document.items():
-        if key not in _ALL or not isinstance(value, _ALL[key]):
+        if key not in keys or not isinstance(value, _KINDS[str(keys[key].type).partition("[")[0]]):
             raise EsxparseError(f"{file}: {key!r} is unknown or of the wrong type")
-    for key in _NEEDED:
-        if not document.get(key):
-            raise EsxparseError(f"{file}: {key!r} is missing")
+    for one in keys.values():
+        if one.default is one.default_factory is MISSING and not document.get(one.name):
+            raise EsxparseError(f"{file}: {one.name!r} is missing")
     if document["kind"] not in KINDS:
         raise EsxparseError(f"{file}: 'kind' is {document['kind']!r}: choose from {', '.join(KINDS)}")
     rows = []
@@ -181,4 +166,6 @@ def _check(case: Case, file: str) -> None:
     asked += [(one["kind"], one["by"]) for one in case.who.values()]
     for kind, name in asked:
         if series.tables(kind, name) is None:
-            raise EsxparseError(f"{file}: no series {name!r} of {kind}; it has {', '.join(sorted(series.known(kind)))}")
+            there = sorted(series.known(kind))
+            msg = f"{file}: no series {name!r} of {kind}; {did_you_mean(name, there)}it has {', '.join(there)}"
+            raise EsxparseError(msg)

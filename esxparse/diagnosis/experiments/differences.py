@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.metrics.ratio import geometric_mean
 
@@ -42,7 +40,7 @@ def differences(study: Study) -> list[dict[str, Any]]:
         return []
     there = study.runs.collect_schema()
     rows: list[dict[str, Any]] = []
-    for one in _measures():
+    for one in toml.beside(__file__, "measures.toml")["measure"]:
         # Of two columns that say the same, the first.
         if one["column"] not in there or any(row["column"] == _SAME.get(one["column"]) for row in rows):
             continue
@@ -68,12 +66,6 @@ def _figures(study: Study) -> list[dict[str, Any]]:
         measure = {"words": words, "column": f"{benchmark} {test} {metric}", "better": better}
         rows += _summed(some.with_columns(pl.col("verdict").replace(said)), measure, study.baseline)
     return rows
-
-
-@cache
-def _measures() -> tuple[dict[str, Any], ...]:
-    text = (resources.files(__package__) / "measures.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["measure"])
 
 
 def _summed(

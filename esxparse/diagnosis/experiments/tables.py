@@ -21,12 +21,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import Any
+
+from esxparse import toml
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,14 @@ class Cause:
 @cache
 def steps() -> tuple[Step, ...]:
     """All questions, in their order."""
-    return tuple(Step(**{**one, "words": tuple(one.get("words", ()))}) for one in _read("steps.toml")["step"])
+    return tuple(
+        Step(**{**one, "words": tuple(one.get("words", ()))}) for one in toml.beside(__file__, "steps.toml")["step"]
+    )
 
 
 @cache
 def _all() -> tuple[Cause, ...]:
-    return tuple(Cause(**_flat(one)) for one in _read("causes.toml")["cause"])
+    return tuple(Cause(**_flat(one)) for one in toml.beside(__file__, "causes.toml")["cause"])
 
 
 def causes() -> tuple[Cause, ...]:
@@ -84,10 +86,6 @@ def unknown() -> Cause:
 def roles() -> tuple[str, ...]:
     """Names of experiments that a study may name factors for: cached, native ..."""
     return tuple(one.id for one in steps() if one.words)
-
-
-def _read(name: str) -> dict[str, list[dict[str, Any]]]:
-    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def _flat(one: dict[str, Any]) -> dict[str, Any]:

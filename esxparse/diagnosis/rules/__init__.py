@@ -41,7 +41,7 @@ from polars.exceptions import PolarsError
 from esxparse import toml
 from esxparse.diagnosis import series
 from esxparse.diagnosis.signals import KINDS
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 Verdict = Literal["ok", "warning", "critical"]
 
@@ -171,7 +171,9 @@ def _all() -> Entries:
 def _bundled(name: str) -> Entries:
     if name not in profiles():
         known = ", ".join(repr(profile) for profile in profiles())
-        raise EsxparseError(f"unknown thresholds profile {name!r}: choose from {known}, or give a path ending in .toml")
+        near = did_you_mean(name, profiles())
+        msg = f"unknown thresholds profile {name!r}: {near}choose from {known}, or give a path ending in .toml"
+        raise EsxparseError(msg)
     source = _folder() / f"{name}.toml"
     return _entries(_parse(source), source.name, _all())
 
@@ -260,8 +262,9 @@ def _check_series(made: Rule, file: str) -> None:
             _refuse(file, made.id, key, f"is no expression: {error}")
         for name in sorted(asked):
             if series.tables(made.kind, name) is None:
-                there = ", ".join(sorted(series.known(made.kind)))
-                _refuse(file, made.id, key, f"reads {name!r}, which no {made.kind} has; there are {there}")
+                there = sorted(series.known(made.kind))
+                what = f"reads {name!r}, which no {made.kind} has; {did_you_mean(name, there)}there are "
+                _refuse(file, made.id, key, what + ", ".join(there))
 
 
 def _wrong(entry: Mapping[str, Any], name: str, wanted: str) -> str:

@@ -10,29 +10,19 @@ from datetime import UTC, datetime
 from esxparse.formats.benchmarks import netperf_omni as omni
 from esxparse.formats.benchmarks.table import Fields, Figure, Run, higher, listing, lower
 from esxparse.formats.kit.numbers import number, times, whole
+from esxparse.formats.kit.tables import data
 
 BANNER = re.compile(
     r"^\s*(?:MIGRATED )?(?P<test>[A-Za-z][A-Za-z0-9 |/_-]{1,60}?) TEST(?: from .*?)? to\b\s*+(?P<to>\S++)?(?P<rest>.*)$"
 )
-_TESTS = {
-    "UDP UNIDIRECTIONAL SEND": "UDP_STREAM",
-    "TCP CONNECT/REQUEST/RESPONSE": "TCP_CRR",
-    "TCP CONNECT/CLOSE": "TCP_CC",
-    "SCTP 1-TO-MANY STREAM": "SCTP_STREAM_MANY",
-    "SCTP 1-TO-MANY REQUEST/RESPONSE": "SCTP_RR_MANY",
-}
+_DATA = data(__file__)
+_TESTS: dict[str, str] = _DATA["tests"]
 _LONGEST_RESULT = 1000
 _I, _F = r"(\d+)", r"(-?(?:\d+\.\d+|nan|inf))"
+_CELLS = {"whole": _I, "decimal": _F}
 _SHAPES = {
-    name: re.compile(r"^\s*" + r"\s+".join(cells) + r"\s*$")
-    for name, cells in {
-        "stream": (_I, _I, _I, _F, _F),
-        "stream_cpu": (_I, _I, _I, _F, _F, _F, _F, _F, _F),
-        "rr": (_I, _I, _I, _I, _F, _F),
-        "rr_cpu": (_I, _I, _I, _I, _F, _F, _F, _F, _F, _F),
-        "udp": (_I, _I, _F, _I, _I, _F),
-        "udp_cpu": (_I, _I, _F, _I, _I, _F, _F, _F),
-    }.items()
+    name: re.compile(r"^\s*" + r"\s+".join(_CELLS[kind] for kind in kinds) + r"\s*$")
+    for name, kinds in _DATA["shapes"].items()
 }
 RR_REMOTE = re.compile(rf"^\s*{_I}\s+{_I}\s*$")
 UDP_RECEIVED = re.compile(rf"^\s*{_I}\s+{_F}\s+{_I}\s+{_F}(?:\s+{_F}\s+{_F})?\s*$")
@@ -71,12 +61,6 @@ ORDINARY = re.compile(r"^\s*(?:Histogram of |Alignment\s+Offset|netperf |\$ |# |
 ALONE = re.compile(rf"^\s*{_F}\s*$")
 _DEFAULT_UNIT = (1.0, "Mbit/s")
 _TRANSACTIONS = (1.0, "transactions/s")
-_SIZES = {
-    "stream": ("remote_recv_socket_bytes", "local_send_socket_bytes", "message_bytes"),
-    "maerts": ("local_recv_socket_bytes", "remote_send_socket_bytes", "message_bytes"),
-    "rr": ("local_send_socket_bytes", "local_recv_socket_bytes", "request_bytes", "response_bytes"),
-    "udp": ("local_send_socket_bytes", "message_bytes"),
-}
 
 
 @dataclass(frozen=True)
@@ -180,7 +164,7 @@ def _used(names: Sequence[str], values: Sequence[str | None], unit: str) -> list
 
 def read_classic(family: str, cells: Sequence[str], banner: Banner, unit: tuple[float, str] | None) -> Result:
     """A classic result from its first line of numbers."""
-    names = _SIZES["maerts" if banner.test.endswith("MAERTS") else family]
+    names = _DATA["sizes"]["maerts" if banner.test.endswith("MAERTS") else family]
     settings: Fields = {"test": banner.test, "destination": banner.destination}
     settings |= {name: whole(cell) for name, cell in zip(names, cells, strict=False)}
     rest = list(cells[len(names) :])

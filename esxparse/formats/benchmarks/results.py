@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from esxparse.errors import DamagedError, EsxparseError
+from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.benchmarks.table import SCHEMA, Fields, listing
 from esxparse.formats.kit.notes import Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
@@ -126,8 +126,8 @@ def _column(titles: Sequence[str], wanted: str | None, what: str) -> int | None:
     for place, title in enumerate(titles):
         if wanted.strip().lower() in {title.lower(), unit_of(title)[0].lower(), str(place + 1)}:
             return place
-    msg = f"there is no column {wanted!r} for the {what}; the columns are: {', '.join(map(repr, map(excerpt, titles)))}"
-    raise EsxparseError(msg)
+    msg = f"there is no column {wanted!r} for the {what}; {did_you_mean(wanted, titles)}the columns are: "
+    raise EsxparseError(msg + ", ".join(map(repr, map(excerpt, titles))))
 
 
 def read_rows(lines: Sequence[str]) -> tuple[list[tuple[int, list[str]]], str, dict[str, str]]:

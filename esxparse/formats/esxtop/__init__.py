@@ -37,6 +37,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.formats import collected
 from esxparse.formats.esxtop import (
     by_instance,
     first_sample,
@@ -263,7 +264,7 @@ def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: tim
     samples, strangers, row_notes = _samples(found, dates)
     samples = samples.within(window)
     odd_cells = odd.odd_cells(found.body, samples, strangers, layout, found.header)
-    notes = [*found.notes, *dates.notes()]
+    notes = [*found.notes, *dates.notes(), *collected.notes(Path(source.where))]
     if layout.repeated:
         place = layout.repeated[0]
         columns = counted(len(layout.repeated), "column")

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
-from esxparse.formats.window import TIME
+from esxparse import schema as declared
+from esxparse import toml
 
 Row = dict[str, Any]
 """A row of a table by column; what is not known may be left out."""
 
-Schema = dict[str, pl.DataType]
-
-_TYPES: Mapping[str, pl.DataType] = {
-    "i64": pl.Int64(),
-    "f64": pl.Float64(),
-    "str": pl.String(),
-    "bool": pl.Boolean(),
-    "time": TIME,
-    "local": pl.Datetime("us"),
-}
-"""Types by the names that docstrings of readers use; `local` is a time by a clock whose zone nobody knows."""
-
-
-def schema(text: str) -> Schema:
-    """Columns and their types, written as `names type, names type`.
-
-    >>> schema("run i64, test unit str")
-    {'run': Int64, 'test': String, 'unit': String}
-    """
-    groups = (group.split() for group in text.split(","))
-    return {name: _TYPES[kind] for *names, kind in groups for name in names}
-
-
-@cache
-def data(module: str, name: str = "") -> dict[str, Any]:
-    """The TOML file beside a module: of the same name, or of another."""
-    path = Path(module).with_name(name) if name else Path(module).with_suffix(".toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+Schema = declared.Schema
+schema = declared.schema
+data = toml.beside
 
 
 def schemas(module: str) -> dict[str, Schema]:

@@ -52,7 +52,7 @@ from esxparse.errors import DamagedError
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.text import Text
 from esxparse.formats.perf_stat import delimited, jsonlines, line, text
-from esxparse.formats.perf_stat.rows import Parsed, lazy
+from esxparse.formats.perf_stat.rows import Fields, Parsed, lazy
 from esxparse.formats.source import Source
 from esxparse.recording import Note, Recording
 
@@ -94,8 +94,8 @@ def _without_cut_event(whole: Text) -> Text:
     part = line.read(last)
     fields = None if part else delimited.split(last, delimited.separator(lines) or ",")
     cut = fields is not None and fields.event is not None and last.rstrip().endswith(fields.event)
-    if isinstance(part, line.Counted):
-        cut = not (part.metric or part.share or part.stddev)
+    if isinstance(part, Fields) and part.event:
+        cut = not (part.metrics or part.share or part.stddev)
     if not cut:
         return whole
     why = "the last line has no line end, so the name of its event may be cut: left out"

@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
-from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat import rows
-from esxparse.formats.perf_stat.rows import Line, Parsed, Row, Token
+from esxparse.formats.perf_stat.rows import Fields, Parsed, Row, Token
 from esxparse.recording import Severity
 
 _SEPARATORS = (",", ";", "\t", "|", ":", "!", "^", "~", "@", "#", " ")
@@ -40,24 +38,6 @@ _OPEN_EVENT = re.compile(r"[\w-]+/[^/]*")
 _NOT = re.compile(r"<not (\w+)>")
 _EVENT = re.compile(r"[A-Za-z_].*")
 _UNIT = re.compile(r"[^\d\s][^\s]{0,15}|")
-
-
-class Fields(NamedTuple):
-    """A line taken apart, numbers as text."""
-
-    elapsed: str | None = None
-    aggregate: str | None = None
-    cpus: str | None = None
-    value: str | None = None
-    unit: str | None = None
-    event: str | None = None
-    cgroup: str | None = None
-    stddev: str | None = None
-    runtime: str | None = None
-    share: str | None = None
-    metrics: tuple[tuple[str, str], ...] = ()
-    group: str | None = None
-    summary: bool = False
 
 
 def recognise(text: str) -> bool:
@@ -94,10 +74,8 @@ def parse(lines: Sequence[str]) -> Parsed:
         fields = split(text, sep) if len(text) < _TOO_LONG else None
         if fields:
             found.append((place, fields))
-        elif name := rows.command(text):
-            heads.append((place, {"command": name}))
-        elif started := text_line.started(text):
-            heads.append((place, {"started_local": started}))
+        elif head := text_line.head(text):
+            heads.append((place, head))
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
     told = rows.style(token for place, fields in found for token in _tokens(place, fields))
@@ -108,7 +86,7 @@ def parse(lines: Sequence[str]) -> Parsed:
     if told.against and told.told_by:
         note = f"numbers are written in two ways: {told.told_by.text!r} and {told.against.text!r}"
         notes.warn(note, told.against.line)
-    parsed = rows.assemble([(place, _line(fields, told.decimal)) for place, fields in found], heads)
+    parsed = rows.assemble([(place, rows.line_of(fields, told.decimal or ".")) for place, fields in found], heads)
     meta = {"kind": "csv", "separator": sep, "runs": len(parsed.runs), **rows.interval_meta(parsed.events)}
     return replace(parsed, notes=tuple(notes) + parsed.notes, meta=meta)
 
@@ -121,25 +99,6 @@ def _tokens(place: int, fields: Fields) -> Iterator[Token]:
     numbers = (fields.value, fields.stddev, fields.share, *(value for value, _ in fields.metrics))
     yield from (
         Token(one.rstrip("%"), place, grouped=False) for one in numbers if one and _NUMBER.fullmatch(one.rstrip("%"))
-    )
-
-
-def _line(fields: Fields, decimal: str | None) -> Line:
-    def read(text: str | None) -> float | None:
-        return rows.number(text.rstrip("%"), decimal or ".") if text else None
-
-    same: Row = {name: getattr(fields, name) for name in ("aggregate", "event", "cgroup", "group", "summary")}
-    return Line(
-        **same,
-        elapsed_s=rows.number(fields.elapsed, ".") if fields.elapsed else None,
-        cpus=int(fields.cpus) if fields.cpus else None,
-        counter=fields.value,
-        value=None if fields.value is None or rows.state(fields.value) else read(fields.value),
-        unit=fields.unit or None,
-        stddev_pct=read(fields.stddev),
-        runtime_ms=scaled(read(fields.runtime), 1e-6),
-        counted_pct=read(fields.share),
-        metrics=tuple((None if rows.is_nan(value) else read(value), unit, None) for value, unit in fields.metrics),
     )
 
 

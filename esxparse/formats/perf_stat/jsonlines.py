@@ -48,10 +48,8 @@ def parse(lines: Sequence[str]) -> Parsed:
     mended: list[int] = []
     for place, text in enumerate(lines, start=1):
         if not (objects := _OBJECT.findall(text)):
-            if name := rows.command(text):
-                heads.append((place, {"command": name}))
-            elif started := text_line.started(text):
-                heads.append((place, {"started_local": started}))
+            if head := text_line.head(text):
+                heads.append((place, head))
             elif text.strip() and not text_line.is_known(text):
                 (bad if "{" in text or '" :' in text else other).append((place, text))
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from esxparse.formats.perf_stat.rows import NUMBER
+from esxparse.formats.perf_stat.rows import NUMBER, Fields, Row, command
 
 
 class Title(NamedTuple):
@@ -15,33 +15,6 @@ class Title(NamedTuple):
 
     command: str
     repetitions: int | None
-
-
-class Metric(NamedTuple):
-    """What stands behind a `#`."""
-
-    value: str
-    unit: str
-    group: str | None = None
-    elapsed: str | None = None
-    aggregate: str | None = None
-    stddev: str | None = None
-    share: str | None = None
-
-
-class Counted(NamedTuple):
-    """One event."""
-
-    elapsed: str | None
-    aggregate: str | None
-    cpus: str | None
-    counter: str
-    unit: str | None
-    event: str
-    cgroup: str | None
-    metric: Metric | None
-    stddev: str | None
-    share: str | None
 
 
 class Seconds(NamedTuple):
@@ -64,7 +37,7 @@ INTERVALS = "intervals"
 _KNOWN = "known"
 """A line of perf's that holds nothing."""
 
-Part = Title | Metric | Counted | Seconds | Repetition | datetime | str
+Part = Title | Fields | Seconds | Repetition | datetime | str
 
 _UNITS = frozenset((
     "msec", "usec", "nsec", "ns", "us", "ms", "sec", "s", "Joules", "J", "W", "Watts", "C", "%", "#", "MHz",
@@ -146,10 +119,12 @@ def read(text: str) -> Part | None:
     return _event_or_metric(text)
 
 
-def started(text: str) -> datetime | None:
-    """`# started on Tue Jun 16 21:38:49 2026`, by the local clock."""
+def head(text: str) -> Row:
+    """What a line says of the run below it: its command, or `# started on Tue Jun 16 21:38:49 2026` (local clock)."""
+    if name := command(text):
+        return {"command": name}
     found = _comment(text) if text.startswith("#") else None
-    return found if isinstance(found, datetime) else None
+    return {"started_local": found} if isinstance(found, datetime) else {}
 
 
 def is_known(text: str) -> bool:
@@ -182,20 +157,24 @@ def _event_or_metric(text: str) -> Part | None:
     left, right = (text[: hash_.start()], text[hash_.end() :]) if hash_ else (text, "")
     if elapsed := _ELAPSED.match(left):
         left = elapsed[2]
-    trailing = (stddev[1] if stddev else None, share[1] if share else None)
-    when = elapsed[1] if elapsed else None
-    metric = _metric(right)
+    metric = _METRIC.fullmatch(right.strip())
+    told = Fields(
+        elapsed=elapsed[1] if elapsed else None,
+        stddev=stddev[1] if stddev else None,
+        share=share[1] if share else None,
+        metrics=((metric[1].strip(), metric[3]),) if metric else (),
+    )
     if found := _LEFT.fullmatch(left) or _THREAD.fullmatch(left):
         unit, event, cgroup = _named(found["rest"].split())
         if not found["rest"].replace("\t", " ").isprintable() or _is_no_event(found["rest"], unit, event):
             return None
         cpus = found["cpus"] if "cpus" in found.re.groupindex else None
-        return Counted(when, found["aggregate"], cpus, found["count"], unit, event, cgroup, metric, *trailing)
+        told = told._replace(aggregate=found["aggregate"], cpus=cpus, cgroup=cgroup)
+        return told._replace(value=found["count"], unit=unit, event=event)
     whose = _ONLY_AGGREGATE.fullmatch(left) or _GROUP.fullmatch(left)
     if metric is None or whose is None:
         return None
-    group = whose[2] if whose.re is _GROUP else None
-    return metric._replace(group=group, elapsed=when, aggregate=whose[1], stddev=trailing[0], share=trailing[1])
+    return told._replace(group=whose[2] if whose.re is _GROUP else None, aggregate=whose[1])
 
 
 def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
@@ -206,12 +185,6 @@ def _is_no_event(rest: str, unit: str | None, event: str) -> bool:
         or bool(_NO_EVENT.match(event))
         or bool(unit and unit not in _UNITS and _NO_EVENT.match(unit))
     )
-
-
-def _metric(right: str) -> Metric | None:
-    if (found := _METRIC.fullmatch(right.strip())) is None:
-        return None
-    return Metric(found[1].strip(), found[3])
 
 
 def _named(words: list[str]) -> tuple[str | None, str, str | None]:

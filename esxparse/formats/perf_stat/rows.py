@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from esxparse.formats.kit.notes import Notes
+from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.kit.tables import frames, schemas
 from esxparse.recording import Note, Severity
 
@@ -116,8 +117,27 @@ def number(text: str, decimal: str | None) -> float | None:
 _Key = tuple[str | None, str | None, str | None]
 
 
+class Fields(NamedTuple):
+    """A line of CSV or text taken apart, numbers as text."""
+
+    elapsed: str | None = None
+    aggregate: str | None = None
+    cpus: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    event: str | None = None
+    cgroup: str | None = None
+    stddev: str | None = None
+    runtime: str | None = None
+    share: str | None = None
+    metrics: tuple[tuple[str, str], ...] = ()
+    """Value and unit."""
+    group: str | None = None
+    summary: bool = False
+
+
 class Line(NamedTuple):
-    """What one line of CSV or JSON says."""
+    """What one line says."""
 
     elapsed_s: float | None = None
     aggregate: str | None = None
@@ -136,14 +156,31 @@ class Line(NamedTuple):
     summary: bool = False
 
 
+def line_of(fields: Fields, decimal: str | None) -> Line:
+    """What a line says, with its numbers read; a decimal sign of None is told by each number."""
+
+    def read(text: str | None) -> float | None:
+        return number(text.rstrip("%"), decimal) if text else None
+
+    same: Row = {name: getattr(fields, name) for name in ("aggregate", "event", "cgroup", "group", "summary")}
+    return Line(
+        **same,
+        elapsed_s=number(fields.elapsed.replace(",", "."), ".") if fields.elapsed else None,
+        cpus=int(fields.cpus) if fields.cpus else None,
+        counter=fields.value,
+        value=None if fields.value is None or state(fields.value) else read(fields.value),
+        unit=fields.unit or None,
+        stddev_pct=read(fields.stddev),
+        runtime_ms=scaled(read(fields.runtime), 1e-6),
+        counted_pct=read(fields.share),
+        metrics=tuple((None if is_nan(value) else read(value), unit, None) for value, unit in fields.metrics),
+    )
+
+
 def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]) -> Parsed:
     """The tables of lines; `heads` are command lines and start times, and where they stand."""
-    events: list[Row] = []
-    metrics: list[Row] = []
-    notes = Notes()
     firsts: list[int] = []
-    group: str | None = None
-    group_pct: float | None = None
+    numbered: list[tuple[int, int, Line]] = []
     last: Line | None = None
     last_place = 0
     first_key: _Key | None = None
@@ -153,24 +190,52 @@ def assemble(lines: Sequence[tuple[int, Line]], heads: Sequence[tuple[int, Row]]
         if not firsts or begun or _begins(line, last, first_key):
             firsts.append(place)
             first_key = None
-        run = len(firsts)
         if line.event is not None:
             first_key = first_key or _key(line)
-            last, group = line, None
-            events.append(event_row(line, run))
+            last = line
+        last_place = place
+        numbered.append((len(firsts), place, line))
+    found = collected(numbered)
+    return replace(found, runs=_runs(firsts, heads, found.events))
+
+
+def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
+    """Events and metrics of lines, each with the number of its run and its place in the file."""
+    events: list[Row] = []
+    metrics: list[Row] = []
+    notes = Notes()
+    group: str | None = None
+    group_pct: float | None = None
+    for run, place, line in lines:
+        if line.event is not None:
+            group = None
+            events.append(_event(line, run))
             if events[-1]["state"] == NOT_READABLE:
                 notes.warn(f"{line.counter!r} is not a count", place)
         elif line.group:
             group, group_pct = line.group, line.counted_pct
-        last_place = place
+        of = None if group or not events or events[-1]["run"] != run else events[-1]
         for number, metric in enumerate(line.metrics):
-            of = None if group or not events or events[-1]["run"] != run else events[-1]
             metrics.append(_metric(line, metric, run, group, of))
             if metrics[-1]["counted_pct"] is None and group:
                 metrics[-1]["counted_pct"] = group_pct
             if of is not None and line.event is not None and number == 0:
                 of.update({name: metrics[-1][name] for name in ("metric_value", "metric_unit", "metric_name")})
-    return Parsed(events, metrics, _runs(firsts, heads, events), (), tuple(notes))
+        if of is not None and line.metrics and line.event is None:
+            _share(of, metrics, line)
+    return Parsed(events, metrics, notes=tuple(notes))
+
+
+def _share(event: Row, metrics: Sequence[Row], line: Line) -> None:
+    """What stands at the end of the last line of an event belongs to the event and all its metrics."""
+    for name, value in (("counted_pct", line.counted_pct), ("stddev_pct", line.stddev_pct)):
+        event[name] = value if event[name] is None else event[name]
+    for row in metrics[-_METRICS_OF_ONE:]:
+        if row["event"] == event["event"] and row["counted_pct"] is None:
+            row["counted_pct"] = event["counted_pct"]
+
+
+_METRICS_OF_ONE = 4
 
 
 NOT_READABLE = "not readable"
@@ -192,7 +257,7 @@ def _begins(line: Line, last: Line | None, first: _Key | None) -> bool:
     return _key(line) == first and _key(line) != _key(last)
 
 
-def event_row(line: Line, run: int) -> Row:
+def _event(line: Line, run: int) -> Row:
     """The row of an event."""
     not_counted = state(line.counter or "")
     told = not_counted or (NOT_READABLE if line.value is None else COUNTED)
@@ -210,8 +275,7 @@ def _metric(
     unit, name = unit_and_name(text)
     return dict.fromkeys(METRICS) | {
         "run": run,
-        "elapsed_s": line.elapsed_s,
-        "aggregate": line.aggregate,
+        **{name: row[name] for row in [of or line._asdict()] for name in ("elapsed_s", "aggregate")},
         "event": of["event"] if of else None,
         "metric_group": group,
         "metric_name": name,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat import rows
-from esxparse.formats.perf_stat.line import Counted, Metric, Seconds, Title
-from esxparse.formats.perf_stat.rows import Line, Parsed, Row, Style, Token
+from esxparse.formats.perf_stat.line import Repetition, Seconds, Title
+from esxparse.formats.perf_stat.rows import Fields, Parsed, Row, Style, Token
 from esxparse.recording import Note
 
 recognise = lines_of.recognise
@@ -99,23 +100,17 @@ def _is_open(document: Document) -> bool:
 
 def _belongs(part: lines_of.Part, document: Document) -> bool:
     if document.intervals:
-        return isinstance(part, Counted | Metric) and part.elapsed is not None
+        return isinstance(part, Fields) and part.elapsed is not None
     return _is_open(document) or isinstance(part, Seconds)
 
 
 def _tokens(document: Document) -> Iterator[Token]:
     for line, part in document.parts:
-        if isinstance(part, Counted):
-            if rows.state(part.counter) is None:
-                yield Token(part.counter, line, grouped=True)
-            yield from (Token(text, line, grouped=False) for text in (part.stddev, part.share) if text)
-        metric = part.metric if isinstance(part, Counted) else part if isinstance(part, Metric) else None
-        if metric:
-            yield from (
-                Token(text, line, grouped=False)
-                for text in (metric.value, metric.stddev, metric.share)
-                if text and not rows.is_nan(text)
-            )
+        if isinstance(part, Fields):
+            if part.value and rows.state(part.value) is None:
+                yield Token(part.value, line, grouped=True)
+            texts = (part.stddev, part.share, *(value for value, _ in part.metrics if not rows.is_nan(value)))
+            yield from (Token(text, line, grouped=False) for text in texts if text)
         if isinstance(part, Seconds):
             yield from (Token(text, line, grouped=False) for text in (part.value, part.stddev, part.pct) if text)
 
@@ -145,83 +140,19 @@ _AS_GROUPED = "read as a thousands separator, as perf prints no count with three
 
 
 def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
-    events: list[Row] = []
-    metrics: list[Row] = []
-    repetitions: list[Row] = []
-    notes = Notes()
+    parts = [part for _, part in document.parts]
+    lines = [(run, at, rows.line_of(part, decimal)) for at, part in document.parts if isinstance(part, Fields)]
+    found = rows.collected(lines)
     about: Row = dict.fromkeys(rows.RUNS) | document.start | {"run": run}
-    group: str | None = None
-    for line, part in document.parts:
-        if isinstance(part, Counted):
-            group = None
-            events.append(_event(part, decimal, run))
-            if events[-1]["state"] == rows.NOT_READABLE:
-                notes.warn(f"{part.counter!r} is not a count", line)
-            if part.metric:
-                metrics.append(_metric(part.metric, events[-1], None, decimal))
-                events[-1].update({name: metrics[-1][name] for name in ("metric_value", "metric_unit", "metric_name")})
-        elif isinstance(part, Metric):
-            group = part.group or group
-            of = None if group or not events else events[-1]
-            metrics.append(_metric(part, of, group, decimal) | {"run": run})
-            if of:
-                _share(of, metrics, part, decimal)
-        elif isinstance(part, Seconds):
+    for part in parts:
+        if isinstance(part, Seconds):
             about.update(_seconds(part, decimal))
-        elif isinstance(part, lines_of.Repetition):
-            took = rows.number(part.elapsed, decimal)
-            repetitions.append({"run": run, "repetition": len(repetitions) + 1, "elapsed_s": took})
-    intervals = [event["elapsed_s"] for event in events if event["elapsed_s"] is not None]
-    if about["elapsed_s"] is None and intervals:
-        about["elapsed_s"] = max(intervals)
-    return Parsed(events, metrics, [about], repetitions, tuple(notes))
-
-
-def _event(part: Counted, decimal: str | None, run: int) -> Row:
-    line = Line(
-        elapsed_s=rows.number(part.elapsed.replace(",", "."), ".") if part.elapsed else None,
-        aggregate=part.aggregate,
-        cpus=int(part.cpus) if part.cpus else None,
-        event=part.event,
-        counter=part.counter,
-        value=None if rows.state(part.counter) else rows.number(part.counter, decimal),
-        unit=part.unit,
-        cgroup=part.cgroup,
-        counted_pct=rows.number(part.share, decimal) if part.share else None,
-        stddev_pct=rows.number(part.stddev, decimal) if part.stddev else None,
-    )
-    return rows.event_row(line, run)
-
-
-def _share(event: Row, metrics: list[Row], part: Metric, decimal: str | None) -> None:
-    """What stands at the end of the last line of an event belongs to the event and all its metrics."""
-    if part.share and event["counted_pct"] is None:
-        event["counted_pct"] = rows.number(part.share, decimal)
-    if part.stddev and event["stddev_pct"] is None:
-        event["stddev_pct"] = rows.number(part.stddev, decimal)
-    for row in metrics[-_METRICS_OF_ONE:]:
-        if row["event"] == event["event"] and row["counted_pct"] is None:
-            row["counted_pct"] = event["counted_pct"]
-
-
-_METRICS_OF_ONE = 4
-
-
-def _metric(metric: Metric, event: Row | None, group: str | None, decimal: str | None) -> Row:
-    unit, name = rows.unit_and_name(metric.unit)
-    row = dict.fromkeys(rows.METRICS) | {
-        "metric_group": group,
-        "metric_name": name,
-        "metric_value": None if rows.is_nan(metric.value) else rows.number(metric.value, decimal),
-        "metric_unit": unit,
-        "counted_pct": rows.number(metric.share, decimal) if metric.share else None,
-        "elapsed_s": rows.number(metric.elapsed.replace(",", "."), ".") if metric.elapsed else None,
-        "aggregate": metric.aggregate,
-    }
-    if event:
-        row |= {name: event[name] for name in ("run", "elapsed_s", "aggregate", "event")}
-        row["counted_pct"] = row["counted_pct"] or event["counted_pct"]
-    return row
+    if about["elapsed_s"] is None:
+        intervals = (event["elapsed_s"] for event in found.events if event["elapsed_s"] is not None)
+        about["elapsed_s"] = max(intervals, default=None)
+    took = [rows.number(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
+    repetitions = [{"run": run, "repetition": place, "elapsed_s": one} for place, one in enumerate(took, 1)]
+    return replace(found, runs=[about], repetitions=repetitions)
 
 
 def _seconds(part: Seconds, decimal: str | None) -> Row:

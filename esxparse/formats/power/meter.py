@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from esxparse.errors import DamagedError, EsxparseError
+from esxparse.errors import DamagedError, EsxparseError, did_you_mean
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Counted
 from esxparse.formats.kit.numbers import number
@@ -154,7 +154,8 @@ def _chosen(header: Sequence[str], wanted: str | None, what: str, option: str) -
             return names.index(wanted.lower())
         if wanted.isdecimal() and 0 < int(wanted[:9]) <= len(header):
             return int(wanted) - 1
-        raise EsxparseError(f"there is no column {wanted!r}; the columns are: {_listed(header)}")
+        near = did_you_mean(wanted, header)
+        raise EsxparseError(f"there is no column {wanted!r}; {near}the columns are: {_listed(header)}")
     fits = [at for at, name in enumerate(header) if (_is_time if what == "time" else _is_watts)(name)]
     if len(fits) > 1 and what == "watts":
         sure = _plainest([header[at] for at in fits if _SURE_WATTS.search(header[at])])

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from esxparse.formats.kit.numbers import number, whole
-from esxparse.formats.kit.tables import Row, frame, schema
+from esxparse.formats.kit.tables import Row, data, frame, schema
 
-_DATA = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
+_DATA = data(__file__)
 TEXTS = frozenset(_DATA["texts"])
 _WHOLES = frozenset(_DATA["wholes"])
 _PROCESS = "process_"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.reports.study.shape import Shape, named
 from esxparse.studies import plot, study
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.export import chosen
@@ -42,12 +43,25 @@ class Found:
     """The largest load that meets all of the rules asked for (`Study.peak_load`)."""
     published: pl.DataFrame | None
     """What the study published beside what its runs give (`studies.published`)."""
+    shape: Shape | None = None
+    """What is asked of studies of this kind."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The values of the shape's parameters."""
 
 
-def gather(path: str | Path, values: Sequence[str] = (), *, outside: bool = False, allow: bool = False) -> Found:
+def gather(
+    path: str | Path,
+    values: Sequence[str] = (),
+    shape: str = "",
+    given: Mapping[str, Any] | None = None,
+    *,
+    outside: bool = False,
+    allow: bool = False,
+) -> Found:
     """Reads a study and compares what it measured.
 
-    `values`: columns of `runs` to report on; by default the main ones that have numbers.
+    `values`: columns of `runs` to report on; by default the main ones that have numbers. `shape`, `given`: the kind of
+    study, and the values of its parameters.
     `outside`, `allow`: as `esxparse.study` takes them.
 
     Raises EsxparseError: As `esxparse.study`; there is no such column, or nothing has a number.
@@ -73,7 +87,9 @@ def gather(path: str | Path, values: Sequence[str] = (), *, outside: bool = Fals
     sweep = found.asked.sweep or _sweep(found, runs)
     if sweep and sweep not in found.labels:
         raise EsxparseError(f"{found.path}: {sweep!r} of [report] is no label of the runs: {', '.join(found.labels)}")
-    return Found(found, runs, about, compared, figures, sweep or None, *_loads(found, sweep), found.published())
+    loads = _loads(found, sweep)
+    kind = named(shape)
+    return Found(found, runs, about, compared, figures, sweep or None, *loads, found.published(), kind, given or {})
 
 
 def _loads(found: Study, sweep: str | None) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:

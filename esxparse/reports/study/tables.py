@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.metrics import units
 from esxparse.recording import printable
-from esxparse.reports.blocks import NOTHING, Block, Column, Header, note, stack, table
-from esxparse.reports.study import words
+from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
+from esxparse.reports.study import shaped, words
 from esxparse.studies import baseline, plot
-from esxparse.studies.export import heading
+from esxparse.studies.named import named
 from esxparse.whole import sha256
 
 if TYPE_CHECKING:
@@ -37,29 +40,30 @@ def question(found: Found, asked: str) -> Block:
     text = (
         asked
         or found.study.asked.question
+        or (found.shape.question if found.shape else "")
         or found.study.description
         or f"What do {', '.join(found.study.labels)} change?"
     )
-    return note(printable(text))
+    return headline(printable(text))
 
 
 def answer(found: Found) -> Block:
     """The answer: the runs that lack something, a sentence for each value, and how that fits what was published."""
     lacking = found.runs["gap"].drop_nulls().len()
-    told = [note(text) for text in words.answer(found)]
+    told = words.answer(found)
     left = len(told) - _SENTENCES
-    more = [note(f"{left} more comparisons stand in the table below.")] if left > 0 else []
+    more = [f"{left} more comparisons stand in the tables below."] if left > 0 else []
     warned = []
     if lacking:
         text = f"{lacking} of {found.runs.height} runs lack something: see"
         warned = [note(text, "warning", section="Data quality")]
-    return stack(*warned, *told[:_SENTENCES], *more, *(note(text) for text in words.published(found)))
+    return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in words.published(found)))
 
 
 def published(found: Found) -> Block:
     """Each published figure beside what the runs give."""
     if found.published is None:
-        return note("No figures were published of this study: a published.toml beside the manifest would list them.")
+        return NOTHING
     verdict = pl.when("within").then(pl.lit("within")).when(~pl.col("within")).then(pl.lit("outside"))
     frame = found.published.with_columns(verdict.otherwise(pl.lit("not computed")).alias("verdict"))
     columns = [
@@ -78,9 +82,9 @@ def published(found: Found) -> Block:
 def compared(found: Found) -> Block:
     """Ratios to the baseline with their intervals and verdicts, one row per configuration and value."""
     if not found.compared:
-        return note("This study has no baseline: nothing is divided.")
+        return NOTHING
     frame = pl.concat(
-        [one.with_columns(quantity=pl.lit(_named(name))) for name, one in found.compared.items()],
+        [one.with_columns(quantity=pl.lit(_named(found, name))) for name, one in found.compared.items()],
         how="diagonal_relaxed",
     )
     labels = [Column(name, name, digits=None) for name in found.study.labels if frame[name].n_unique() > 1]
@@ -123,36 +127,64 @@ def figures(found: Found) -> Block:
 def measured(found: Found) -> Block:
     """Means of the repetitions of each configuration."""
     labels = list(found.study.labels)
-    means = [pl.col(name).mean() for name in found.values]
+    fits = {name: _fitting(found, name) for name in found.values}
+    means = [pl.col(name).mean() * fits[name][0] for name in found.values]
     frame = found.runs.group_by(labels, maintain_order=True).agg(pl.len().alias("runs"), *means) if labels else None
     if frame is None:
-        frame = found.runs.select(*found.values)
+        frame = found.runs.select(pl.col(name) * factor for name, (factor, _) in fits.items())
     columns = [
         *(Column(name, name, digits=None) for name in labels),
         Column("runs", "Runs"),
-        *(Column(name, heading(name)[0], heading(name)[1], digits=_digits(frame[name])) for name in found.values),
+        *(Column(name, named(found.study, name).name, unit, _digits(frame[name])) for name, (_, unit) in fits.items()),
     ]
     return table(frame, columns, "What was measured: means of the repetitions")
 
 
 def charts(found: Found) -> list[alt.LayerChart]:
-    """For each value its panels: ratios to the baseline, or the value over each label that is swept."""
-    return [one for name in found.values for one in _panels(found, name, relative=name in found.compared)]
+    """The charts of the study's shape, or for each value its ratio to the baseline, or itself over what is swept."""
+    if found.shape and (made := shaped.charts(found)):
+        return made
+    return _panels(found, {name: _style(found, name) for name in found.values})
 
 
 def levels(found: Found) -> list[alt.LayerChart]:
-    """The values themselves, where the charts above show ratios."""
-    return [one for name in found.compared for one in _panels(found, name, relative=False)]
+    """The values themselves, where the charts above show what they are against the baseline."""
+    return _panels(found, dict.fromkeys(found.compared, "plain"))
 
 
-def _panels(found: Found, value: str, *, relative: bool) -> list[alt.LayerChart]:
-    sweeps = [name for name in found.study.axis if plot.is_sweep(found.runs, name)]
-    linear = not relative and not found.compared and plot.BETTER.get(value) == "higher"
+def derived(found: Found) -> Block:
+    """The tables of the study's shape."""
+    made = []
+    for frame, caption, heads in shaped.tables(found):
+        columns = []
+        for name, head in heads.items():
+            before, unit = parted(head)
+            columns.append(Column(name, before, unit, _digits(frame[name]) if frame.schema[name].is_float() else None))
+        made.append(table(frame, columns, caption))
+    return stack(*made) if made else NOTHING
+
+
+def _style(found: Found, value: str) -> plot.Style:
+    if value in found.compared:
+        return "relative"
+    return "linear" if not found.compared and named(found.study, value).better == "higher" else "plain"
+
+
+def _panels(found: Found, styles: Mapping[str, plot.Style]) -> list[alt.LayerChart]:
+    swept = [name for name in found.study.axis if plot.is_sweep(found.runs, name)]
+    sweeps: list[str | None] = [*swept] if swept else [None]
+    ends = shaped.shared(found, list(styles.items()))
     made: list[alt.LayerChart] = []
-    for sweep in (*sweeps, *([] if sweeps else [None])):
+    for (value, style), sweep in product(styles.items(), sweeps):
+        drawn = style if sweep or style != "linear" else "plain"
         with suppress(EsxparseError):  # too many panels: the table has the numbers
-            made += plot.charts(found.study, value, sweep, None, {}, relative=relative, linear=linear and bool(sweep))
+            made += plot.charts(found.study, value, sweep, None, {}, drawn, ends=ends[value, style])
     return made
+
+
+def parameters(found: Found, values: Sequence[str]) -> dict[str, Any]:
+    """The template's parameters, for the provenance."""
+    return {**({"values": values} if values else {}), **found.given}
 
 
 def quality(found: Found) -> Block:
@@ -187,7 +219,9 @@ def method(found: Found) -> Block:
         told.append("Configurations with a single run have no interval: such a difference may be chance.")
     if any(name.startswith("used_") for name in found.values):
         told.append("CPU used is work at nominal frequency: two busy hyper-threads count as half a core each.")
-    return stack(*(note(text) for text in told))
+    if found.shape:
+        told = [*found.shape.method, *told, *found.shape.limits]
+    return points([printable(text) for text in told])
 
 
 def files(found: Found) -> list[tuple[str, str]]:
@@ -197,9 +231,14 @@ def files(found: Found) -> list[tuple[str, str]]:
     return [*made, *([("More files", str(len(there) - _FILES))] if len(there) > _FILES else [])]
 
 
-def _named(value: str) -> str:
-    name, unit = heading(value)
-    return f"{name}, {unit}" if unit else name
+def _named(found: Found, value: str) -> str:
+    told = named(found.study, value)
+    return f"{told.name}, {told.unit}" if told.unit else told.name
+
+
+def _fitting(found: Found, value: str) -> tuple[float, str]:
+    """The unit that fits a value's largest mean, and what to multiply by."""
+    return units.fitting(named(found.study, value).unit, found.runs[value].drop_nulls().abs().median() or 0.0)  # type: ignore[arg-type]
 
 
 def _digits(numbers: pl.Series) -> int:

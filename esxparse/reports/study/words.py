@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.metrics import ratio, scaling
+from esxparse.metrics import ratio, scaling, units
+from esxparse.reports.study import shaped
+from esxparse.reports.study.shaped import number
 from esxparse.studies import baseline
-from esxparse.studies.export import heading
-from esxparse.studies.plot import BETTER
+from esxparse.studies.named import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from esxparse.reports.study.gather import Found
 
-_LINEAR_PCT: Final = 5.0
+_LINE_PCT: Final = 25.0
+"""A sweep that reaches less than this of a straight line is not described by one."""
+_RULES: Final = 2
+"""Rules that are named of those that a load breaks."""
 _SAME: Final = 5e-4
 """Less is no difference to anybody."""
 
 
 def answer(found: Found) -> list[str]:
-    """The largest loads, if they were asked for, and a sentence for each value."""
-    return [*_loads(found), *_values(found)]
+    """What the study's shape says, the largest loads, if they were asked for, and a sentence for each value."""
+    rest = {"loads": _loads, "values": _values}
+    follow = found.shape.follow if found.shape else tuple(rest)
+    return [*shaped.sentences(found), *(text for one in follow for text in rest[one](found))]
 
 
 def published(found: Found) -> list[str]:
@@ -36,8 +42,8 @@ def published(found: Found) -> list[str]:
     computed = figures.filter(pl.col("here").is_not_null())
     within, outside = computed.filter("within"), computed.filter(~pl.col("within"))
     told = [
-        f"The published study says {_number(row['value'])} {row['unit']}".rstrip()
-        + f' ("{row["claim"]}"); here {_number(row["here"])}, {_missed(row)}.'
+        f"The published study says {number(row['value'])} {row['unit']}".rstrip()
+        + f' ("{row["claim"]}"); here {number(row["here"])}, {_missed(row)}.'
         for row in (*within.head(1).iter_rows(named=True), *outside.iter_rows(named=True))
     ]
     return [f"{within.height} of {figures.height} published figures come back within their tolerance.", *told]
@@ -54,25 +60,17 @@ def _loads(found: Found) -> list[str]:
     made = []
     others = [name for name in found.study.labels if name != found.sweep]
     for row in found.tolerated.iter_rows(named=True) if found.tolerated is not None else ():
-        limit = f"{name_of(row['tolerance'])} of at most {row['limit']:g} {heading(row['tolerance'])[1]}".rstrip()
+        unit = named(found.study, row["tolerance"]).unit
+        limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
         load = row["largest_load"]
-        told = f"the largest {found.sweep} is {_number(load)}" if load is not None else f"no {found.sweep} keeps it"
+        told = f"the largest {found.sweep} is {number(load)}" if load is not None else f"no {found.sweep} keeps it"
         made.append(f"{_where(row, others)}at {limit}, {told} ({row['status']}).")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
-        at = f"; {row['fails_at']:,g} break {_names(row['failed_rules'])}" if row["fails_at"] is not None else ""
+        at = f"; {row['fails_at']:,g} break {_names(found, row['failed_rules'])}" if row["fails_at"] is not None else ""
         peak = row["peak_load"]
         told = f"{peak:,g} {found.sweep} keep every rule" if peak is not None else f"no {found.sweep} keeps every rule"
         made.append(f"{_where(row, others)}{told}{at}.")
     return made
-
-
-def _number(value: float) -> str:
-    """About four digits, never with an exponent.
-
-    >>> _number(182_345.6), _number(99.3), _number(0.01234)
-    ('182,346', '99.3', '0.01234')
-    """
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:,.4g}"  # noqa: PLR2004
 
 
 def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
@@ -80,8 +78,10 @@ def _where(row: Mapping[str, Any], labels: Sequence[str]) -> str:
     return f"{told}: " if told else ""
 
 
-def _names(columns: str) -> str:
-    return ", ".join(name_of(name) for name in columns.split(", "))
+def _names(found: Found, columns: str) -> str:
+    told = [name_of(found, name) for name in columns.split(", ")]
+    more = f" and {len(told) - _RULES} more" if len(told) > _RULES else ""
+    return ", ".join(told[:_RULES]) + more
 
 
 def _values(found: Found) -> list[str]:
@@ -95,13 +95,10 @@ def _values(found: Found) -> list[str]:
     return [_measured(found, name) for name in found.values]
 
 
-def name_of(value: str) -> str:
-    """A column as a word within a sentence.
-
-    >>> name_of("iops"), name_of("latency_mean_ms"), name_of("used_cycles_per_io")
-    ('IOPS', 'latency mean', 'CPU cost, used (cycles per I/O)')
-    """
-    name, unit = heading(value)
+def name_of(found: Found, value: str) -> str:
+    """A column as a word within a sentence: "IOPS", "latency mean", "CPU cost, used (cycles per I/O)"."""
+    told = named(found.study, value)
+    name, unit = told.name, told.unit
     text = name if name[:3].isupper() or name[1:2].isupper() else name[:1].lower() + name[1:]
     return f"{text} ({unit})" if "per" in unit else text
 
@@ -113,7 +110,7 @@ def _against(found: Found, value: str) -> list[str]:
     own = [name for name in found.study.labels if name in base] or list(found.study.labels)
     made = []
     for key, part in table.group_by(own, maintain_order=True):
-        made.append(_compared(_who(dict(zip(own, key, strict=True))), _who(base), value, part))
+        made.append(_compared(found, _who(dict(zip(own, key, strict=True))), _who(base), value, part))
     return made
 
 
@@ -124,52 +121,59 @@ def _who(labels: Mapping[str, Any]) -> str:
 
 
 def _figures(found: Found, figures: pl.DataFrame) -> list[str]:
-    """Sentences on the figures of benchmarks: of each configuration how many are better or worse, and the ends."""
+    """Sentences on figures of benchmarks: of each configuration their mean, the ends, how many are better or worse."""
     (label,) = found.study.baseline
     base = _who(found.study.baseline)
     made = []
     for (who,), part in figures.group_by(label, maintain_order=True):
-        told = part.filter(pl.col("verdict").is_in(["better", "worse"])).sort("performance")
+        counted = {side: part.filter(pl.col("verdict") == side).height for side in ("worse", "better")}
         same = part.filter(pl.col("verdict") == "no difference shown").height
-        alone = part.height - told.height - same
-        pieces = [f"{told.filter(verdict=side).height} {side}" for side in ("worse", "better")]
+        alone = part.height - sum(counted.values()) - same
+        pieces = [f"{count} {side}" for side, count in counted.items() if count]
         pieces += [f"{same} without a difference shown"] if same else []
-        pieces += [f"{alone} of one run each"] if alone else []
+        pieces += [f"{alone} of single runs"] if alone else []
         ends = part.filter(pl.col("performance") > 0).sort("performance")
-        worst = f"; lowest: {_figure(ends.row(0, named=True))}" if ends.height else ""
-        best = f"; highest: {_figure(ends.row(-1, named=True))}" if ends.height > 1 else ""
-        made.append(f"{who} against {base}, {part.height} figures: {', '.join(pieces)}{worst}{best}.")
+        told = ""
+        if ends.height:
+            mean = 100 * ratio.geometric_mean(ends["performance"].to_list())
+            told = f"performs at {mean:.3g} % of {base} (geometric mean of {ends.height} figures), "
+            lowest, highest = (ends.row(place, named=True) for place in (0, -1))
+            told += f"from {_figure(lowest)} to {_figure(highest)}: " if ends.height > 1 else ""
+        made.append(f"{who} {told or f'against {base}, {part.height} figures: '}{', '.join(pieces)}.")
     return made
 
 
 def _figure(row: Mapping[str, Any]) -> str:
-    what = " ".join(row[name] for name in ("benchmark", "test", "metric") if row[name])
-    return f"{what} performs at {100 * row['performance']:.3g} %"
+    what = " ".join(row[name] for name in ("benchmark", "test", "metric") if row[name]).replace("_", " ")
+    return f"{100 * row['performance']:.3g} % ({what})"
 
 
-def _compared(who: str, base: str, value: str, part: pl.DataFrame) -> str:
-    name = name_of(value)
+def _compared(found: Found, who: str, base: str, value: str, part: pl.DataFrame) -> str:
+    name, better = name_of(found, value), named(found.study, value).better
     if part.height == 1:
         row = part.row(0, named=True)
         if row["verdict"] == "no difference shown":
             return f"{who} against {base}: no difference in {name} is shown ({_change(row['ratio'])}{_interval(row)})."
-        return f"{who} against {base}: {name} is {_change(row['ratio'])}{_interval(row)}{_better(value, row['ratio'])}."
+        return f"{who} against {base}: {name} is {_told(row, better)}."
     told = part.filter(pl.col("verdict") != "no difference shown")
     unsure = part.filter(pl.col("verdict").is_null()).height
     same = part.height - told.height - unsure
     if told.height == 1 and not unsure:
         row = told.row(0, named=True)
         at = _at(part, row, who)
-        change = f"{_change(row['ratio'])}{_interval(row)}{_better(value, row['ratio'])}"
-        return f"{who} against {base}: {name} is {change}, at {at}; no difference is shown in the other {same}."
+        others = f"the other {same}" if same > 1 else "the other"
+        return f"{who} against {base}: {name} is {_told(row, better)}, at {at}; no difference is shown in {others}."
     sides = []
     for side, rows in (("higher", told.filter(pl.col("ratio") > 1)), ("lower", told.filter(pl.col("ratio") < 1))):
         if rows.height:
             mean = ratio.geometric_mean(rows["ratio"].to_list()) if (rows["ratio"] > 0).all() else math.nan
             span = _span(rows["ratio"].to_list())
-            sides.append(f"{side} in {rows.height} of {part.height} comparisons, by {span}{_mean(mean, rows.height)}")
+            worth = "" if not better else ", which is better" if side == better else ", which is worse"
+            at = f"in {rows.height} of {part.height} comparisons"
+            sides.append(f"{side} {at}, by {span}{_mean(mean, rows.height)}{worth}")
     if unsure:
-        sides.append(f"not told apart from chance in {unsure}, which have too few repetitions ({_span_of(part)})")
+        alone = "1 comparison of single runs, which" if unsure == 1 else f"{unsure} comparisons of single runs, which"
+        sides.append(f"{_span_of(part)} in {alone} may be chance")
     if not sides:
         return f"{who} against {base}: no difference in {name} is shown in any of {part.height} comparisons."
     more = f"; no difference is shown in {same}" if same else ""
@@ -195,16 +199,16 @@ def _change(factor: float) -> str:
 
 def _interval(row: Mapping[str, Any]) -> str:
     low, high = row["ratio_low"], row["ratio_high"]
-    if low is None or high is None:
-        return ", one run each, so without an interval"
-    return f" [{_signed(low)}, {_signed(high)}]"
+    return "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
 
 
-def _better(value: str, factor: float) -> str:
-    wanted = BETTER.get(value)
-    if not wanted:
-        return ""
-    return ", which is better" if (wanted == "higher") == (factor > 1) else ", which is worse"
+def _told(row: Mapping[str, Any], wanted: str) -> str:
+    """A difference: how much, how sure, and whether it is for the better."""
+    worth = (
+        "" if not wanted else ", which is better" if (wanted == "higher") == (row["ratio"] > 1) else ", which is worse"
+    )
+    alone = "" if row["ratio_low"] is not None else "; with one run of each it may be chance"
+    return f"{_change(row['ratio'])}{_interval(row)}{worth}{alone}"
 
 
 def _span(ratios: Sequence[float]) -> str:
@@ -214,8 +218,9 @@ def _span(ratios: Sequence[float]) -> str:
 
 
 def _span_of(part: pl.DataFrame) -> str:
-    shown = part.filter(pl.col("verdict").is_null())["ratio"]
-    return f"{_signed(shown.min())} to {_signed(shown.max())} %"  # type: ignore[arg-type]
+    shown = sorted(part.filter(pl.col("verdict").is_null())["ratio"].to_list())
+    low, high = _signed(shown[0]), _signed(shown[-1])
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def _signed(factor: float) -> str:
@@ -228,7 +233,7 @@ def _mean(mean: float, count: int) -> str:
 
 def _along(found: Found, value: str, sweep: str) -> list[str]:
     """How far a value grows in proportion to what is swept, summed up over the sweeps."""
-    if BETTER.get(value) != "higher":
+    if named(found.study, value).better != "higher":
         return [_measured(found, value)]
     others = [name for name in found.study.labels if name != sweep]
     grown = found.runs.filter(pl.col(value) > 0).group_by(*others, sweep, maintain_order=True).agg(pl.col(value).mean())
@@ -242,23 +247,41 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
     shares = [
         100 * scaling.scale_up_efficiency(last[sweep], last[value], first[sweep], first[value]) for first, last in ends
     ]
+    if min(shares) < _LINE_PCT:
+        # What falls, or hardly grows, is no straight line from 0: rates of larger I/Os, say.
+        return [_ends_of(found, value, sweep, ends)]
     if len(ends) > 1:
-        low, high = _number(min(shares)), _number(max(shares))
+        low, high = number(min(shares)), number(max(shares))
         told = f"{low} %" if low == high else f"{low} to {high} %"
         of = f"of a straight line through the least, in {len(ends)} sweeps"
-        return [f"{name_of(value)} at the most {sweep} is {told} {of}."]
-    first, last = ends[0]
-    unit = heading(value)[1]
+        return [f"{name_of(found, value)} at the most {sweep} is {told} {of}."]
     return [
-        f"{name_of(value)} grows from {_number(first[value])} at {first[sweep]:g} to "
-        f"{_number(last[value])} {unit}".rstrip()
-        + f" at {last[sweep]:g} {sweep}: {_number(shares[0])} % of what a straight line gives."
+        f"{_ends_of(found, value, sweep, ends).removesuffix('.')}: {number(shares[0])} % of what a straight line gives."
     ]
+
+
+def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
+    """Where a value begins and ends over a sweep; of several sweeps the range of both ends."""
+    scaled = [[one[place][value] for one in ends] for place in (0, 1)]
+    factor, unit = units.fitting(named(found.study, value).unit, *scaled[0], *scaled[1])
+
+    def told(numbers: list[float]) -> str:
+        low, high = number(min(numbers) * factor), number(max(numbers) * factor)
+        return low if low == high else f"{low} to {high}"
+
+    first, last = ends[0]
+    way = "grows" if min(scaled[1]) > max(scaled[0]) else "falls" if max(scaled[1]) < min(scaled[0]) else "goes"
+    text = (
+        f"{name_of(found, value)} {way} from {told(scaled[0])} at {first[sweep]:g} to {told(scaled[1])} {unit}".rstrip()
+    )
+    of = f", in {len(ends)} sweeps" if len(ends) > 1 else ""
+    return f"{text} at {last[sweep]:g} {sweep}{of}."
 
 
 def _measured(found: Found, value: str) -> str:
     numbers = found.runs[value].drop_nulls()
-    _, unit = heading(value)
-    low, high = _number(numbers.min()), _number(numbers.max())  # type: ignore[arg-type]
+    lowest, highest = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+    factor, unit = units.fitting(named(found.study, value).unit, lowest, highest)
+    low, high = number(lowest * factor), number(highest * factor)
     span = low if low == high else f"{low} to {high}"
-    return f"{name_of(value)}: {span} {unit}".rstrip() + f" in {numbers.len()} runs."
+    return f"{name_of(found, value)}: {span} {unit}".rstrip() + f" in {numbers.len()} runs."

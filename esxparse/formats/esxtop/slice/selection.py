@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import polars as pl
 from esxparse.counters.catalogue import UnknownCounterError, counter
 from esxparse.counters.model import FAMILY_MARK
 from esxparse.counters.naming import column_name, table_name
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, nearest
 from esxparse.recording import Note
 from esxparse.worlds import VCPU_WORLD
 
@@ -46,9 +45,9 @@ class Selection:
 def none_such(what: str, there: Iterable[str | None], asked: str) -> EsxparseError:
     """The error that lists the available names, the nearest first."""
     names = sorted({name for name in there if name is not None})
-    nearest = difflib.get_close_matches(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
-    more = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
-    return EsxparseError(f"{what}; there are {', '.join(nearest)}{more}" if names else f"{what}; there are none at all")
+    near = nearest(asked, names, _SHOWN, 0.5) or names[:_SHOWN]
+    more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
+    return EsxparseError(f"{what}; there are {', '.join(near)}{more}" if names else f"{what}; there are none at all")
 
 
 def _where(laid_out: Layout, masks: Sequence[Flags]) -> Flags:

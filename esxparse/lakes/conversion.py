@@ -58,12 +58,17 @@ def _about(format_name: str, table: str, column: str) -> dict[str, str]:
 
 
 def _schema(format_name: str, table: str, schema: Mapping[str, Any]) -> Any:
+    # Not every engine knows the text views that polars has.
     plain = nanoarrow.c_schema(pl.Schema(schema))
-    fields = [field.modify(metadata=_about(format_name, table, field.name)) for field in plain.children]
+    fields = [
+        field.modify(format="U" if field.format == "vu" else None, metadata=_about(format_name, table, field.name))
+        for field in plain.children
+    ]
     return plain.modify(children=fields)
 
 
-def _sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> None:
+def sink(frame: pl.LazyFrame, table: str, folder: Path, format_name: str) -> None:
+    """Writes a table, with units and names of its counters, into a directory."""
     schema = _schema(format_name, table, frame.collect_schema())
     file = folder / file_name(table)
     try:
@@ -85,7 +90,7 @@ def write_tables(
     """Writes each table."""
     for done, (name, frame) in enumerate(tables.items()):
         step(done, len(tables), name)
-        _sink(frame, name, folder, format_name)
+        sink(frame, name, folder, format_name)
 
 
 def _by_instance(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -164,11 +169,10 @@ def convert(
 def _convert(
     source: Source, target: Path, asked: Opening, step: Callable[[int, int, str], None], *, replace: bool
 ) -> Converted:
-    # How long a server is waited for, and where numbers are kept meanwhile, makes no other recording.
-    options = {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
+    options = reading(asked)
     with Scratch(_unfinished(target.name), target.parent) as scratch, ThreadPoolExecutor(1) as beside:
-        local = source if source.path or _file_of(source) else unpacked(source)
-        running = beside.submit(_fingerprint, local)
+        here = local(source)
+        running = beside.submit(_fingerprint, here)
         origin = {"name": source.name, "options": options}
         # Only what is there already has to be compared with it before anything is written.
         if target.exists() and (there := _there(target, origin | running.result(), replace=replace)):
@@ -176,10 +180,20 @@ def _convert(
         part = scratch / "tables"
         part.mkdir()
         with tempfile.TemporaryFile(dir=scratch) as aside:
-            rec = _write(local, part, asked, step, aside)
+            rec = write_recording(here, part, asked, step, aside)
         _seal(part, rec, origin | running.result())
         _put(part, target)
     return _described(target, skipped=False)
+
+
+def reading(asked: Opening) -> dict[str, str]:
+    """The options that decide what is read; how long a server is waited for, and where numbers are kept, do not."""
+    return {option: str(value) for option, value in asked.texts().items() if option not in {"lazy", "timeout"}}
+
+
+def local(source: Source) -> Source:
+    """What can be read more than once: unpacked where it cannot."""
+    return source if source.path or _file_of(source) else unpacked(source)
 
 
 def _file_of(source: Source) -> Path | None:
@@ -225,9 +239,10 @@ def _member(name: str) -> list[str]:
     return name.split(":")[1:]
 
 
-def _write(
+def write_recording(
     source: Source, part: Path, asked: Opening, step: Callable[[int, int, str], None], aside: BinaryIO
 ) -> Recording:
+    """Writes the tables of a recording into `part`; `aside` is an empty temporary file, for numbers of large ones."""
     rec = None
     if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
         refuse_foreign(esxtop, asked, source.name)

@@ -8,6 +8,7 @@ A counter's column has its `unit`, esxtop's name (`counter`) and the name on the
 
 from __future__ import annotations
 
-from esxparse.lake.conversion import Converted, convert
+from esxparse.lakes.conversion import Converted, convert
+from esxparse.lakes.query import Lake, lake
 
-__all__ = ["Converted", "convert"]
+__all__ = ["Converted", "Lake", "convert", "lake"]

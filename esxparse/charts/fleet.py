@@ -1,0 +1,66 @@
+"""How the waits of VMs are spread over a fleet, and from day to day."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Final
+
+import altair as alt
+import polars as pl
+
+from esxparse.charts import marks
+from esxparse.charts.theme import colour, colours
+
+_EDGES: Final = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
+"""% of one core; 5 and 10 are where rules warn."""
+_LINES: Final = {"median_pct": "median VM", "p90_pct": "worst tenth from here", "p99_pct": "worst hundredth from here"}
+
+
+def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
+    """How many VMs have how much ready time.
+
+    `ready`: `metrics.fleet.ready`: a row per VM with `p95_pct`.
+    """
+    if ready.is_empty():
+        return None
+    bins = [f"{low:g} to {high:g}" for low, high in pairwise(_EDGES)] + [f"{_EDGES[-1]:g} and more"]
+    place = pl.sum_horizontal(pl.col("p95_pct") >= edge for edge in _EDGES[1:])
+    counts = dict(ready.group_by(place=place).len().iter_rows())
+    data = pl.DataFrame({"bin": bins, "vms": [counts.get(at, 0) for at in range(len(bins))]})
+    bars = (
+        alt.Chart(data)
+        .mark_bar(color=colour("rest"))
+        .encode(
+            alt.X("bin:N", title="ready, 95th percentile, % of one core", sort=None, axis=alt.Axis(labelAngle=-45)),
+            alt.Y("vms:Q", title="VMs"),
+            tooltip=[alt.Tooltip("bin:N", title="% of one core"), marks.number_tip("vms", "VMs", 0)],
+        )
+    )
+    words = bars.mark_text(dy=-7, color=colour("ink")).encode(text=alt.Text("vms:Q", format=","))
+    title = marks.heading("Ready time of the fleet's VMs", "each VM once, by the 95th percentile of its vCPUs' samples")
+    return marks.layered([bars, words], title, "VMs by the 95th percentile of their ready time, % of one core.")
+
+
+def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
+    """The same from day to day: median, and where the worst tenth and the worst hundredth begin.
+
+    `days`: `metrics.fleet.ready_by_day`. None where there is one day only.
+    """
+    if days.height <= 1:
+        return None
+    data = days.unpivot(list(_LINES), index="date", value_name="pct").with_columns(
+        label=pl.col("variable").replace_strict(_LINES)
+    )
+    base = alt.Chart(data.select("date", "label", "pct")).encode(
+        alt.X("date:T", title=None, axis=alt.Axis(format="%d %b", tickCount="day")),
+        alt.Y("pct:Q", title="ready, % of one core"),
+        marks.series_colour(list(_LINES.values()), colours(len(_LINES))),
+        tooltip=[
+            alt.Tooltip("label:N", title="VMs"),
+            alt.Tooltip("date:T", title="Day (UTC)", format="%Y-%m-%d"),
+            marks.number_tip("pct", "% of one core"),
+        ],
+    )
+    title = marks.heading("Ready time day by day", "each VM once a day, by its 95th percentile")
+    lines = [base.mark_line(), base.mark_point(filled=True, size=40)]
+    return marks.layered(lines, title, "Ready time of the fleet's VMs by day, % of one core.")

@@ -1,0 +1,242 @@
+"""`esxparse lake`: many captures as one dataset of Parquet."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from esxparse.cli.output import add_crew, add_force, add_opening, fail, given_crew, given_opening
+from esxparse.cli.progress import Progress
+from esxparse.errors import EsxparseError
+from esxparse.formats.opening import period
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    from esxparse.lakes import Lake
+    from esxparse.lakes.adding import Added
+    from esxparse.lakes.entries import Entry
+
+_OF_ADD = ("member", "lazy", "segment")
+_SHOWN = 20
+_GB = 1e9
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the parser."""
+    parser = subparsers.add_parser(
+        "lake",
+        help="keep the captures of many hosts as one dataset of Parquet, and ask it",
+        description="A lake is one dataset of Parquet files by table, date and host, on a disk or in an object store, "
+        "with a catalogue of its captures. docs/lake.md describes it.",
+    )
+    commands = parser.add_subparsers(dest="lake_command", metavar="COMMAND", required=True, help="what to do")
+    one = _command(commands, "add", _add, "add captures; those that are there already are left as they are")
+    one.add_argument("captures", nargs="+", metavar="CAPTURE", help="a recording, or a directory of recordings")
+    one.add_argument("--host", metavar="NAME", help="the host, instead of the one that the captures name")
+    one.add_argument("--force", action="store_true", help="replace captures read with other options")
+    add_crew(one)
+    add_opening(one, but=_OF_ADD)
+    _span(_command(commands, "ls", _ls, "list captures"))
+    one = _command(commands, "sql", _sql, "ask in SQL (DuckDB); tables are those of the lake, and catalogue")
+    one.add_argument("query", metavar="QUERY", help="SELECT host, max(pct_ready) FROM vcpu GROUP BY host")
+    one.add_argument(
+        "--format", dest="shape", choices=("table", "csv", "json"), default="table", help="how to print it"
+    )
+    _span(one)
+    one = _command(commands, "rm", _rm, "take captures out")
+    one.add_argument("ids", nargs="+", metavar="ID", help="id of a capture, or its beginning (`esxparse lake ls`)")
+    _command(commands, "verify", _verify, "compare the catalogue with the files; 1 if something is wrong")
+    one = _command(commands, "compact", _compact, "take away what writers that were killed have left")
+    one.add_argument("--older", default="1d", metavar="LENGTH", help="only files older than this (default: 1d)")
+    one = _command(commands, "judge", _judge, "diagnose and check each capture, and keep what is said for reports")
+    add_crew(one)
+    one = _command(commands, "report", _report, "a report on the whole fleet; judges what is not judged yet")
+    one.add_argument("-o", "--output", default="fleet.html", metavar="FILE", help="the report (default: fleet.html)")
+    one.add_argument("--open", action="store_true", help="open what was written in the browser")
+    add_force(one)
+    add_crew(one)
+    _span(one)
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.add_argument("--lake", required=True, metavar="URI", help="a directory, or s3://bucket/prefix")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and only what fails")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _span(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", action="append", default=[], metavar="NAME", help="only this host; may be repeated")
+    parser.add_argument("--since", metavar="TIME", help="only from this time on (UTC, 2026-11-20)")
+    parser.add_argument("--until", metavar="TIME", help="only before this time")
+
+
+def _opened(options: argparse.Namespace) -> Lake:
+    from esxparse.lakes import lake  # noqa: PLC0415  polars is not for --help
+
+    found = lake(options.lake)
+    if not hasattr(options, "since"):
+        return found
+    return found.of(*options.host, since=options.since, until=options.until)
+
+
+def _add(options: argparse.Namespace) -> int:
+    from esxparse.lakes import entries, lake  # noqa: PLC0415
+    from esxparse.lakes.adding import found  # noqa: PLC0415
+
+    into = lake(options.lake)
+    captures, left_out = found(options.captures)
+    failed: list[str] = []
+    done: list[str] = []
+    with Progress("lake", quiet=options.quiet) as progress:
+
+        def told(capture: str, made: Added | str) -> None:
+            done.append(capture)
+            progress.clear()
+            if isinstance(made, str):
+                failed.append(capture)
+                fail(EsxparseError(made))
+            elif not options.quiet:
+                print(printable(_told(capture, made)))
+            progress(len(done), len(captures), f"{len(done):,} of {len(captures):,}")
+
+        made = into.add(
+            captures,
+            host=options.host,
+            replace=options.force,
+            crew=given_crew(options),
+            told=told,
+            **given_opening(options),
+        )
+    if left_out and not options.quiet:
+        print(f"{len(left_out)} files left out, in no format that esxparse reads: {', '.join(left_out[:_SHOWN])}")
+    new = {one.id for one in made if not one.skipped}
+    for pair in entries.overlaps(into.captures) if new else ():
+        if new & {one.id for one in pair}:
+            print(printable(_twice(pair)))
+    return 1 if failed else 0
+
+
+def _told(capture: str, made: Added) -> str:
+    if made.skipped:
+        return f"{capture}: already there ({made.id}, host {made.host})"
+    sizes = f"{made.source_bytes / 1e6:,.1f} MB to {made.bytes / 1e6:,.1f} MB"
+    return f"{capture}: {made.id}, host {made.host}, {made.tables} tables, {made.rows:,} rows, {sizes}"
+
+
+def _twice(pair: tuple[Entry, Entry]) -> str:
+    first, second = pair
+    names = f"{first.source} ({first.id}) and {second.source} ({second.id})"
+    return f"warning: {names} cover the same time of host {first.host}: where they are two hosts, name one with --host"
+
+
+def _ls(options: argparse.Namespace) -> int:
+    found = _opened(options)
+    for one in found.catalogue.iter_rows(named=True):
+        span = f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}" if one["start"] else "no time"
+        held = f"{one['rows']:,} rows, {one['bytes'] / 1e6:,.1f} MB"
+        print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {one['warnings']} warnings  {one['source']}"))
+    if not options.quiet:
+        total = found.catalogue
+        hosts, rows, size = total["host"].n_unique(), int(total["rows"].sum()), int(total["bytes"].sum())
+        print(f"{total.height:,} captures of {hosts:,} hosts, {rows:,} rows, {size / _GB:,.2f} GB")
+    return 0
+
+
+def _sql(options: argparse.Namespace) -> int:
+    import polars as pl  # noqa: PLC0415
+
+    found = _opened(options).sql(options.query)
+    if options.shape == "csv":
+        print(found.write_csv(), end="")
+    elif options.shape == "json":
+        print(found.write_json())
+    else:
+        with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_hide_dataframe_shape=True):
+            print("\n".join(map(printable, str(found).split("\n"))))
+    return 0
+
+
+def _rm(options: argparse.Namespace) -> int:
+    from esxparse.lakes import upkeep  # noqa: PLC0415
+
+    found = _opened(options)
+    gone = [found.capture(key) for key in dict.fromkeys(options.ids)]
+    upkeep.remove(found.store, gone)
+    if not options.quiet:
+        for one in gone:
+            print(printable(f"{one.id}: {one.source} of host {one.host} is taken out"))
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from esxparse.lakes import upkeep  # noqa: PLC0415
+
+    state = upkeep.verify(_opened(options).store)
+    for entry, what in state.damaged:
+        fail(EsxparseError(f"{entry.id} of host {entry.host}: {what}; add {entry.source} again with --force"))
+    if not options.quiet:
+        for pair in state.overlapping:
+            print(printable(_twice(pair)))
+        print(f"{state.captures:,} captures, {state.files:,} files, {state.bytes / _GB:,.2f} GB")
+        if state.left:
+            size = sum(one.size for one in state.left) / 1e6
+            print(
+                f"{len(state.left):,} files ({size:,.1f} MB) belong to no capture: esxparse lake compact removes them"
+            )
+    return 1 if state.damaged else 0
+
+
+def _compact(options: argparse.Namespace) -> int:
+    from esxparse.lakes import upkeep  # noqa: PLC0415
+
+    older = period("1s" if options.older == "0" else options.older, "older")
+    gone = upkeep.compact(_opened(options).store, *([older] if older and options.older != "0" else []))
+    if not options.quiet:
+        print(f"{len(gone):,} files removed, {sum(one.size for one in gone) / 1e6:,.1f} MB")
+    return 0
+
+
+def _judged(found: Lake, options: argparse.Namespace) -> int:
+    from esxparse.lakes.judging import judge  # noqa: PLC0415
+
+    failed = 0
+    done = 0
+    with Progress("judging", quiet=options.quiet) as progress:
+
+        def told(entry: Entry, said: Mapping[str, Any] | str) -> None:
+            nonlocal failed, done
+            done += 1
+            progress.clear()
+            if isinstance(said, str):
+                failed += 1
+                fail(EsxparseError(f"{entry.id} of host {entry.host}: {said}"))
+            elif not options.quiet:
+                verdict = said.get("verdict", said["quality"]["verdict"])
+                print(printable(f"{entry.host}: {verdict} Check: {said['quality']['status']}."))
+            progress(done, len(found.captures), f"{done:,}")
+
+        judge(found, given_crew(options), told)
+    return failed
+
+
+def _judge(options: argparse.Namespace) -> int:
+    return 1 if _judged(_opened(options), options) else 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from esxparse.reports import report  # noqa: PLC0415  Jupyter is not for --help
+
+    found = _opened(options)
+    quiet, options.quiet = options.quiet, True
+    failed = _judged(found, options)
+    parameters = {"hosts": list(options.host), "since": options.since or "", "until": options.until or ""}
+    with Progress(options.output, quiet=quiet) as progress:
+        written = report(
+            options.lake, "fleet", options.output, parameters, progress, replace=options.force, show=options.open
+        )
+    if not quiet:
+        print(printable(str(written)))
+    return 1 if failed else 0

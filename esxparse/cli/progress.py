@@ -1,0 +1,67 @@
+"""What a terminal shows of work that takes its time: one line on stderr, drawn over itself, gone at the end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from typing import Final, Self
+
+from esxparse.recording import printable
+
+_BAR: Final = 24
+_PATIENCE_S: Final = 1.0
+"""Work that is done by then shows nothing unless it has steps of its own."""
+_EVERY_S: Final = 0.5
+
+
+class Progress:
+    """The line, until it is left; none without a terminal, or with `quiet`.
+
+    Work with steps calls it with what is done; while it does not, seconds are counted, so that nobody wonders.
+    """
+
+    def __init__(self, label: str, *, quiet: bool = False) -> None:
+        self._label = printable(label)
+        self._shown = not quiet and sys.stderr.isatty()
+        self._line = ""
+        self._begun = time.monotonic()
+        self._drawn = threading.Lock()
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._count, daemon=True)
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """Draws `done` of `total` steps and what is done now."""
+        filled = _BAR * done // max(total, 1)
+        with self._drawn:
+            self._line = f"{self._label} [{'#' * filled}{'.' * (_BAR - filled)}] {printable(what)}"
+            self._draw(self._line)
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            self._clock.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._shown:
+            self._clock.join()
+        self.clear()
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _count(self) -> None:
+        wait = _PATIENCE_S
+        while not self._over.wait(wait):
+            wait = _EVERY_S
+            with self._drawn:
+                self._draw(f"{self._line or self._label} ({time.monotonic() - self._begun:.0f} s)")
+
+    def _draw(self, line: str) -> None:
+        if self._shown:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,122 @@
+"""What a host is made of and which versions run on it, asked by one connection before a capture begins."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from esxparse.collect.ssh import LostError, Remote
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+if TYPE_CHECKING:
+    import threading
+
+    from esxparse.collect.ssh import Login
+
+_TOPOLOGY: Final = (
+    "esxcli hardware cpu list",
+    "esxcli hardware cpu global get",
+    "esxcli hardware memory get",
+    "esxcli hardware platform get",
+    "vim-cmd hostsvc/hosthardware",
+)
+_VERSIONS: Final = (
+    "vmware -v -l",
+    "esxcli system version get",
+    "esxcli software profile get",
+    "esxcli network nic list",
+    "esxcli storage core adapter list",
+    "esxcli system settings advanced list -o /Power/CpuPolicy",
+    "vim-cmd vmsvc/getallvms",
+)
+FILES: Final = {"topology.txt": _TOPOLOGY, "versions.txt": _VERSIONS}
+"""Files and the commands whose answers they hold; `esxparse.formats.topology.esxcli` reads the first."""
+
+_WORLD: Final = ("command -v esxtop", "date -u +%s")
+_NOT_FOUND: Final = 127
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a host said of itself."""
+
+    files: dict[str, str]
+    """Answers as text, by the name of the file for them; commands that failed are not in it."""
+    failed: tuple[str, ...]
+    """Commands that gave no answer."""
+    release: str | None
+    """What `vmware -v -l` says."""
+    clock_offset_s: float | None
+    """The host's clock less that of this machine, s; the host tells whole seconds."""
+
+
+def _script(mark: str) -> str:
+    """A script that answers each command between marks, its exit code at the end."""
+    commands = [*_WORLD, *_TOPOLOGY, *_VERSIONS]
+    steps = [
+        f"echo; echo {mark} {number}; {command} 2>&1; code=$?; echo; echo {mark} = $code"
+        for number, command in enumerate(commands)
+    ]
+    return f"sh -c '{'; '.join(steps)}'"
+
+
+def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
+    """Asks a host what it is; None if `stop` was set meanwhile.
+
+    Raises:
+        EsxparseError: It cannot be reached, refuses the login, or is no ESXi host.
+    """
+    mark = f"esxparse-{secrets.token_hex(8)}"
+    begun = time.time()
+    remote = Remote(login, _script(mark))
+    pieces: list[bytes] = []
+    until = time.monotonic() + patience
+    clock = None
+    try:
+        while (piece := remote.piece(0.1)) != b"":
+            if stop.is_set():
+                return None
+            if piece:
+                pieces.append(piece)
+                if clock is None and mark.encode() + b" 2" in b"".join(pieces):
+                    clock = (begun + time.time()) / 2
+            elif time.monotonic() > until:
+                raise LostError(f"{login.host}: no answer within {patience:g} s to what it is made of")
+    finally:
+        code = remote.end()
+    if (failure := remote.failure(code)) is not None:
+        raise failure
+    text = b"".join(pieces).decode(errors="replace").replace("\r\n", "\n")
+    return _facts(login.host, _answers(text, mark), clock, [*text.split("\n"), *remote.said])
+
+
+def _answers(text: str, mark: str) -> dict[str, tuple[str, int]]:
+    """Answer and exit code by command."""
+    commands = [*_WORLD, *_TOPOLOGY, *_VERSIONS]
+    found = re.findall(rf"(?ms)^{mark} (\d+)\n(.*?)\n?^{mark} = (\d+)$", text)
+    return {commands[int(number)]: (answer, int(code)) for number, answer, code in found}
+
+
+def _facts(host: str, answers: dict[str, tuple[str, int]], clock: float | None, said: list[str]) -> Facts:
+    if not answers:
+        shown = next((printable(line) for line in said if line.strip()), "no word")
+        raise EsxparseError(f"{host} runs no commands of a shell ({shown[:120]}): is it an ESXi host?")
+    if answers.get("command -v esxtop", ("", 1))[1]:
+        raise EsxparseError(f"{host} has no esxtop: is it an ESXi host?")
+    # Where there is no such program, its shell has said so.
+    given = {command: text.strip("\n") for command, (text, code) in answers.items() if not code and text.strip()}
+    files = {
+        name: "".join(f"[esx:~] {command}\n{given[command]}\n\n" for command in commands if command in given)
+        for name, commands in FILES.items()
+    }
+    failed = tuple(command for commands in FILES.values() for command in commands if command not in given)
+    theirs = given.get("date -u +%s", "")
+    offset = round(float(theirs) - clock, 1) if clock is not None and theirs.isdecimal() else None
+    release = given.get("vmware -v -l")
+    return Facts(
+        {name: text for name, text in files.items() if text}, failed, release and " ".join(release.split()), offset
+    )

@@ -1,0 +1,345 @@
+"""Captures a host with esxtop over ssh, with what it is made of beside it, and its power where its BMC is named.
+
+Files
+-----
+NAME.csv.gz         the capture; NAME-2.csv.gz and so on where esxtop came back with other columns
+topology.txt        processors, NUMA nodes, memory, as esxcli and vim-cmd print them
+versions.txt        release, profile, adapters, VMs, power policy
+power.jsonl         of the BMC (`esxparse collect power`)
+collected.jsonl     what happened: the first line has the target and the interval; then `{"time", "host"}` (release,
+                    clock_offset_s), `{"time", "file"}` for each file begun, `{"time", "gap"}` (before, file, from, to,
+                    why) for each connection that was lost, `{"time", "left_out"}` for lines that are no samples,
+                    `{"time", "end"}` (samples, gaps, why) at the end; times are this machine's clock, UTC
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from esxparse.collect import facts
+from esxparse.collect.credentials import account as find_account
+from esxparse.collect.lines import Lines, iso, seconds, unwritable
+from esxparse.collect.polling import address, power
+from esxparse.collect.samples import Capture, WholeLines
+from esxparse.collect.ssh import Login, RefusedError, Remote
+from esxparse.errors import EsxparseError
+from esxparse.formats.collected import COLLECTOR, NAME
+from esxparse.recording import printable
+from esxparse.version import __version__
+
+if TYPE_CHECKING:
+    import os
+
+    from esxparse.collect.bmc import Auth
+
+POWER: Final = "power.jsonl"
+
+_LEAST_S: Final = 2
+"""esxtop's own limit; it takes whole seconds."""
+_LONGEST_PAUSE_S: Final = 60.0
+_LOOK_S: Final = 0.1
+_LEFT_OUT: Final = 20
+"""Lines that are no samples, of each connection, that are noted; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What was captured."""
+
+    files: tuple[Path, ...]
+    """The captures."""
+    samples: int
+    gaps: int
+    """How often samples are missing since the connection was lost."""
+    seconds: float
+    power: str | None = None
+    """Why there are no power readings, or no more, where they were asked for."""
+
+
+@dataclass
+class _Run:
+    """What a run has to know."""
+
+    login: Login
+    capture: Capture
+    notes: Lines
+    step: int
+    until: float | None
+    patience: float
+    retry: float
+    stop: threading.Event
+    say: Callable[[str], None]
+    last: datetime | None = None
+    lost: str | None = None
+    gaps: int = 0
+
+    def note(self, **what: Any) -> None:
+        self.notes.write({"time": iso(datetime.now(UTC)), **what})
+
+    def wanted(self) -> int | None:
+        """Samples that are still wanted; None where there is no end."""
+        return None if self.until is None else max(round((self.until - time.monotonic()) / self.step), 0)
+
+    def take(self, line: bytes) -> bool:
+        """Takes a line of esxtop, with notes on what it begins or ends; whether it was a sample."""
+        files = list(self.capture.files)
+        if not self.capture.take(line):
+            return False
+        now = datetime.now(UTC)
+        name = self.capture.path.name
+        if self.capture.files != files:
+            self.note(file=name)
+            self.say(f"{'its columns are others now: it goes on in' if files else 'writing'} {self.capture.path}")
+        if self.last and self.lost:
+            before = files[-1].name
+            gap = {"before": before, "file": name, "from": iso(self.last), "to": iso(now), "why": self.lost}
+            self.note(gap=gap)
+            self.say(f"captures again, after {(now - self.last).total_seconds():.0f} s without samples")
+            self.gaps += 1
+        self.last, self.lost = now, None
+        return True
+
+
+def _esxtop(step: int, count: int | None) -> str:
+    return f"TERM=xterm esxtop -b -a -d {step}{'' if count is None else f' -n {count}'}"
+
+
+def _connection(run: _Run) -> bool:
+    """Takes what one esxtop writes; gives whether the run is over, and else leaves in `run.lost` why it ended.
+
+    Raises:
+        EsxparseError: Trying again is no use.
+    """
+    wanted, got, why = run.wanted(), 0, ""
+    lines = WholeLines()
+    run.capture.restart()
+    remote = Remote(run.login, _esxtop(run.step, wanted))
+    heard = time.monotonic()
+    try:
+        while not run.stop.is_set() and (piece := remote.piece(_LOOK_S)) != b"":
+            if piece:
+                heard = time.monotonic()
+                got += sum(map(run.take, lines.feed(piece)))
+            elif time.monotonic() - heard > run.patience:
+                why = f"nothing came for {run.patience:g} s"
+                break
+    finally:
+        code = remote.end()
+        _note_left_out(run)
+    if run.stop.is_set() or (wanted is not None and got >= wanted):
+        return True
+    failure = remote.failure(code)
+    if isinstance(failure, RefusedError) or (failure and not run.capture.samples):
+        raise failure
+    said = f": {printable(remote.said[-1])}" if remote.said else ""
+    lost = why or (str(failure) if failure else f"esxtop ended (exit code {code}){said}")
+    if not run.capture.samples:
+        raise EsxparseError(f"{run.login.host}: no sample came: {lost}")
+    if got or run.lost is None:
+        run.say(f"{lost}; trying again")
+    run.lost = lost
+    return False
+
+
+def _note_left_out(run: _Run) -> None:
+    if left := run.capture.left_out:
+        run.note(left_out=[printable(text) for text in left[:_LEFT_OUT]], lines=len(left))
+        left.clear()
+
+
+def _capture(run: _Run) -> None:
+    """Runs esxtop until the time is over or somebody stops it, anew after each loss."""
+    tries = 0
+    while True:
+        before = run.capture.samples
+        if _connection(run) or run.wanted() == 0:
+            return
+        tries = 0 if run.capture.samples > before else tries + 1
+        run.stop.wait(min(run.retry * 2 ** min(tries, 16), _LONGEST_PAUSE_S))
+
+
+def _made(folder: Path) -> bool:
+    """Makes the directory; whether it was not there."""
+    try:
+        there = folder.is_dir()
+        if there and (folder / NAME).exists():
+            raise EsxparseError(f"{folder} has a capture already ({NAME}): give another directory")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    return not there
+
+
+@contextmanager
+def _collection(folder: Path) -> Iterator[list[Path]]:
+    """A list for the files that are made in a directory: they go again if it stays without a sample."""
+    mine = _made(folder)
+    files: list[Path] = []
+    done = False
+    try:
+        yield files
+        done = True
+    finally:
+        if not done and not any(path.name.endswith(".gz") for path in folder.iterdir()):
+            for path in files:
+                path.unlink(missing_ok=True)
+            if mine and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _whole(interval: str | float | timedelta) -> int:
+    step = seconds(interval, "interval")
+    if step < _LEAST_S or step % 1:
+        raise EsxparseError(f"interval {interval!s}: esxtop takes whole seconds, {_LEAST_S} at least")
+    return int(step)
+
+
+class _Power:
+    """The power readings of the host's BMC, polled meanwhile; without an address none."""
+
+    def __init__(self, redfish: str | None, username: str | None, options: dict[str, Any]) -> None:
+        self._redfish = redfish
+        self._options = options
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failed: str | None = None
+        if redfish is not None:
+            # The password is asked for before anything begins.
+            known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
+            options["account"] = known
+
+    def start(self, output: Path, say: Callable[[str], None]) -> None:
+        redfish = self._redfish
+        if redfish is None:
+            return
+
+        def poll() -> None:
+            try:
+                power(redfish, output, stop=self._stop, say=say, **self._options)
+            except EsxparseError as error:
+                self.failed = str(error)
+                say(f"no power readings: {error}")
+
+        self._thread = threading.Thread(target=poll, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+def host(
+    target: str,
+    output: str | os.PathLike[str],
+    *,
+    interval: str | float | timedelta = "5s",
+    duration: str | float | timedelta | None = None,
+    port: int | None = None,
+    identity: str | os.PathLike[str] | None = None,
+    ssh_config: str | os.PathLike[str] | None = None,
+    redfish: str | None = None,
+    username: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+    auth: Auth = "auto",
+    power_interval: str | float | timedelta = "10s",
+    patience: float = 60.0,
+    retry: float = 1.0,
+    stop: threading.Event | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Captured:
+    """Captures a host with esxtop over ssh until the duration is over, or `stop` is set.
+
+    The host's key must be known, and a key or an agent must log in: nothing is asked for. A lost connection is tried
+    again, after 1, 2, 4 ... up to 60 s. The capture is readable at any moment, also by `esxparse.follow`.
+
+    Args:
+        target: `root@esx.example.com`, or a name of the ssh configuration.
+        output: A directory, made if need be, without an earlier capture.
+        interval: Time between samples: whole seconds, 2 at least.
+        duration: How long to go on; for ever without.
+        port: Port of the SSH server.
+        identity: A private key, instead of those of agent and configuration.
+        ssh_config: A configuration of ssh, instead of the user's.
+        redfish: The address of its BMC, to poll for power meanwhile.
+        username: Account of the BMC; its password comes as in `power`.
+        ca: As in `power`.
+        insecure: As in `power`.
+        auth: As in `power`.
+        power_interval: Time between two polls of the BMC.
+        patience: Seconds without a word from the host, and 4 intervals, after which the connection counts as lost.
+        retry: Seconds before the first new try.
+        stop: Ends the capture when it is set.
+        say: Is given one line for each file that is begun, each loss and each return.
+
+    Returns:
+        The files, and how many samples and gaps they have.
+
+    Raises EsxparseError: The host cannot be reached at first, refuses the login, has no esxtop, or a file cannot be
+    written. What was captured before stays.
+    """
+    login = Login.of(target, port, identity, ssh_config)
+    step = _whole(interval)
+    length = None if duration is None else seconds(duration, "duration")
+    options = {"interval": power_interval, "ca": ca, "insecure": insecure, "auth": auth}
+    bmc = _Power(redfish, username, options)
+    stop = stop or threading.Event()
+    folder = Path(output).expanduser()
+    begun = time.monotonic()
+
+    def tell(text: str) -> None:
+        say(text if text.startswith(login.host) else f"{login.host}: {text}")
+
+    with _collection(folder) as made:
+        known = facts.ask(login, patience, stop)
+        if known is None:
+            raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
+        for name, text in known.files.items():
+            _write(folder / name, text, made)
+        made.append(folder / NAME)
+        with closing(Lines(folder / NAME)) as notes:
+            capture = Capture(folder, _name(login.host))
+            until = None if length is None else time.monotonic() + length
+            quiet = max(patience, 4.0 * step)
+            run = _Run(login, capture, notes, step, until, quiet, retry, stop, tell)
+            run.note(collector=COLLECTOR, version=__version__, target=target, interval_s=step)
+            about = {"release": known.release, "clock_offset_s": known.clock_offset_s, "failed": list(known.failed)}
+            run.note(host=about)
+            if known.failed:
+                tell(f"no answer to {', '.join(known.failed)}")
+            made.append(folder / POWER)
+            bmc.start(folder / POWER, tell)
+            why = "done"
+            try:
+                _capture(run)
+            except BaseException as error:
+                why = str(error) or type(error).__name__
+                raise
+            finally:
+                bmc.end()
+                run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
+        if not capture.samples:
+            raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
+    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed)
+
+
+def _write(path: Path, text: str, made: list[Path]) -> None:
+    made.append(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def _name(host: str) -> str:
+    """A file name for a host."""
+    return re.sub(r"[^\w.-]+", "_", host).strip("._") or "esx"

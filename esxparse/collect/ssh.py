@@ -1,0 +1,241 @@
+"""Commands on another machine by the system's own `ssh`, which knows its user's keys, agent, configuration and hosts.
+
+Nothing is asked for: a key or an agent logs in, and a host whose key is not known is refused. What runs over there ends
+with the connection: a shell beside it waits for the end of its input.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import shlex
+import shutil
+import subprocess
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from esxparse.errors import EsxparseError
+from esxparse.recording import printable
+
+_FAILED: Final = 255
+"""How ssh itself ends where it, and not the command, failed."""
+
+_OPTIONS: Final = {
+    "BatchMode": "yes",
+    "StrictHostKeyChecking": "yes",
+    "ConnectTimeout": "15",
+    # A dead network is noticed after 15 s.
+    "ServerAliveInterval": "5",
+    "ServerAliveCountMax": "3",
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
+    "ClearAllForwardings": "yes",
+    "RemoteCommand": "none",
+    "LogLevel": "ERROR",
+}
+_TARGET = re.compile(r"(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<host>[\w\[][\w.:%\[\]-]*)")
+_PIECE: Final = 1 << 16
+_WAITING: Final = 64
+"""Pieces that wait to be taken: a slow disk here slows esxtop down, and does not fill the memory."""
+_SAID_LINES: Final = 20
+_FAREWELL_S: Final = 5.0
+
+_RUN: Final = """exec 3<&0
+{command} </dev/null 3<&- &
+running=$!
+(cat <&3 >/dev/null 2>&1; kill $running) >/dev/null 2>&1 &
+watching=$!
+wait $running
+ended=$?
+kill $watching 2>/dev/null
+exit $ended"""
+"""Ends the command when the input ends: with the client, or with the connection."""
+
+
+class LostError(EsxparseError):
+    """There is no connection, or no longer; the next try may succeed."""
+
+
+class RefusedError(EsxparseError):
+    """The login or the host's key is refused: trying again would not help, and could lock the account."""
+
+
+_REASONS: Final[tuple[tuple[str, type[EsxparseError], str], ...]] = (
+    (
+        "HOST IDENTIFICATION HAS CHANGED",
+        RefusedError,
+        "its host key is not the one in known_hosts: find out why before you remove the old one (ssh-keygen -R HOST)",
+    ),
+    (
+        "host key",
+        RefusedError,
+        "its host key is not known: log in once by hand (ssh {target}), compare the fingerprint, and accept it",
+    ),
+    (
+        "ermission denied",
+        RefusedError,
+        (
+            "the login is refused: load a key that the host knows (ESXi: /etc/ssh/keys-root/authorized_keys) into the "
+            "agent, or give it with --identity; passwords are not asked for"
+        ),
+    ),
+    ("authentication failures", RefusedError, "the agent offers too many keys: give the right one with --identity"),
+    ("Could not resolve hostname", LostError, "no such host: check the name"),
+    ("Connection refused", LostError, "nothing answers at its SSH port: start the SSH service of the host"),
+    ("timed out", LostError, "no answer in time: check the address and the firewall"),
+    ("not responding", LostError, "the connection was lost: no answer for 15 s"),
+    ("No route to host", LostError, "no route to the host"),
+    ("unreachable", LostError, "the network is unreachable"),
+    ("closed by", LostError, "the connection was closed"),
+    ("reset by", LostError, "the connection was cut"),
+    ("Broken pipe", LostError, "the connection was cut"),
+)
+
+
+@dataclass(frozen=True)
+class Login:
+    """Where and how to log in."""
+
+    target: str
+    """`user@host`, or a name of the user's ssh configuration."""
+    port: int | None = None
+    identity: Path | None = None
+    config: Path | None = None
+
+    @classmethod
+    def of(
+        cls,
+        target: str,
+        port: int | None = None,
+        identity: str | os.PathLike[str] | None = None,
+        config: str | os.PathLike[str] | None = None,
+    ) -> Login:
+        """A login that has been checked.
+
+        Raises:
+            EsxparseError: The target is none, a file does not exist, or there is no ssh here.
+        """
+        if re.fullmatch(r"[^@\s]*:[^@]*@.*", target):
+            shown = target.rpartition("@")[2]
+            raise EsxparseError(f"a password in a target ({shown}) is visible to everyone: use a key or an agent")
+        # A name that begins with - would be an option of ssh.
+        if not _TARGET.fullmatch(target):
+            raise EsxparseError(f"{target!r} is no host to log in to: write it as root@esx.example.com")
+        if port is not None and not 0 < port < 1 << 16:
+            raise EsxparseError(f"port {port} is none: give one from 1 to 65535")
+        files = [Path(name).expanduser() if name is not None else None for name in (identity, config)]
+        for path in files:
+            if path is not None and not path.is_file():
+                raise EsxparseError(f"{path} does not exist: give a private key, or a configuration of ssh")
+        if shutil.which("ssh") is None:
+            raise EsxparseError("there is no ssh here: install the OpenSSH client")
+        return cls(target, port, *files)
+
+    @property
+    def host(self) -> str:
+        """The host's name."""
+        return self.target.rpartition("@")[2]
+
+    def command(self, script: str) -> list[str]:
+        """The command line that runs a script of `sh` there."""
+        options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
+        port = ["-p", str(self.port)] if self.port else []
+        identity = ["-i", str(self.identity), "-o", "IdentitiesOnly=yes"] if self.identity else []
+        config = ["-F", str(self.config)] if self.config else []
+        return [
+            "ssh",
+            "-T",
+            *config,
+            *options,
+            *port,
+            *identity,
+            "--",
+            self.target,
+            f"exec sh -c {shlex.quote(script)}",
+        ]
+
+
+class Remote:
+    """A command that runs on another machine, whose output comes in pieces."""
+
+    def __init__(self, login: Login, command: str) -> None:
+        self._login = login
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  the words are checked
+                login.command(_RUN.format(command=command)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Ctrl-C is for us: we end it in order.
+                start_new_session=True,
+                env=os.environ | {"LC_ALL": "C"},
+            )
+        except OSError as error:
+            raise EsxparseError(f"ssh cannot be started: {error.strerror or error}") from None
+        self._pieces: queue.Queue[bytes] = queue.Queue(_WAITING)
+        self._said: deque[str] = deque(maxlen=_SAID_LINES)
+        self._given_up = False
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._listen)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        stdout = self._stream(self._process.stdout)
+        while piece := os.read(stdout.fileno(), _PIECE):
+            if not self._given_up:
+                self._pieces.put(piece)
+        self._pieces.put(b"")
+
+    def _listen(self) -> None:
+        for line in self._stream(self._process.stderr):
+            if text := line.decode(errors="replace").strip():
+                self._said.append(text)
+
+    @staticmethod
+    def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+        if stream is None:
+            raise EsxparseError("ssh has no output")
+        return stream
+
+    def piece(self, seconds: float) -> bytes | None:
+        """What came next; None if nothing did in this time, no bytes at the end."""
+        try:
+            return self._pieces.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    @property
+    def said(self) -> list[str]:
+        """The last lines of its standard error."""
+        return list(self._said)
+
+    def end(self) -> int:
+        """Ends it if it runs, there and here; gives its exit code."""
+        self._given_up = True
+        self._stream(self._process.stdin).close()
+        while not self._pieces.empty():
+            self._pieces.get_nowait()
+        try:
+            code = self._process.wait(_FAREWELL_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        # A child of ssh (a proxy, a shared connection) may hold its output open.
+        for thread in self._threads:
+            thread.join(1.0)
+        return code
+
+    def failure(self, code: int) -> EsxparseError | None:
+        """Why ssh itself failed, in words; None where it was the command that ended."""
+        if code != _FAILED:
+            return None
+        text = "\n".join(self.said)
+        for sign, kind, reason in _REASONS:
+            if sign.lower() in text.lower():
+                return kind(f"{self._login.host}: {reason.format(target=self._login.target)}")
+        said = printable(self.said[-1]) if self._said else "the connection was lost"
+        return LostError(f"{self._login.host}: {said}")

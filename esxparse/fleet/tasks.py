@@ -1,0 +1,41 @@
+"""One item of many, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from esxparse.errors import EsxparseError
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of an item."""
+
+    place: int
+    """Which item, from 0."""
+    result: Any = None
+    why: str = ""
+    """Why there is no result, in one line; empty where there is one."""
+
+
+def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
+    """Does the work; an error of the item's own is an answer, any other is raised."""
+    try:
+        return Done(place, work(item))
+    except EsxparseError as error:
+        return Done(place, why=str(error))
+
+
+def attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
+    """Does the work; every error is an answer."""
+    try:
+        return own(work, place, item)
+    except Exception as error:  # noqa: BLE001  one item never stops the others
+        return Done(place, why=said(error))
+
+
+def said(error: BaseException) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:400]

@@ -1,0 +1,219 @@
+"""A capture into a lake: tables as Parquet by date and host, then the entry of the catalogue that makes them count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.formats import manifest
+from esxparse.formats.opening import Opening
+from esxparse.formats.registry import recognising
+from esxparse.formats.remote import is_url
+from esxparse.formats.source import resolve
+from esxparse.lakes import entries
+from esxparse.lakes.conversion import file_name, local, reading, sink, write_recording
+from esxparse.version import __version__
+from esxparse.whole import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from esxparse.formats.source import Source
+    from esxparse.lakes.store import Store
+    from esxparse.recording import Recording
+
+PARTITIONS: Final = ("table", "date", "host")
+_PIECE: Final = 1 << 20
+_NOT_READ: Final = frozenset({"member", "memory_limit"})
+
+
+@dataclass(frozen=True)
+class Job:
+    """A capture to add."""
+
+    capture: str
+    store: Store
+    host: str | None = None
+    """Instead of what the capture says."""
+    replace: bool = False
+    """Whether what is there of another host, or read with other options, is replaced."""
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `esxparse.open`, as text."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """A capture in a lake."""
+
+    id: str
+    host: str
+    source: str
+    tables: int
+    rows: int
+    bytes: int
+    """Of its Parquet files."""
+    source_bytes: int
+    """Of the capture, unpacked."""
+    skipped: bool
+    """It was there already."""
+
+
+def add(job: Job) -> Added:
+    """Adds a capture; one that is there already is left as it is.
+
+    Raises:
+        EsxparseError: It cannot be read, names no host, is there as that of another host or read with other options, or
+            the lake cannot be written.
+    """
+    asked = Opening.of(job.opening)
+    source = local(resolve(job.capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit))
+    sha256, size = _content(source)
+    key = entries.id_of(sha256, asked.segment)
+    options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
+    there = entries.find(job.store, key)
+    if there is not None and _holds(there, job, options):
+        return _added(there, skipped=True)
+    with Scratch() as scratch, tempfile.TemporaryFile(dir=scratch) as aside:
+        part = scratch / "tables"
+        part.mkdir()
+        rec = write_recording(source, part, asked, lambda _done, _total, _table: None, aside)
+        origin = {"name": rec.source, "sha256": sha256, "bytes": size, "options": options}
+        host = entries.host_of(job.host, rec.meta.get("host"), rec.source)
+        entry = _stored(rec, part, job.store, key, host, origin)
+    if not job.store.put(entry.path, entry.encoded(), replace=there is not None):
+        # Another writer was quicker: its files are the same ones.
+        other = entries.find(job.store, key)
+        return _added(other, skipped=True) if other and _holds(other, job, options) else _added(entry, skipped=True)
+    if there is not None:
+        job.store.remove({one["path"] for one in there.files()} - {one["path"] for one in entry.files()})
+    return _added(entry, skipped=False)
+
+
+def _content(source: Source) -> tuple[str, int]:
+    """SHA-256 of the content, unpacked, and its bytes."""
+    digest, size = hashlib.sha256(), 0
+    with source.open() as stream:
+        while piece := stream.read(_PIECE):
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size
+
+
+def _holds(there: entries.Entry, job: Job, options: Mapping[str, str]) -> bool:
+    """Whether an entry is what was asked for; False where it has to be made again."""
+    other_host = job.host is not None and job.host != there.host
+    if (other_host or there.origin["options"] != options) and not job.replace:
+        what = f"as of host {there.host}" if other_host else "read with other options"
+        raise EsxparseError(f"{job.capture} is in the lake already, {what} ({there.id}): replace it with --force")
+    return not job.replace and there.is_of_now
+
+
+def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origin: dict[str, Any]) -> entries.Entry:
+    """Puts the tables of a recording into the lake; gives the entry that names them."""
+    read = json.dumps([host, origin["options"], manifest.LAYOUT, __version__], sort_keys=True)
+    stem = f"{key}-{hashlib.sha256(read.encode()).hexdigest()[:8]}"
+    tables: dict[str, Any] = {}
+    for name in rec.tables:
+        file = part / file_name(name)
+        schema = pl.read_parquet_schema(file)
+        if taken := set(PARTITIONS) & set(schema):
+            raise EsxparseError(f"{rec.source}: table {name} has a column {min(taken)!r}, which a lake has of its own")
+        table = name if rec.format == "esxtop" else f"{rec.format}.{name}"
+        files = []
+        for date, piece in _dates(file, name, rec, schema):
+            path = f"table={table}/date={date}/host={host}/{stem}.parquet"
+            size = piece.stat().st_size
+            # What a writer that was killed has left under this name is the same, unless the disk lost some of it.
+            if not store.put(path, piece) and store.size(path) != size:
+                store.put(path, piece, replace=True)
+            rows = pl.scan_parquet(piece).select(pl.len()).collect().item()
+            files.append({"path": path, "date": date, "rows": rows, "bytes": size})
+        columns = {column: entries.name_of(kind, f"{name}.{column}") for column, kind in schema.items()}
+        tables[table] = {
+            "rows": sum(one["rows"] for one in files),
+            "bytes": sum(one["bytes"] for one in files),
+            "columns": columns,
+            "files": files,
+        }
+    return entries.Entry(
+        id=key,
+        host=host,
+        format=rec.format,
+        source=rec.source,
+        origin=origin,
+        meta=dict(rec.meta),
+        tables=tables,
+        layout=manifest.LAYOUT,
+        esxparse=__version__,
+        notes=rec.notes,
+    )
+
+
+def _dates(file: Path, table: str, rec: Recording, schema: Mapping[str, Any]) -> list[tuple[str, Path]]:
+    """The file of a table by date (UTC): itself, or parts of it where a capture goes past midnight."""
+    frame = pl.scan_parquet(file)
+    start = rec.meta.get("start")
+    # Rows without a time are of the day the capture began.
+    day = pl.col("time").dt.date() if "time" in schema else pl.lit(None, pl.Date)
+    day = day.fill_null(pl.lit(start.date() if start else None, pl.Date))
+    dates = sorted(frame.select(day.alias("date").unique()).collect()["date"].drop_nulls().to_list())
+    if len(dates) == 1:
+        return [(str(dates[0]), file)]
+    if not dates and frame.select(pl.len()).collect().item():
+        raise EsxparseError(f"{rec.source}: table {table} has rows without a date: give it with --date")
+    pieces = []
+    for date in dates:
+        folder = file.parent / str(date)
+        folder.mkdir(exist_ok=True)
+        sink(frame.filter(day == date), table, folder, rec.format)
+        pieces.append((str(date), folder / file.name))
+    return pieces
+
+
+def _added(entry: entries.Entry, *, skipped: bool) -> Added:
+    tables = entry.tables.values()
+    return Added(
+        id=entry.id,
+        host=entry.host,
+        source=entry.source,
+        tables=len(tables),
+        rows=sum(one["rows"] for one in tables),
+        bytes=sum(one["bytes"] for one in tables),
+        source_bytes=entry.origin["bytes"],
+        skipped=skipped,
+    )
+
+
+def found(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Captures to add, and files that are none: of a directory the recordings in it and below."""
+    captures: list[str] = []
+    left_out: list[str] = []
+    for path in paths:
+        if is_url(path) or not Path(path).is_dir():
+            captures.append(path)
+            continue
+        for file in sorted(one for one in Path(path).rglob("*") if one.is_file() and not _hidden(one, Path(path))):
+            (captures if _is_recording(file) else left_out).append(str(file))
+    if not captures:
+        raise EsxparseError(f"{', '.join(paths)}: there is nothing to add")
+    return list(dict.fromkeys(captures)), left_out
+
+
+def _hidden(file: Path, above: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(above).parts)
+
+
+def _is_recording(file: Path) -> bool:
+    try:
+        head = resolve(file).head
+    except EsxparseError:
+        return True  # adding it tells what is wrong with it
+    # A .csv that nobody can read is a capture gone wrong, and no stranger.
+    return recognising(head) is not None or ".csv" in file.suffixes

@@ -1,0 +1,174 @@
+"""The catalogue of a lake: one entry per capture, which makes its files count.
+
+    catalogue/<id>.json    what `recording.json` of a converted recording has, and of each table its columns and files
+
+The id is that of the capture's content, however it is packed or called: the same capture has the same entry. An entry
+is written last, in one step and only where there is none; readers take the files that entries name, and no others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final
+
+import polars as pl
+
+from esxparse.errors import DamagedError, EsxparseError
+from esxparse.formats import manifest
+from esxparse.lakes.store import Store
+from esxparse.recording import Note
+
+FOLDER: Final = "catalogue"
+
+_ID: Final = 20
+_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_TYPES: Final[Mapping[str, Any]] = {
+    str(one): one
+    for one in (
+        pl.String(),
+        pl.Int64(),
+        pl.Float64(),
+        pl.Boolean(),
+        pl.Date(),
+        pl.Datetime("us", "UTC"),
+        pl.Datetime("us"),
+    )
+}
+
+
+def name_of(kind: pl.DataType, where: str) -> str:
+    """The name of a column's type in an entry."""
+    if str(kind) in _TYPES:
+        return str(kind)
+    raise EsxparseError(f"{where} is of type {kind}, which no lake holds: use esxparse convert for this recording")
+
+
+def id_of(sha256: str, segment: int | None) -> str:
+    """The id of a capture, by its content and, where a file holds several with columns of their own, its place."""
+    return hashlib.sha256(f"{sha256}:{segment or 1}".encode()).hexdigest()[:_ID]
+
+
+def host_of(given: str | None, found: object, source: str) -> str:
+    """The host that a capture is of, which becomes a directory.
+
+    Raises:
+        EsxparseError: Nobody says it, or it cannot be one.
+    """
+    host = given or (str(found) if found else "")
+    if not host:
+        raise EsxparseError(f"{source} does not name its host: name it with --host")
+    if not _HOST.fullmatch(host):
+        raise EsxparseError(f"{host!r} cannot be a directory of a lake: name the host of {source} with --host")
+    return host
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One capture of a lake."""
+
+    id: str
+    host: str
+    format: str
+    source: str
+    """The file it was read from, as its reader calls it."""
+    origin: Mapping[str, Any]
+    """`name`, `sha256` and `bytes` of its content, `options` it was read with."""
+    meta: Mapping[str, Any]
+    tables: Mapping[str, Any]
+    """By name: `rows`, `bytes`, `columns` (name to type), `files` (path, date, rows, bytes)."""
+    layout: int
+    esxparse: str
+    notes: tuple[Note, ...] = ()
+
+    def encoded(self) -> bytes:
+        """As it is written."""
+        content = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "notes"}
+        return manifest.encoded(content, self.notes)
+
+    @property
+    def is_of_now(self) -> bool:
+        """Whether its tables hold what readers give now."""
+        return self.layout == manifest.LAYOUT
+
+    @property
+    def path(self) -> str:
+        """Of the entry itself."""
+        return path_of(self.id)
+
+    @property
+    def span(self) -> tuple[datetime | None, datetime | None]:
+        """First and last sample, UTC."""
+        return self.meta.get("start"), self.meta.get("end")
+
+    def files(self, table: str | None = None) -> Iterator[Mapping[str, Any]]:
+        """The files of a table, or of all: path, date, rows, bytes."""
+        for name, one in self.tables.items():
+            if table in {None, name}:
+                yield from one["files"]
+
+    def schema(self, table: str) -> dict[str, Any]:
+        """The columns of a table."""
+        return {name: _TYPES[kind] for name, kind in self.tables[table]["columns"].items()}
+
+
+def path_of(key: str) -> str:
+    """Where the entry of a capture is."""
+    return f"{FOLDER}/{key}.json"
+
+
+def parsed(text: bytes, name: str) -> Entry:
+    """The entry that a file holds.
+
+    Raises:
+        DamagedError: It is none.
+    """
+    content, notes = manifest.decoded(text, name, "lake add")
+    try:
+        found = Entry(**content, notes=notes)
+        _ = found.origin["bytes"], found.origin["options"]
+        for table in found.tables:
+            found.schema(table)
+        _ = [(one["path"], one["date"], one["rows"], one["bytes"]) for one in found.files()]
+    except (KeyError, TypeError) as error:
+        raise DamagedError(f"{name} is not what `esxparse lake add` writes: add the capture again") from error
+    return found
+
+
+def find(store: Store, key: str) -> Entry | None:
+    """The entry of a capture; None where there is none."""
+    text = store.read(path_of(key))
+    return None if text is None else parsed(text, store.names(path_of(key)))
+
+
+def load(store: Store) -> list[Entry]:
+    """All entries, by host and time.
+
+    Raises:
+        EsxparseError: There is no lake.
+    """
+    paths = [one.path for one in store.files(f"{FOLDER}/")] if store.is_there() else []
+    if not paths:
+        raise EsxparseError(f"there is no lake at {store.uri}: esxparse lake add CAPTURE... --lake {store.uri}")
+    texts = zip(paths, store.read_all(paths), strict=True)
+    found = [parsed(text, store.names(path)) for path, text in texts if text is not None]
+    return sorted(found, key=lambda one: (one.host, str(one.span[0]), one.id))
+
+
+def overlaps(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
+    """Pairs of captures of one host and format that cover the same time, by which samples count twice."""
+    groups: dict[tuple[str, str], list[tuple[datetime, datetime, str, Entry]]] = {}
+    for one in entries:
+        start, end = one.span
+        if start and end:
+            groups.setdefault((one.host, one.format), []).append((start, end, one.id, one))
+    return [
+        (first[-1], second[-1])
+        for group in groups.values()
+        for first, second in pairwise(sorted(group))
+        if second[0] <= first[1]
+    ]

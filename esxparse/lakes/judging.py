@@ -1,0 +1,93 @@
+"""What diagnosis and checks say of the captures of a lake: said once, and kept beside the catalogue.
+
+judged/<id>.json    verdict, findings and failed expectations, and the version that said it
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from esxparse import fleet
+from esxparse.diagnosis.diagnose import diagnose
+from esxparse.fleet import Crew
+from esxparse.lakes.entries import Entry
+from esxparse.lakes.query import Lake
+from esxparse.lakes.upkeep import judged
+from esxparse.quality.check import check
+from esxparse.version import __version__
+
+
+@dataclass(frozen=True)
+class _Job:
+    lake: Lake
+    entry: Entry
+
+
+def _judge(job: _Job) -> Mapping[str, Any]:
+    """Diagnoses and checks a capture, and keeps what they say."""
+    rec = job.lake.recorded(job.entry)
+    quality = check(rec)
+    said: dict[str, Any] = {
+        "id": job.entry.id,
+        "host": job.entry.host,
+        "esxparse": __version__,
+        "layout": job.entry.layout,
+        "quality": {
+            "status": quality.status,
+            "verdict": quality.verdict,
+            "failed": [str(one) for one in quality.failed],
+            "warned": [str(one) for one in quality.warned],
+        },
+    }
+    if rec.format == "esxtop":
+        found = diagnose(rec)
+        said |= {"verdict": found.verdict, "judged": found.judged, "of": found.of}
+        said["findings"] = [one.as_dict() for one in found]
+    text = json.dumps(said, ensure_ascii=False, default=str)
+    job.lake.store.put(judged(job.entry.id), text.encode(), replace=True)
+    return said
+
+
+def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
+    """The captures, each with what was said of it; None where nothing was, or by another version."""
+    texts = lake.store.read_all(judged(one.id) for one in lake.captures)
+    for entry, text in zip(lake.captures, texts, strict=True):
+        yield entry, _current(text, entry)
+
+
+def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text or b"{}")
+    except ValueError:
+        return None
+    now = isinstance(found, dict) and (found.get("esxparse"), found.get("layout")) == (__version__, entry.layout)
+    return found if now and "quality" in found else None
+
+
+def judge(
+    lake: Lake, crew: Crew | None = None, told: Callable[[Entry, Mapping[str, Any] | str], None] | None = None
+) -> list[Mapping[str, Any]]:
+    """Diagnoses and checks every capture that this version has not judged yet; gives what was said of all.
+
+    Args:
+        lake: The captures.
+        crew: Who does it; this process unless told.
+        told: Called with each capture and what was said just now, or why nothing was.
+
+    Raises:
+        EsxparseError: The lake cannot be read, or the cluster is lost; what is judged is kept.
+    """
+    known = list(said(lake))
+    made = [one for _, one in known if one is not None]
+    todo = [entry for entry, one in known if one is None]
+    # A worker needs no catalogue: the entry travels with the job.
+    bare = Lake(lake.store)
+    for done in fleet.run(_judge, [_Job(bare, one) for one in todo], crew):
+        if not done.why:
+            made.append(done.result)
+        if told is not None:
+            told(todo[done.place], done.why or done.result)
+    return made

@@ -1,0 +1,304 @@
+"""`ex.lake`: the tables of many captures as one, by host and date."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+import polars as pl
+
+from esxparse import fleet
+from esxparse.errors import EsxparseError, MissingTableError
+from esxparse.fleet import Crew
+from esxparse.formats.opening import Opening, moment
+from esxparse.formats.remote import is_url
+from esxparse.lakes import entries
+from esxparse.lakes.adding import Added, Job, add
+from esxparse.lakes.entries import Entry
+from esxparse.lakes.store import Store
+from esxparse.recording import Recording
+
+if TYPE_CHECKING:
+    from esxparse.formats.opening import Options
+
+_HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
+
+
+def lake(uri: str | os.PathLike[str], **storage: str) -> Lake:
+    """Opens a lake: many captures as one dataset of Parquet files.
+
+    Args:
+        uri: A directory, or a bucket and prefix of an object store, such as `s3://captures/2026`.
+        storage: Options of the object store, such as `aws_endpoint_url`; those in the environment need not be said.
+    """
+    return Lake(Store.of(uri, storage))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Lake:
+    """The captures of a lake, or those of some hosts and some time.
+
+    `lake["vcpu"]` is the table `vcpu` of all captures, with `date` (UTC) and `host`. Columns that a capture lacks are
+    null. A query opens only the files of the hosts and dates it asks for, and reads only the columns it needs.
+    """
+
+    store: Store
+    hosts: tuple[str, ...] = ()
+    """Those that are asked for; all where none is."""
+    since: datetime | None = None
+    until: datetime | None = None
+    _held: list[Entry] = field(default_factory=list)
+
+    @cached_property
+    def captures(self) -> tuple[Entry, ...]:
+        """The entries of the catalogue, by host and time, as they were when they were first asked for."""
+        found = self._held or entries.load(self.store)
+        return tuple(one for one in found if self._has(one))
+
+    def _has(self, entry: Entry) -> bool:
+        start, end = entry.span
+        return (
+            (not self.hosts or entry.host in self.hosts)
+            and not (self.since and end and end < self.since)
+            and not (self.until and start and start >= self.until)
+        )
+
+    def of(self, *hosts: str, since: str | datetime | None = None, until: str | datetime | None = None) -> Lake:
+        """Part of the lake: some hosts (all where none is named), captures and rows from `since` to before `until`.
+
+        Raises:
+            EsxparseError: A time cannot be read, or a host is not in the lake.
+        """
+        there = {one.host for one in self.captures}
+        if unknown := [one for one in hosts if one not in there]:
+            raise EsxparseError(f"lake {self.store.uri} has no host {unknown[0]!r}")
+        begin, end = moment(since, "since") or self.since, moment(until, "until") or self.until
+        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, _held=list(self.captures))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The tables that some capture has."""
+        return tuple(dict.fromkeys(name for one in self.captures for name in one.tables))
+
+    def __contains__(self, table: object) -> bool:
+        return table in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, table: str) -> pl.LazyFrame:
+        """A table across the captures, with `date` and `host` as its last columns.
+
+        Raises:
+            MissingTableError: No capture has it; the message lists the tables.
+        """
+        if table not in self:
+            raise MissingTableError(f"lake {self.store.uri} has no table {table!r}; it has: {', '.join(self)}")
+        frames = [self._scan(files, schema) for files, schema in self._alike(table)]
+        # Releases differ in columns, and in whether a counter has a fraction.
+        frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+        frame = frame.select(pl.exclude("date", "host"), "date", "host")
+        if "time" in frame.collect_schema():
+            if self.since:
+                frame = frame.filter(pl.col("time") >= self.since)
+            if self.until:
+                frame = frame.filter(pl.col("time") < self.until)
+        return frame
+
+    def _alike(self, table: str) -> Iterator[tuple[list[str], dict[str, Any]]]:
+        """Files of a table, those with the same columns together."""
+        having = [one for one in self.captures if table in one.tables]
+        columns = {one.id: json.dumps(one.tables[table]["columns"]) for one in having}
+        for _, group in groupby(sorted(having, key=lambda one: columns[one.id]), key=lambda one: columns[one.id]):
+            alike = list(group)
+            yield [file for one in alike for file in self.files(one, table)], alike[0].schema(table)
+
+    def files(self, entry: Entry, table: str) -> list[str]:
+        """The files of a capture's table that may have rows of the time that is asked for."""
+        first = self.since.date().isoformat() if self.since else ""
+        last = (self.until - timedelta(microseconds=1)).date().isoformat() if self.until else "~"
+        return [self.store.names(one["path"]) for one in entry.files(table) if first <= one["date"] <= last]
+
+    def _scan(self, files: Sequence[str], schema: dict[str, Any], *, hive: bool = True) -> pl.LazyFrame:
+        if not files:
+            return pl.LazyFrame(schema=schema | ({"date": pl.Date(), "host": pl.String()} if hive else {}))
+        frame = pl.scan_parquet(
+            list(files),
+            schema=schema,
+            glob=False,
+            hive_partitioning=hive,
+            hive_schema=_HIVE if hive else None,
+            storage_options=dict(self.store.options) if is_url(self.store.uri) else None,
+        )
+        return frame.drop("table") if hive else frame
+
+    @property
+    def catalogue(self) -> pl.DataFrame:
+        """One row per capture.
+
+        `id`, `host`, `format`, `release`, `start`, `end` (UTC), `samples`, `columns`, `rows`, `bytes` (of its Parquet
+        files), `source_bytes` (unpacked), `notes`, `warnings` (notes that warn), `source`, `sha256` (of its content),
+        `esxparse` (the version that read it).
+        """
+        time = pl.Datetime("us", "UTC")
+        text, number = pl.String, pl.Int64
+        rows = [
+            (
+                one.id,
+                one.host,
+                one.format,
+                one.meta.get("release"),
+                *one.span,
+                one.meta.get("samples"),
+                one.meta.get("columns"),
+                sum(table["rows"] for table in one.tables.values()),
+                sum(table["bytes"] for table in one.tables.values()),
+                one.origin["bytes"],
+                len(one.notes),
+                sum(note.severity == "warning" for note in one.notes),
+                one.source,
+                one.origin["sha256"],
+                one.esxparse,
+            )
+            for one in self.captures
+        ]
+        schema: dict[str, Any] = {
+            **dict.fromkeys(("id", "host", "format", "release"), text),
+            **dict.fromkeys(("start", "end"), time),
+            **dict.fromkeys(("samples", "columns", "rows", "bytes", "source_bytes", "notes", "warnings"), number),
+            **dict.fromkeys(("source", "sha256", "esxparse"), text),
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def capture(self, key: str) -> Entry:
+        """The entry whose id begins so.
+
+        Raises:
+            EsxparseError: There is none, or several.
+        """
+        found = [one for one in self.captures if one.id.startswith(key)]
+        if len(found) == 1:
+            return found[0]
+        what = "no capture" if not found else f"{len(found)} captures"
+        raise EsxparseError(f"lake {self.store.uri} has {what} with the id {key!r}: see esxparse lake ls")
+
+    def recording(self, key: str) -> Recording:
+        """One capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
+
+        Raises:
+            EsxparseError: There is no capture with an id that begins so.
+        """
+        return self.recorded(self.capture(key))
+
+    def recorded(self, entry: Entry) -> Recording:
+        """The recording of an entry."""
+        prefix = "" if entry.format == "esxtop" else f"{entry.format}."
+        tables = {
+            name.removeprefix(prefix): self._scan(self.files(entry, name), entry.schema(name), hive=False)
+            for name in entry.tables
+        }
+        return Recording(entry.format, entry.source, tables, {**entry.meta, "host": entry.host}, entry.notes)
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """What a query in DuckDB's SQL gives; its tables are those of the lake, and `catalogue`.
+
+        Raises:
+            EsxparseError: The query is wrong, or DuckDB is not installed.
+        """
+        try:
+            import duckdb  # noqa: PLC0415  an extra
+        except ImportError:
+            raise EsxparseError('SQL needs DuckDB: pip install "esxparse[lake]"') from None
+        words = set(re.findall(r"\w+(?:\.\w+)?", query.replace('"', "")))
+        with duckdb.connect() as base:
+            # Results go back through Arrow; the clock of the machine has no say in them.
+            base.execute("SET TimeZone = 'UTC'")
+            if "catalogue" in words:
+                base.register("catalogue", self.catalogue)
+            if is_url(self.store.uri):
+                from obstore.fsspec import FsspecStore  # noqa: PLC0415
+
+                protocol: Any = self.store.uri.partition("://")[0]
+                options: Any = dict(self.store.options)
+                base.register_filesystem(FsspecStore(protocol, **options))
+            try:
+                for table in words & set(self.names):
+                    base.execute(self._view(table))
+                found: pl.DataFrame = base.sql(query).pl()
+            except duckdb.Error as error:
+                raise EsxparseError(f"DuckDB: {error}; tables: catalogue, {', '.join(self)}") from error
+        return found
+
+    def _view(self, table: str) -> str:
+        """A view of a table, for DuckDB."""
+        files = [file for one in self.captures for file in self.files(one, table)]
+        if not files:
+            raise EsxparseError(f"lake {self.store.uri} has no rows of {table} in that time")
+        given = ", ".join(_quoted(one) for one in files)
+        types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
+        rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"
+        where = [f"time >= {_quoted(self.since.isoformat())}"] if self.since else []
+        where += [f"time < {_quoted(self.until.isoformat())}"] if self.until else []
+        chosen = f" WHERE {' AND '.join(where)}" if where else ""
+        return f'CREATE VIEW "{table}" AS SELECT * EXCLUDE ("table") FROM {rows}{chosen}'  # noqa: S608  names are ours
+
+    def add(
+        self,
+        captures: Sequence[str | os.PathLike[str]],
+        *,
+        host: str | None = None,
+        replace: bool = False,
+        crew: Crew | None = None,
+        told: Callable[[str, Added | str], None] | None = None,
+        **opening: Unpack[Options],
+    ) -> list[Added]:
+        """Adds captures; those that are there already are left as they are, and what fails stops no other.
+
+        Args:
+            captures: What `esxparse.open` takes.
+            host: Instead of the host that the captures name.
+            replace: Whether one that is there as that of another host, or read with other options, is replaced.
+            crew: Who does it: `Crew(jobs=4)`, `Crew(on="dask://scheduler:8786")`; this process unless told.
+            told: Called with each capture and what came of it, or why nothing did.
+            opening: Options of `esxparse.open`.
+
+        Raises:
+            EsxparseError: An option is wrong, or the cluster is lost; what is added stays.
+        """
+        if host is not None:
+            entries.host_of(host, None, "the captures")
+        options = Opening.of(opening).texts()
+        names = [str(one) if is_url(str(one)) or str(one) == "-" else os.path.abspath(one) for one in captures]  # noqa: PTH100  links keep their names
+        jobs = [Job(name, self.store, host, replace, options) for name in names]
+        made = []
+        for done in fleet.run(add, jobs, crew):
+            if not done.why:
+                made.append(done.result)
+            if told is not None:
+                told(str(captures[done.place]), done.why or done.result)
+        return made
+
+    def __repr__(self) -> str:
+        hosts = {one.host for one in self.captures}
+        rows = sum(table["rows"] for one in self.captures for table in one.tables.values())
+        return "\n".join(
+            [
+                f"Lake({self.store.uri})",
+                f"  {len(self.captures):,} captures of {len(hosts):,} hosts, {rows:,} rows",
+                f"  tables: {', '.join(self)}",
+            ]
+        )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,139 @@
+"""Where the files of a lake are: a directory, or an object store (`s3://bucket/prefix`), by one interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from esxparse.errors import EsxparseError
+from esxparse.formats.remote import is_url, shown
+
+T = TypeVar("T")
+
+_AT_ONCE: Final = 16
+_RETRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a store."""
+
+    path: str
+    size: int
+    changed: datetime
+
+
+@dataclass(frozen=True)
+class Store:
+    """Files by their paths below `uri`."""
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Of an object store, as obstore and polars take them (`aws_region`, `aws_endpoint_url`, `allow_http` ...);
+    those in the environment (AWS_REGION ...) hold without being named here."""
+
+    @classmethod
+    def of(cls, uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Store:
+        """The store at a path or a URL."""
+        where = os.fspath(uri)
+        return cls(where.rstrip("/") if is_url(where) else str(Path(where).expanduser().absolute()), options or {})
+
+    @cached_property
+    def _store(self) -> Any:
+        try:
+            from obstore.store import LocalStore, from_url  # noqa: PLC0415  an extra
+        except ImportError:
+            raise EsxparseError('a lake needs obstore: pip install "esxparse[lake]"') from None
+        if is_url(self.uri):
+            options: Any = {name: value for name, value in self.options.items() if name != "allow_http"}
+            client: Any = {"allow_http": True} if self.options.get("allow_http") == "true" else None
+            retries: Any = {"max_retries": _RETRIES}
+            return self._do(lambda: from_url(self.uri, retry_config=retries, client_options=client, **options))
+        return self._do(lambda: LocalStore(self.uri, mkdir=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"uri": self.uri, "options": dict(self.options)}
+
+    def _do(self, work: Callable[[], T]) -> T:
+        from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415
+
+        try:
+            return work()
+        except (FileNotFoundError, AlreadyExistsError):
+            raise
+        except BaseException as error:
+            # A panic of the library is not an Exception: it says so of options that it does not know.
+            panic = type(error).__name__ == "PanicException"
+            if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
+                raise
+            why = str(error).split("Debug source:")[0]
+            raise EsxparseError(f"lake {shown(self.uri)}: {' '.join(why.split())[:300]}") from error
+
+    def names(self, path: str) -> str:
+        """What other programs call a file."""
+        return f"{self.uri}/{path}"
+
+    def is_there(self) -> bool:
+        """Whether anything may be there: a directory that is missing is not made by asking."""
+        return bool(is_url(self.uri)) or Path(self.uri).is_dir()
+
+    def files(self, under: str) -> list[File]:
+        """All files whose path begins with the directory `under`."""
+        import obstore  # noqa: PLC0415
+
+        found = self._do(lambda: [one for some in obstore.list(self._store, under or None) for one in some])
+        return [File(one["path"], one["size"], one["last_modified"]) for one in found]
+
+    def read(self, path: str) -> bytes | None:
+        """A file's content; None where there is none."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return self._do(lambda: bytes(obstore.get(self._store, path).bytes()))
+        except FileNotFoundError:
+            return None
+
+    def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
+        """The contents of many files, several at a time."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self.read, paths))
+
+    def put(self, path: str, content: bytes | Path, *, replace: bool = False) -> bool:
+        """Puts a file there, whole or not at all; False where there was one already, which stays unless `replace`."""
+        import obstore  # noqa: PLC0415
+        from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415
+
+        mode: Any = "overwrite" if replace else "create"
+        try:
+            self._do(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=replace or None))
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def size(self, path: str) -> int | None:
+        """Bytes of a file; None where there is none."""
+        import obstore  # noqa: PLC0415
+
+        try:
+            return int(self._do(lambda: obstore.head(self._store, path))["size"])
+        except FileNotFoundError:
+            return None
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Removes files; those that are gone already are no error."""
+        import obstore  # noqa: PLC0415
+
+        def one(path: str) -> None:
+            try:
+                self._do(lambda: obstore.delete(self._store, path))
+            except FileNotFoundError:
+                return
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(one, paths))

@@ -1,0 +1,108 @@
+"""The waits of VMs over many hosts and days, from the tables of a lake.
+
+Source: general knowledge; ready time as in `metrics.scheduling`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import polars as pl
+
+from esxparse.worlds import VCPU_WORLD
+
+from .frames import names, need
+from .inventory import VMM_WORLD
+
+VM: Final = ("host", "group_id", "vm")
+_WEEK: Final = timedelta(days=7)
+
+
+def _vcpus(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    need(names(vcpu), "host", "date", "group_id", "group", "world", "pct_ready")
+    world = pl.col("world").str
+    # ESX 3.5 and 4 have two worlds of a vCPU.
+    own = world.contains(VCPU_WORLD) | world.contains(VMM_WORLD)
+    return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select(
+        "host", "date", "group_id", pl.col("group").alias("vm"), "pct_ready"
+    )
+
+
+def ready(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    """Give how long the vCPUs of each VM were ready and did not run, % of one core, over all samples and vCPUs of it.
+
+    `p95_pct` (95th percentile), `median_pct`, `max_pct`, and `values`: how many there are. Nothing is averaged over the
+    vCPUs of a VM, so that one that waits alone is seen. Helper worlds are left out.
+
+    Needs `host`, `date`, `group_id`, `group`, `world`, `pct_ready`. Returns, in no order: `host`, `group_id`, `vm`, and
+    those named above.
+
+    >>> from datetime import date
+    >>> worlds = pl.LazyFrame({
+    ...     "host": ["esx-01"] * 4, "date": [date(2026, 3, 2)] * 4, "group_id": [7] * 4, "group": ["db"] * 4,
+    ...     "world": ["vmx-vcpu-0:db", "vmx-vcpu-1:db", "vmx-vcpu-0:db", "vmx-mks:db"],
+    ...     "pct_ready": [1.0, 3.0, 8.0, 99.0],
+    ... })
+    >>> ready(worlds).select("host", "vm", "median_pct", "max_pct", "values").collect().rows()
+    [('esx-01', 'db', 3.0, 8.0, 3)]
+    """
+    wait = pl.col("pct_ready")
+    return (
+        _vcpus(vcpu)
+        .group_by(VM)
+        .agg(
+            p95_pct=wait.quantile(0.95, "linear"),
+            median_pct=wait.median(),
+            max_pct=wait.max(),
+            values=pl.len().cast(int),
+        )
+    )
+
+
+def ready_by_day(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    """Give how the 95th percentiles of the fleet's VMs are spread, day by day (UTC).
+
+    Each VM counts once a day, by the 95th percentile of its vCPUs' samples. Needs the columns of `ready`. Returns, by
+    date, % of one core: `date`, `vms`, `median_pct`, `p90_pct`, `p99_pct`, `max_pct`.
+    """
+    value = pl.col("p95_pct")
+    return (
+        _vcpus(vcpu)
+        .group_by("date", *VM)
+        .agg(p95_pct=pl.col("pct_ready").quantile(0.95, "linear"))
+        .group_by("date")
+        .agg(
+            vms=pl.len().cast(int),
+            median_pct=value.median(),
+            p90_pct=value.quantile(0.9, "linear"),
+            p99_pct=value.quantile(0.99, "linear"),
+            max_pct=value.max(),
+        )
+        .sort("date")
+    )
+
+
+def week_over_week(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+    """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
+
+    The weeks end with the last date of the whole fleet. VMs go by host and name, for a group gets another number when
+    the VM is started again; one that moved to another host is two. Needs the columns of `ready`. Returns the VMs with
+    values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`, `change_pct` (points).
+    """
+    rows = _vcpus(vcpu)
+    last = rows.select(last=pl.col("date").max())
+    value, age = pl.col("pct_ready"), pl.col("last") - pl.col("date")
+    new = age < _WEEK
+    old = (age >= _WEEK) & (age < 2 * _WEEK)
+    return (
+        rows.join(last, how="cross")
+        .group_by("host", "vm")
+        .agg(
+            before_pct=value.filter(old).quantile(0.95, "linear"),
+            after_pct=value.filter(new).quantile(0.95, "linear"),
+        )
+        .drop_nulls()
+        .with_columns(change_pct=pl.col("after_pct") - pl.col("before_pct"))
+        .sort(pl.col("change_pct").abs(), "host", "vm", descending=[True, False, False])
+    )

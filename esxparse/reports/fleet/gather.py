@@ -1,0 +1,168 @@
+"""What the report on a fleet is made of: captures, what was said of them, and the waits of their VMs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from esxparse.lakes import Lake, judging, lake
+from esxparse.lakes.entries import Entry
+from esxparse.metrics import fleet
+
+_TIME: Final = pl.Datetime("us", "UTC")
+_FINDING: Final[dict[str, Any]] = {
+    **dict.fromkeys(("host", "release", "trouble", "severity", "kind", "name", "verdict", "next"), pl.String),
+    "start": _TIME,
+    "end": _TIME,
+}
+_ELSEWHERE: Final = ("storage", "network", "clock", "power")
+"""First words of troubles that may have their cause outside a host, in what several hosts share."""
+_HARMLESS: Final = "info"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a report needs of a lake."""
+
+    lake: Lake
+    said: Sequence[tuple[Entry, Mapping[str, Any] | None]]
+    """Captures, and what was said of each; None where nothing was."""
+    findings: pl.DataFrame
+    """A row for each that is a trouble: `host`, `release`, `trouble`, `severity`, `kind`, `name`, `verdict`, `next`,
+    `start`, `end` (UTC)."""
+    ready: pl.DataFrame
+    """`metrics.fleet.ready`, the worst VM first."""
+    days: pl.DataFrame
+    """`metrics.fleet.ready_by_day`."""
+    weeks: pl.DataFrame
+    """`metrics.fleet.week_over_week`."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """Names of the hosts."""
+        return sorted({one.host for one in self.lake.captures})
+
+
+def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = "") -> Fleet:
+    """Reads a lake, or some hosts and some time of it.
+
+    Raises:
+        EsxparseError: There is no lake, or no such host.
+    """
+    found = lake(uri).of(*hosts, since=since or None, until=until or None)
+    said = list(judging.said(found))
+    rows = [
+        {
+            "host": entry.host,
+            "release": entry.meta.get("release"),
+            **{key: one[key] for key in ("trouble", "severity", "verdict", "next")},
+            **one["entity"],
+            "start": one["start"],
+            "end": one["end"],
+        }
+        for entry, told in said
+        for one in (told or {}).get("findings", ())
+        if one["severity"] != _HARMLESS
+    ]
+    text = dict.fromkeys(_FINDING, pl.String)
+    times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
+    findings = pl.DataFrame(rows, schema=text).with_columns(times)
+    vcpu = found["vcpu"] if "vcpu" in found else pl.LazyFrame(schema=_NO_VCPUS)
+    ready, days, weeks = pl.collect_all([fleet.ready(vcpu), fleet.ready_by_day(vcpu), fleet.week_over_week(vcpu)])
+    order = ["p95_pct", "max_pct", "host", "vm"]
+    return Fleet(found, said, findings, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+
+
+_NO_VCPUS: Final[dict[str, Any]] = {
+    "host": pl.String,
+    "date": pl.Date,
+    "group_id": pl.Int64,
+    "group": pl.String,
+    "world": pl.String,
+    "pct_ready": pl.Float64,
+}
+
+
+def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
+    """Troubles, those of the most hosts with critical ones first.
+
+    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), `verdict` and `next` (of the first).
+    """
+    bad = pl.col("severity") == "critical"
+    return (
+        findings.sort(bad, "host", descending=[True, False])
+        .group_by("trouble", maintain_order=True)
+        .agg(
+            critical=pl.col("host").filter(bad).n_unique().cast(int),
+            hosts=pl.col("host").n_unique().cast(int),
+            names=pl.col("host").unique(maintain_order=True),
+            verdict=pl.col("verdict").first(),
+            next=pl.col("next").first(),
+        )
+        .sort("critical", "hosts", "trouble", descending=[True, True, False])
+    )
+
+
+def same_object(findings: pl.DataFrame) -> pl.DataFrame:
+    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`."""
+    return (
+        findings.filter(pl.col("kind").is_in(["device", "nfs"]))
+        .group_by("kind", "name")
+        .agg(
+            hosts=pl.col("host").n_unique().cast(int),
+            names=pl.col("host").unique().sort().str.join(", "),
+            troubles=pl.col("trouble").unique().sort().str.join(", "),
+        )
+        .filter(pl.col("hosts") > 1)
+        .sort("hosts", "name", descending=[True, False])
+    )
+
+
+def same_time(findings: pl.DataFrame) -> pl.DataFrame:
+    """Troubles with causes outside a host that several hosts had at one time.
+
+    `trouble`, `start`, `end`, `hosts`, `names` (of hosts); spells that follow each other without a gap are one.
+    """
+    outside = pl.col("trouble").str.split(".").list.first().is_in(list(_ELSEWHERE))
+    return (
+        findings.filter(outside, pl.col("start").is_not_null())
+        .sort("trouble", "start")
+        .with_columns(before=pl.col("end").cum_max().shift().over("trouble"))
+        .with_columns(
+            spell=(pl.col("before").is_null() | (pl.col("start") > pl.col("before"))).cum_sum().over("trouble")
+        )
+        .group_by("trouble", "spell")
+        .agg(
+            start=pl.col("start").min(),
+            end=pl.col("end").max(),
+            hosts=pl.col("host").n_unique().cast(int),
+            names=pl.col("host").unique().sort().str.join(", "),
+        )
+        .filter(pl.col("hosts") > 1)
+        .sort("hosts", "start", "trouble", descending=[True, False, False])
+    )
+
+
+def by_release(found: Fleet) -> pl.DataFrame:
+    """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
+
+    The release with the largest share comes first.
+    """
+    hosts = pl.DataFrame(
+        sorted({(entry.host, str(entry.meta.get("release") or "unknown")) for entry in found.lake.captures}),
+        schema={"host": pl.String, "release": pl.String},
+        orient="row",
+    )
+    bad = found.findings.filter(severity="critical").select("host").unique().with_columns(bad=True)
+    vms = found.ready.join(hosts, on="host").group_by("release").agg(p95_pct=pl.col("p95_pct").median())
+    return (
+        hosts.join(bad, on="host", how="left")
+        .group_by("release")
+        .agg(hosts=pl.col("host").n_unique().cast(int), critical=pl.col("host").filter("bad").n_unique().cast(int))
+        .with_columns(share_pct=100 * pl.col("critical") / pl.col("hosts"))
+        .join(vms, on="release", how="left")
+        .sort("share_pct", "release", descending=[True, False])
+    )

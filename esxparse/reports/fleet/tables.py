@@ -1,0 +1,251 @@
+"""What the report on a fleet shows, worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import polars as pl
+
+from esxparse.reports.blocks import (
+    Block,
+    Column,
+    Header,
+    Verdict,
+    facts,
+    headline,
+    listed,
+    moment,
+    note,
+    number,
+    spoken_span,
+    stack,
+    table,
+    tiles,
+)
+from esxparse.reports.fleet.gather import Fleet, by_release, by_trouble, same_object, same_time
+
+_MOST: Final = 6
+_NAMED: Final = 4
+_WARN_PCT, _CRITICAL_PCT = 5.0, 10.0
+"""Ready per vCPU; the limits of the rule `cpu.ready`."""
+_LEVELS: Final = ("critical", "warning", "ok", "unknown")
+
+
+def header(found: Fleet) -> Header:
+    """How many hosts, and when."""
+    spans = [one.span for one in found.lake.captures]
+    starts = [start for start, _ in spans if start]
+    ends = [end for _, end in spans if end]
+    count = len(found.hosts)
+    when = f"{moment(min(starts))} to {moment(max(ends))}" if starts and ends else "no times"
+    captures = len(found.lake.captures)
+    return Header(f"Fleet: {count:,} {_s(count, 'host')}", f"{captures:,} {_s(captures, 'capture')}, {when}")
+
+
+def _s(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def verdict(found: Fleet) -> Block:
+    """The troubles of the fleet, those of the most hosts first, and what could not be said."""
+    bad = found.findings.filter(severity="critical")["host"].n_unique()
+    failed = {entry.host for entry, said in found.said if said and said["quality"]["status"] == "fail"}
+    unsaid = sum(said is None for _, said in found.said)
+    parts = [f"{bad:,} of {len(found.hosts):,} {_s(len(found.hosts), 'host')} with critical troubles"]
+    parts += [f"captures of {len(failed):,} failed their checks"] if failed else []
+    entries = []
+    for one in by_trouble(found.findings).head(_MOST).iter_rows(named=True):
+        level = "critical" if one["critical"] else "warning"
+        share = f"{one['hosts']:,} {_s(one['hosts'], 'host')}"
+        several = f"{_some(one['names'])}. On {one['names'][0]}" if one["hosts"] > 1 else one["names"][0]
+        text = f"{one['trouble']} on {several}: {one['verdict']}"
+        entries.append(Verdict(level, share, text, one["next"], ""))
+    blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
+    if unsaid:
+        text = (
+            f"{unsaid:,} captures are not judged: run esxparse lake judge. What is not judged is not said to be well."
+        )
+        blocks.insert(0, note(text, "warning"))
+    return stack(*blocks)
+
+
+def summary(found: Fleet) -> Block:
+    """Tiles: hosts, captures, VMs, how long they wait, what was checked."""
+    spans = [(end - start).total_seconds() for start, end in (one.span for one in found.lake.captures) if start and end]
+    state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
+    waiting = found.ready.filter(pl.col("p95_pct") >= _WARN_PCT).height
+    share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
+    size = sum(file["bytes"] for one in found.lake.captures for file in one.files())
+    return tiles(
+        [
+            ("Hosts", f"{len(found.hosts):,}", f"{len(found.lake.captures):,} captures"),
+            ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
+            ("VMs", f"{found.ready.height:,}", "host and VM"),
+            (f"VMs that wait {_WARN_PCT:g} % and more", f"{waiting:,}", share),
+            ("Checks failed", f"{state['fail']:,}", f"{state['warn']:,} warned, {state['pass']:,} passed"),
+        ]
+    )
+
+
+def hosts(found: Fleet) -> Block:
+    """Every host, the worst first."""
+    bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
+    troubles = found.findings.group_by("host").agg(
+        critical=bad.sum().cast(int),
+        warnings=warned.sum().cast(int),
+        troubles=pl.col("trouble").unique(maintain_order=True).str.join(", "),
+    )
+    worst = found.ready.group_by("host", maintain_order=True).agg(
+        pl.col("p95_pct").first(), pl.col("vm").first(), vms=pl.len().cast(int)
+    )
+    checks: dict[str, str] = {}
+    for entry, said in found.said:
+        status = said["quality"]["status"] if said else "not judged"
+        order = ("fail", "warn", "not judged", "pass")
+        checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
+    releases = {entry.host: str(entry.meta.get("release") or "") for entry in found.lake.captures}
+    unsaid = pl.col("check") == "not judged"
+    level = (
+        pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
+    )
+    frame = (
+        pl.DataFrame({"host": found.hosts})
+        .join(troubles, on="host", how="left")
+        .join(worst, on="host", how="left")
+        .with_columns(
+            pl.col("critical", "warnings").fill_null(0),
+            check=pl.col("host").replace_strict(checks),
+            release=pl.col("host").replace_strict(releases),
+        )
+        .with_columns(order=level)
+        .sort("order", "critical", "warnings", "p95_pct", descending=[False, True, True, True], nulls_last=True)
+        .with_columns(level=pl.col("order").replace_strict(dict(enumerate(_LEVELS))))
+    )
+    columns = [
+        Column("level", "Worst", level=True),
+        Column("host", "Host", fit="name"),
+        Column("critical", "Critical", digits=None),
+        Column("warnings", "Warnings", digits=None),
+        Column("p95_pct", "Ready of the worst VM", "%"),
+        Column("vm", "Worst VM", fit="name"),
+        Column("vms", "VMs", digits=None),
+        Column("check", "Check", fit="short"),
+        Column("troubles", "Troubles"),
+        Column("release", "Release", fit="short"),
+    ]
+    return table(frame, columns, "Hosts, the worst first; ready: 95th percentile, % of one core")
+
+
+def vms(found: Fleet) -> Block:
+    """Every VM, that with the most ready time first."""
+    value = pl.col("p95_pct")
+    level = pl.when(value >= _CRITICAL_PCT).then(pl.lit("critical")).when(value >= _WARN_PCT).then(pl.lit("warning"))
+    columns = [
+        Column("level", "Level", level=True),
+        Column("host", "Host", fit="name"),
+        Column("vm", "VM", fit="name"),
+        Column("p95_pct", "95th percentile", "%"),
+        Column("median_pct", "Median", "%"),
+        Column("max_pct", "Highest", "%"),
+        Column("values", "Samples of vCPUs", digits=None),
+    ]
+    said = f"Ready of each VM's vCPUs, % of one core; warning from {_WARN_PCT:g}, critical from {_CRITICAL_PCT:g}"
+    return table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+
+
+def weeks(found: Fleet) -> Block:
+    """The VMs whose ready time changed from week to week, the largest change first."""
+    if found.weeks.is_empty():
+        days = found.days.height
+        return note(f"The lake has {days} {_s(days, 'day')} here: a comparison needs days of two weeks.")
+    columns = [
+        Column("host", "Host", fit="name"),
+        Column("vm", "VM", fit="name"),
+        Column("before_pct", "Seven days before", "%"),
+        Column("after_pct", "Last seven days", "%"),
+        Column("change_pct", "Change", "points"),
+    ]
+    last = f"the last week ends with {found.days['date'].to_list()[-1]}"
+    return table(found.weeks, columns, f"Ready of VMs, 95th percentile, % of one core; {last}")
+
+
+def shared(found: Fleet) -> Block:
+    """What hosts with troubles have in common: a device or volume, a time, a release."""
+    names = Column("names", "Hosts")
+    count = Column("hosts", "Hosts", digits=None)
+    return stack(
+        table(
+            same_object(found.findings),
+            [Column("name", "Device or volume", mono=True), count, Column("troubles", "Troubles"), names],
+            "The same device or volume, on several hosts",
+            "No device or volume has troubles on several hosts.",
+        ),
+        table(
+            same_time(found.findings).with_columns(pl.col("start", "end").dt.strftime("%Y-%m-%d %H:%M:%S")),
+            [
+                Column("trouble", "Trouble", mono=True),
+                count,
+                Column("start", "From (UTC)", fit="short"),
+                Column("end", "To (UTC)", fit="short"),
+                names,
+            ],
+            "On several hosts at one time: look at what they share, such as an array, a switch or a clock",
+            "No such trouble was on several hosts at one time.",
+        ),
+        table(
+            by_release(found),
+            [
+                Column("release", "Release", fit="short"),
+                count,
+                Column("critical", "With critical troubles", digits=None),
+                Column("share_pct", "Share", "%", digits=0),
+                Column("p95_pct", "Ready of the median VM", "%"),
+            ],
+            "By release",
+        ),
+    )
+
+
+def checks(found: Fleet) -> Block:
+    """Captures that failed a check, or warned."""
+    rows = [
+        {"status": status, "host": entry.host, "capture": entry.source, "what": text}
+        for status, key in (("fail", "failed"), ("warn", "warned"))
+        for entry, said in found.said
+        for text in (said["quality"][key] if said else ())
+    ]
+    rows += [
+        {"status": "warning", "host": entry.host, "capture": entry.source, "what": one.message}
+        for entry in found.lake.captures
+        for one in entry.notes
+        if one.severity == "warning"
+    ]
+    columns = [
+        Column("status", "Status", level=True),
+        Column("host", "Host", fit="name"),
+        Column("what", "What"),
+        Column("capture", "Capture", mono=True),
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "capture", "what"), pl.String))
+    return table(
+        frame, columns, "Captures to look at before they are believed", "All captures that were judged passed."
+    )
+
+
+def provenance(found: Fleet) -> Block:
+    """What the lake holds."""
+    read = Counter(one.esxparse for one in found.lake.captures)
+    rows = sum(file["rows"] for one in found.lake.captures for file in one.files())
+    return facts(
+        [
+            ("Lake", found.lake.store.uri),
+            ("Captures", f"{len(found.lake.captures):,}, {number(rows, None)} rows"),
+            ("Read by", ", ".join(f"esxparse {version} ({count:,})" for version, count in sorted(read.items()))),
+        ]
+    )

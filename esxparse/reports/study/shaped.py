@@ -1,0 +1,287 @@
+"""What a shape says of a study: its sentences, charts and tables, from the rows of their queries."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from esxparse.errors import EsxparseError
+from esxparse.reports.study import shape as shapes
+from esxparse.studies import plot
+from esxparse.studies.columns import COLUMNS
+from esxparse.studies.derived import Derived
+from esxparse.studies.named import named
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from esxparse.reports.study.gather import Found
+    from esxparse.studies import Study
+
+_POINT: Final = {
+    "_x": "place",
+    "_y": "value",
+    "_low": "low",
+    "_high": "high",
+    "_linear": "linear",
+    "_panel": "panel",
+    "_runs": "runs",
+    "who": "label",
+}
+"""Columns of a chart's query, which no label of a study is called, and what they are of a point."""
+
+
+def number(value: float) -> str:
+    """About four digits, never with an exponent.
+
+    >>> number(182_345.6), number(99.3), number(0.01234)
+    ('182,346', '99.3', '0.01234')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:,.4g}"  # noqa: PLR2004
+
+
+def sentences(found: Found) -> list[str]:
+    """The answers of the study's shape, one for each row of their queries."""
+    told = _Sentence()
+    made = []
+    for part in _parts(found, "answer"):
+        for row in _with_who(found, part, _varied(found)).iter_rows(named=True):
+            who = f"{row['who']}: " if row["who"] else ""
+            text = told.filled(part.item["text"], {**part.names, **row, "who": who})
+            # Names keep their own capitals.
+            made += [text if who else text[:1].upper() + text[1:]] if text else []
+    return list(dict.fromkeys(made))
+
+
+def charts(found: Found) -> list[alt.LayerChart]:
+    """The charts of the study's shape; those of one unit have one scale."""
+    from esxparse.charts import study as builder  # noqa: PLC0415  altair takes more than a second
+
+    parts = list(_parts(found, "chart"))
+    drawn = [part for part in parts if part.frame is None and part.value]
+    ends = shared(found, [(part.value or "", _style(found, part)) for part in drawn])
+    made: list[alt.LayerChart] = []
+    for part in parts:
+        item = part.item
+        if part.frame is None:
+            value, style = part.value or "", _style(found, part)
+            x, by = item.get("x"), item.get("by")
+            where = item.get("where", {})
+            made += plot.charts(
+                found.study, value, x, by, where, style, ends=ends[value, style], limit=_limit(found, value)
+            )
+        else:
+            frame = _with_label(found, part)
+            said, level = item.get("said", []), item.get("level")
+            if isinstance(level, str):
+                level = next(iter(part.frame[level].drop_nulls()), None)
+            relative = item.get("relative", False)
+            made += builder.panels(frame, item["title"], item["unit"], item["place"], said, level, relative=relative)
+    return made
+
+
+def _style(found: Found, part: Part) -> plot.Style:
+    """How a value is drawn: as it is where nothing of it can be divided by a baseline."""
+    style: plot.Style = part.item.get("style", "plain")
+    alone = part.value in found.values and part.value not in found.compared
+    return "plain" if alone and style in {"relative", "change"} else style
+
+
+def _limit(found: Found, value: str) -> float | None:
+    """What the study allows of a value, if that is one number."""
+    asked = found.study.asked
+    limit = {**asked.rules, **asked.tolerances}.get(value)
+    return limit if isinstance(limit, int | float) else None
+
+
+def shared(found: Found, drawn: list[tuple[str, plot.Style]]) -> dict[tuple[str, plot.Style], tuple[float, float]]:
+    """The ends of the axes of charts side by side: one unit, one scale, unless that would flatten a chart."""
+    reach = {one: plot.reach(found.study, *one) for one in drawn}
+    made = {}
+    for one, (low, high) in reach.items():
+        unit = plot.unit_of(found.study, *one)
+        alike = [reach[other] for other in drawn if unit and plot.unit_of(found.study, *other) == unit] or [(low, high)]
+        least, most = min(a for a, _ in alike), max(b for _, b in alike)
+        made[one] = (least, most) if most - least < _FLAT * (high - low) else (low, high)
+    return made
+
+
+_FLAT: Final = 6
+"""A chart of which less than one part in so many would be used has a scale of its own."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An item of a shape for one value, with its names filled in, and the rows of its query."""
+
+    item: Mapping[str, Any]
+    value: str | None
+    frame: pl.DataFrame | None
+    names: Mapping[str, Any]
+
+
+def _parts(found: Found, kind: str) -> Iterator[Part]:
+    if found.shape is None:
+        return
+    for place, item in enumerate(getattr(found.shape, kind), 1):
+        if not _is_asked(found, item):
+            continue
+        each = item.get("each")
+        for value in (each if isinstance(each, list) else found.values) if each else (None,):
+            better = "" if value is None else named(found.study, value).better
+            if item.get("better", better) != better or (value is not None and not _measured(found, value)):
+                continue
+            names = {**_names(found), **_of_value(found, value)}
+            told = shapes.filled({key: one for key, one in item.items() if key != "text"}, names)
+            tables = {name: one for name, one in found.shape.tables.items() if shapes.holes(one) <= set(names)}
+            derived = Derived(_complete(found), shapes.filled(tables, names), found.shape.path)
+            frame = derived.frame(f"{kind} {place}", told["sql"]) if "sql" in told else None
+            if frame is None or frame.height:
+                yield Part({**item, **told}, value, _readable(found, frame), names)
+
+
+def _complete(found: Found) -> Study:
+    """The study with a column for everything that can be measured, null where it was not: queries may name it."""
+    runs = found.study.runs
+    there = set(runs.collect_schema())
+    lacking = [pl.lit(None, column.type).alias(name) for name, column in COLUMNS.items() if name not in there]
+    return replace(found.study, runs=runs.with_columns(lacking))
+
+
+def _readable(found: Found, frame: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The rows with tolerances and rules in words: web_p95_ms as "web p95 of at most 100 ms"."""
+    if frame is None:
+        return None
+    asked = found.study.asked
+    words = {name: named(found.study, name) for name in (*asked.rules, *asked.tolerances)}
+    if asked.tolerances and "tolerance" in frame.columns:
+        limits = {
+            name: f"{words[name].name} of at most {one:g} {words[name].unit}" for name, one in asked.tolerances.items()
+        }
+        frame = frame.with_columns(pl.col("tolerance").replace(limits))
+    if asked.rules and "failed_rules" in frame.columns:
+        failed = (
+            pl.col("failed_rules")
+            .str.split(", ")
+            .list.eval(pl.element().replace({name: one.name for name, one in words.items()}))
+        )
+        frame = frame.with_columns(failed.list.join(", "))
+    return frame
+
+
+def tables(found: Found) -> Iterator[tuple[pl.DataFrame, str, Mapping[str, str]]]:
+    """The tables of the study's shape: rows, caption, and heads of their columns."""
+    for part in _parts(found, "table"):
+        if part.frame is not None:
+            labels = {name: name for name in _vary(found, part)}
+            yield part.frame, part.item["caption"], {**labels, **part.item["columns"]}
+
+
+def _is_asked(found: Found, item: Mapping[str, Any]) -> bool:
+    asked = found.study.asked
+    there = {
+        "rules": bool(asked.rules),
+        "tolerances": bool(asked.tolerances),
+        "figures": found.figures is not None,
+        "sweep": found.sweep is not None,
+        "units": _names(found)["units"] is not None,
+        "baseline": bool(found.study.baseline),
+        "results": found.study.results is not None,
+    }
+    wanted = all(there[one.removeprefix("no ")] != one.startswith("no ") for one in item.get("when", ()))
+    return wanted and all(_measured(found, name) for name in item.get("has", ()))
+
+
+def _measured(found: Found, column: str) -> bool:
+    return column in found.runs.columns and found.runs[column].null_count() < found.runs.height
+
+
+def _names(found: Found) -> dict[str, Any]:
+    """What the names in a shape stand for, whatever the value."""
+    study, runs = found.study, found.runs
+    base = next(iter(study.baseline.items()), (None, None))
+    numbers = [name for name in study.labels if name != found.sweep and runs[name].dtype.is_numeric()]
+    units = max(
+        (name for name in numbers if runs[name].n_unique() > 1), key=lambda one: runs[one].n_unique(), default=None
+    )
+    others = [name for name in study.labels if name not in {found.sweep, units}]
+    return {
+        **{name: _default(found, name, value) for name, value in found.given.items()},
+        "sweep": found.sweep,
+        "units": units,
+        "others": others,
+        "by": [name for name in study.labels if name != found.sweep],
+        "labels": list(study.labels),
+        "base": base[0],
+        "base_value": base[1],
+        "tolerances": dict(study.asked.tolerances),
+    }
+
+
+def _of_value(found: Found, value: str | None) -> dict[str, Any]:
+    if value is None:
+        return {}
+    told = named(found.study, value)
+    return {"value": value, "name": told.name, "unit": told.unit, "better": told.better}
+
+
+def _default(found: Found, name: str, value: Any) -> Any:
+    """A parameter's value; where it is empty, that of its label in the first run that has one."""
+    label = found.shape.parameters[name].get("of") if found.shape else None
+    if value != "" or label is None:
+        return value
+    return found.runs[label].drop_nulls().first() if label in found.study.labels else None
+
+
+def _vary(found: Found, part: Part) -> list[str]:
+    """The labels that tell the rows of a query apart."""
+    frame = part.frame if part.frame is not None else pl.DataFrame()
+    return [name for name in found.study.labels if name in frame.columns and frame[name].n_unique() > 1]
+
+
+def _varied(found: Found) -> list[str]:
+    """The labels that the runs vary."""
+    return [name for name in found.study.labels if found.runs[name].n_unique() > 1]
+
+
+def _with_who(found: Found, part: Part, labels: Sequence[str]) -> pl.DataFrame:
+    """The rows with `who`, these labels in words, and `labels_told`, all of them."""
+    frame = part.frame if part.frame is not None else pl.DataFrame()
+
+    def told(names: Sequence[str]) -> pl.Expr:
+        words = [
+            pl.when(pl.col(one).is_not_null()).then(plot.said(one, frame)) for one in names if one in frame.columns
+        ]
+        return pl.concat_str(words, separator=", ", ignore_nulls=True) if words else pl.lit("")
+
+    return frame.with_columns(who=told(labels), labels_told=told(found.study.labels))
+
+
+def _with_label(found: Found, part: Part) -> pl.DataFrame:
+    """The rows as points, with a series for each combination of their labels."""
+    frame = _with_who(found, part, [name for name in _vary(found, part) if name != part.item["place"]])
+    frame = frame.with_columns(who=pl.when(pl.col("who") != "").then("who").otherwise(pl.lit("all")))
+    return frame.select(pl.col(name).alias(to) for name, to in _POINT.items() if name in frame.columns)
+
+
+class _Sentence(string.Formatter):
+    """Fills in a row's columns, numbers as people write them."""
+
+    def filled(self, text: str, row: Mapping[str, Any]) -> str:
+        """The sentence; none where a number that it names is not known."""
+        names = [name for _, name, _, _ in self.parse(text) if name]
+        for name in names:
+            if name not in row:
+                raise EsxparseError(f"the sentence {text!r} names {name!r}: its query has {', '.join(row)}")
+        if any(row[name] is None for name in names):
+            return ""
+        return self.vformat(text, (), row)
+
+    def format_field(self, value: Any, spec: str) -> str:
+        """A number without a form of its own with about four digits."""
+        plain = not spec and isinstance(value, int | float) and not isinstance(value, bool)
+        return number(value) if plain else format(value, spec)

@@ -1,0 +1,32 @@
+"""Columns of tables and their types, declared as docstrings list them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+Schema = dict[str, pl.DataType]
+
+TIME: Final = pl.Datetime("us", "UTC")
+"""Of every time in a table."""
+TYPES: Final[Mapping[str, pl.DataType]] = {
+    "i64": pl.Int64(),
+    "f64": pl.Float64(),
+    "str": pl.String(),
+    "bool": pl.Boolean(),
+    "time": TIME,
+    "local": pl.Datetime("us"),
+}
+"""Types by the names that docstrings of readers use; `local` is a time by a clock whose zone nobody knows."""
+
+
+def schema(text: str) -> Schema:
+    """Columns and their types, written as `names type, names type`.
+
+    >>> schema("run i64, test unit str")
+    {'run': Int64, 'test': String, 'unit': String}
+    """
+    groups = (group.split() for group in text.split(","))
+    return {name: TYPES[kind] for *names, kind in groups for name in names}

@@ -1,0 +1,172 @@
+"""Tables that follow from a study, told as data: `published.toml` and the templates of studies write them down.
+
+A table is made by one of
+
+    compare = "iops"                             Study.compare; `to` and `within`: another baseline than the study's
+    study = "scaling", args = ["hosts", "iops"]  another method of Study: consolidation, leaves_linear ...
+    peak_load = "users"                          Study.peak_load, by the rules of [report]
+    open = "a*.csv.bz2", table = "vcpu"          a table of recordings beside the manifest, with `file`, their name
+    metric = "numa.locality", of = ["memory"]    a function of esxparse.metrics (`with`: other arguments), or a constant
+    sql = "SELECT ..."                           reads `runs`, `results` and other tables of these
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import polars as pl
+import polars.selectors as cs
+
+from esxparse.errors import EsxparseError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from esxparse.studies.asked import Asked
+
+_READ: Final = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)", re.IGNORECASE)
+_FILES: Final = re.compile(r"\bread_\w+\s*\(", re.IGNORECASE)
+_METHODS: Final = frozenset({"consolidation", "leaves_linear", "scaling", "virtual_to_native"})
+
+
+class Computed(Protocol):
+    """What is needed of a study: `Study` of `esxparse.studies` has it."""
+
+    @property
+    def path(self) -> Path:
+        """The manifest."""
+
+    @property
+    def runs(self) -> pl.LazyFrame:
+        """One row per run."""
+
+    @property
+    def results(self) -> pl.LazyFrame | None:
+        """Figures of benchmarks."""
+
+    @property
+    def asked(self) -> Asked:
+        """The table [report] of the manifest."""
+
+    def against(self, baseline: Mapping[str, Any], within: Sequence[str] | None = None) -> Computed:
+        """The study with another baseline."""
+
+    def compare(self, value: str) -> pl.LazyFrame:
+        """A column against the baseline."""
+
+    def peak_load(self, load: str, rules: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+        """The largest load that keeps all rules."""
+
+
+class Derived:
+    """Tables by their names, each made when it is first asked for.
+
+    `study`: what they follow from. `told`: by name how each is made. `path`: the file that says so, for messages.
+    """
+
+    def __init__(self, study: Computed, told: Mapping[str, Any], path: Path) -> None:
+        self._study, self._told, self._path = study, told, path
+        self._made: dict[str, pl.LazyFrame | None] = {"runs": study.runs}
+        if study.results is not None:
+            self._made["results"] = study.results
+
+    def number(self, who: str, query: str) -> float:
+        """The one number that a query gives; `who` asks is named in errors."""
+        found = self.frame(who, query)
+        if found.shape != (1, 1) or not isinstance(found.item(), int | float):
+            raise self._wrong(who, f"its query gives {found.height} rows and {found.width} columns, not 1 number")
+        return float(found.item())
+
+    def frame(self, who: str, query: str) -> pl.DataFrame:
+        """What a query gives; `who` asks is named in errors."""
+        if not isinstance(query, str) or _FILES.search(query):
+            raise self._wrong(who, "a query is text, and reads tables, not files")
+        known = {*self._made, *self._told}
+        frames = {name: self._table(name) for name in sorted(known & set(_READ.findall(query)))}
+        try:
+            # Numbers with a point are decimals in SQL.
+            return pl.SQLContext(frames, eager=True).execute(query).with_columns(cs.decimal().cast(pl.Float64))
+        except (pl.exceptions.PolarsError, TypeError) as error:
+            raise self._wrong(who, str(error).splitlines()[0]) from None
+
+    def _table(self, name: str) -> pl.LazyFrame:
+        if name not in self._made:
+            if name not in self._told:
+                raise self._wrong(
+                    "tables", f"there is no table {name}: there are {', '.join([*self._made, *self._told])}"
+                )
+            # A table that is asked for while it is made needs itself.
+            self._made[name] = None
+            who = f"table {name}"
+            try:
+                self._made[name] = self._make(who, self._told[name]).lazy().collect().lazy()
+            except (
+                TypeError,
+                ValueError,
+                AttributeError,
+                KeyError,
+                NotImplementedError,
+                pl.exceptions.PolarsError,
+            ) as error:
+                raise self._wrong(who, f"{type(error).__name__}: {error}".splitlines()[0]) from None
+        found = self._made[name]
+        if found is None:
+            raise self._wrong(f"table {name}", "it is made of itself")
+        return found
+
+    def _make(self, who: str, told: Mapping[str, Any]) -> pl.LazyFrame | pl.DataFrame:
+        study, args = self._study, told.get("args", [])
+        if "compare" in told:
+            to = {name: one for name, one in told.get("to", {}).items() if one is not None}
+            other = study.against(to, told.get("within")) if to else study
+            return other.compare(told["compare"])
+        if "peak_load" in told:
+            return study.peak_load(told["peak_load"], study.asked.expressions())
+        if told.get("study") in _METHODS:
+            found: pl.LazyFrame = getattr(study, told["study"])(*args, **told.get("with", {}))
+            return found
+        if "open" in told:
+            return self._opened(who, told["open"], told.get("table", ""))
+        if "metric" in told:
+            return self._metric(
+                who, told["metric"], [self._table(one) for one in told.get("of", [])], told.get("with", {})
+            )
+        if "sql" in told:
+            return self.frame(who, told["sql"])
+        raise self._wrong(who, f"write compare, peak_load, study ({', '.join(sorted(_METHODS))}), open, metric or sql")
+
+    def _opened(self, who: str, pattern: str, table: str) -> pl.LazyFrame:
+        from esxparse.formats.registry import open_recording  # noqa: PLC0415  where a figure needs a raw file
+
+        folder = self._path.parent.resolve()
+        there = [one for one in sorted(folder.glob(pattern)) if one.resolve().is_relative_to(folder)]
+        if not there:
+            raise self._wrong(who, f"there is no file {pattern} beside the manifest")
+        frames = [open_recording(one)[table].with_columns(file=pl.lit(one.name)) for one in there]
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    def _metric(self, who: str, name: str, frames: list[pl.LazyFrame], more: Mapping[str, Any]) -> pl.LazyFrame:
+        module, _, function = name.partition(".")
+        try:
+            call = vars(import_module(f"esxparse.metrics.{module}"))[function]
+        except (ImportError, KeyError):
+            call = None
+        if isinstance(call, int | float):
+            return pl.LazyFrame({"value": [call]})
+        if (
+            not inspect.isfunction(call)
+            or function.startswith("_")
+            or not call.__module__.startswith("esxparse.metrics")
+        ):
+            raise self._wrong(who, f"there is no function {name} in esxparse.metrics")
+        found = call(*frames, **more)
+        if hasattr(found, "_asdict"):
+            return pl.LazyFrame([found._asdict()])
+        return found.lazy() if isinstance(found, pl.LazyFrame | pl.DataFrame) else pl.LazyFrame({"value": [found]})
+
+    def _wrong(self, who: str, why: str) -> EsxparseError:
+        return EsxparseError(f"{self._path}: {who}: {why}")

@@ -1,0 +1,211 @@
+"""Work on many items: in processes, and on a real Dask cluster."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import fleet_work
+import hosts
+import pytest
+from dask_cluster import cluster
+from polars.testing import assert_frame_equal
+from s3_server import s3
+
+import esxparse as ex
+from esxparse import fleet
+from esxparse.cli import main
+from esxparse.errors import EsxparseError
+from esxparse.fleet import Crew, in_order
+from esxparse.lakes import upkeep
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("dask"), path=(HERE,)) as made:
+        yield made
+
+
+@pytest.fixture(params=["here", "processes", "dask"])
+def crew(request):
+    if request.param == "dask":
+        pytest.importorskip("distributed")
+        return Crew(on=request.getfixturevalue("dask").on)
+    return Crew(jobs=2 if request.param == "processes" else 1)
+
+
+@pytest.mark.needs("distributed")
+def test_every_item_is_done_once_in_order(crew):
+    found = list(in_order(fleet.run(fleet_work.square, range(9), crew)))
+    assert [(one.place, one.result, one.why) for one in found] == [(n, n * n, "") for n in range(9)]
+
+
+@pytest.mark.needs("distributed")
+def test_what_one_item_raises_stops_no_other(crew):
+    if not crew.elsewhere:
+        # In this process an error that is a bug of ours is shown as one.
+        with pytest.raises(RuntimeError):
+            list(fleet.run(fleet_work.picky, range(5), crew))
+        return
+    found = {one.place: one for one in fleet.run(fleet_work.picky, range(5), crew)}
+    assert [found[place].result for place in (0, 1, 4)] == [0, 1, 4]
+    assert found[2].why == "2 is not liked here"
+    assert found[3].why == "RuntimeError: 3 breaks it"
+
+
+def test_a_process_that_is_killed_costs_a_repetition_and_a_deadly_item_its_own_answer(tmp_path):
+    jobs = [(str(tmp_path), number) for number in range(5)]
+    found = {one.place: one for one in fleet.run(fleet_work.deadly, jobs, Crew(jobs=2, retries=1))}
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    assert [found[place].result for place in (0, 1, 3, 4)] == [0, 1, 3, 4]
+    assert "was killed 2 times" in found[2].why
+
+
+def begun(folder: Path, count: int) -> list[int]:
+    """Processes that have begun an item, once there are so many."""
+    until = time.monotonic() + 60
+    while len(list(folder.glob("begun-*"))) < count:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return [int(one.name.split("-")[2]) for one in folder.glob("begun-*")]
+
+
+@pytest.mark.needs("distributed")
+def test_a_worker_that_is_killed_loses_nothing(tmp_path):
+    with cluster(tmp_path / "dask", path=(HERE,)) as made:
+        work = tmp_path / "work"
+        work.mkdir()
+        found = []
+        jobs = [(str(work), number) for number in range(6)]
+        asking = threading.Thread(target=lambda: found.extend(fleet.run(fleet_work.waits, jobs, Crew(on=made.on))))
+        asking.start()
+        begun(work, 2)
+        made.kill(made.workers[0])
+        (work / "go").touch()
+        asking.join(60)
+        assert sorted((one.place, one.result) for one in found) == [(n, n) for n in range(6)]
+
+
+@pytest.mark.needs("distributed")
+def test_a_scheduler_that_is_killed_is_said(tmp_path):
+    with cluster(tmp_path / "dask", workers=1, path=(HERE,)) as made:
+        work = tmp_path / "work"
+        work.mkdir()
+        said = []
+
+        def ask():
+            with pytest.raises(EsxparseError) as error:
+                list(fleet.run(fleet_work.waits, [(str(work), number) for number in range(4)], Crew(on=made.on)))
+            said.append(str(error.value))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        begun(work, 1)
+        made.kill(made.scheduler)
+        asking.join(60)
+        assert said == [
+            f"the Dask cluster at {made.tcp} was lost before 4 of 4 items were done: run it again, what is done is kept"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"jobs": 0}, "jobs is 0"),
+        ({"on": "127.0.0.1:8786"}, "write it as dask://host:8786"),
+        ({"on": "dask://"}, "write it as"),
+    ],
+)
+def test_what_a_crew_cannot_be(given, why):
+    with pytest.raises(EsxparseError, match=why):
+        Crew(**given)
+
+
+@pytest.mark.needs("distributed")
+def test_a_cluster_that_is_not_there_is_said(monkeypatch):
+    monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)
+    with pytest.raises(EsxparseError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        list(fleet.run(fleet_work.square, [1], Crew(on="dask://127.0.0.1:9")))
+
+
+def small_study(folder: Path) -> Path:
+    hosts.capture(folder, "esx-01", (1, 2, 3, 4))
+    hosts.capture(folder, "esx-02", (5, 6, 7, 8))
+    runs = "".join(f'[[run]]\nhost = "{host}"\nesxtop = "{host}-03022026.csv"\n' for host in ("esx-01", "esx-02"))
+    (folder / "study.toml").write_text(f'title = "Two hosts"\naxis = "host"\nbaseline = {{ host = "esx-01" }}\n{runs}')
+    return folder / "study.toml"
+
+
+@pytest.mark.needs("distributed")
+def test_a_study_is_the_same_computed_elsewhere(dask, tmp_path):
+    manifest = small_study(tmp_path)
+    there = ex.study(manifest, crew=Crew(on=dask.on))
+    assert_frame_equal(there.runs.collect().drop("files"), ex.study(manifest).runs.collect().drop("files"))
+    assert there.runs.select("samples").collect()["samples"].to_list() == [4, 4]
+
+
+@pytest.mark.needs("distributed")
+def test_commands_say_the_same_with_a_cluster(dask, tmp_path, capsys, monkeypatch):
+    files = [str(hosts.capture(tmp_path, host, (1, 2, 3))) for host in ("esx-01", "esx-02")]
+    files.insert(1, str(tmp_path / "none.csv"))
+    for words in (["diagnose"], ["check"], ["diagnose", "--format", "json"], ["convert", "-o", str(tmp_path / "made")]):
+        assert main([*words, *files]) == 1
+        here = capsys.readouterr()
+        # Workers have another directory: paths are told to them in full.
+        monkeypatch.chdir(tmp_path)
+        again = [Path(file).name for file in files]
+        assert main([*words, *again, "--on", dask.on]) == 1
+        there = capsys.readouterr()
+        assert there.err == here.err
+        done = here.out if words[0] != "convert" else re.sub(r": .*", ": already converted", here.out)
+        assert there.out == done
+
+
+@pytest.mark.search
+@pytest.mark.needs("distributed")
+def test_reports_of_a_batch_are_made_by_a_cluster(dask, tmp_path):
+    night = tmp_path / "night"
+    night.mkdir()
+    for host in ("esx-01", "esx-02"):
+        hosts.capture(night, host, (1, 2, 3))
+    (night / "esx-03.csv").write_text("<html>")
+    made = ex.batch(night, tmp_path / "reports", on=dask.on)
+    assert (made.items, list(made.failed)) == (3, ["esx-03"])
+    assert "esx-01" in (tmp_path / "reports" / "esx-01-03022026.html").read_text()
+    assert ex.batch(night, tmp_path / "reports", on=dask.on).reused == 2
+
+
+@pytest.mark.search
+@pytest.mark.needs("distributed", "moto", "obstore")
+def test_a_cluster_fills_a_lake_on_s3_whoever_dies(tmp_path, monkeypatch):
+    files = [hosts.capture(tmp_path, f"esx-{place:02d}", tuple(range(place + 3))) for place in range(12)]
+    ex.lake(tmp_path / "lake").add(files)
+    wanted = {file["path"]: file["rows"] for one in ex.lake(tmp_path / "lake").captures for file in one.files()}
+    with s3() as server:
+        for name, value in server.env.items():
+            monkeypatch.setenv(name, value)
+        for death, uri in (("worker", "s3://lake/one"), ("scheduler", "s3://lake/two")):
+            with cluster(tmp_path / death, path=(HERE,)) as made:
+                done = []
+
+                def told(capture, _, made=made, death=death, done=done):
+                    done.append(capture)
+                    if len(done) == 4:
+                        made.kill(made.scheduler if death == "scheduler" else made.workers[0])
+
+                with suppress(EsxparseError):
+                    ex.lake(uri).add(files, crew=Crew(on=made.on), told=told)
+            if death == "scheduler":
+                assert len(ex.lake(uri).captures) < len(files)
+                with cluster(tmp_path / "again", path=(HERE,)) as made:
+                    again = ex.lake(uri).add(files, crew=Crew(on=made.on))
+                    assert sum(one.skipped for one in again) >= 4
+            lake = ex.lake(uri)
+            assert {file["path"]: file["rows"] for one in lake.captures for file in one.files()} == wanted
+            assert len(lake.captures) == len(files)
+            assert upkeep.verify(lake.store).damaged == ()

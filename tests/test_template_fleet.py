@@ -1,0 +1,115 @@
+"""The report on a fleet."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import hosts
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.cli import main
+from esxparse.lakes import judging
+from esxparse.metrics import fleet
+from esxparse.reports.fleet import gather, tables
+
+pytestmark = pytest.mark.needs("obstore")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """Three hosts, two of them judged; one of them on two days, a week apart."""
+    folder = tmp_path_factory.mktemp("fleet")
+    where = folder / "lake"
+    files = [
+        hosts.capture(folder, "esx-01", (40,) * 30),
+        hosts.capture(folder, "esx-02", (1, 2, 3, 4)),
+        hosts.capture(folder, "esx-02", (11, 12, 13, 14), day="03/10/2026"),
+    ]
+    ex.lake(where).add(files)
+    judging.judge(ex.lake(where))
+    ex.lake(where).add([hosts.capture(folder, "esx-03", (8, 8))])
+    return str(where)
+
+
+@pytest.fixture(scope="module")
+def found(lake):
+    return gather.gather(lake)
+
+
+def test_vms_are_ranked_by_the_95th_percentile_of_their_vcpus(found):
+    rows = found.ready.select("host", "vm", "p95_pct", "median_pct", "max_pct", "values").rows()
+    # Of 1 2 3 4 11 12 13 14 the 95th percentile lies 0.65 of the way from the seventh to the eighth.
+    assert rows == [
+        ("esx-01", "db-esx-01", 40, 40, 40, 30),
+        ("esx-02", "db-esx-02", pytest.approx(13.65), 7.5, 14, 8),
+        ("esx-03", "db-esx-03", 8, 8, 8, 2),
+    ]
+
+
+def test_days_count_each_vm_once(found):
+    first, second = found.days.rows(named=True)
+    assert (first["date"], first["vms"], first["max_pct"]) == (date(2026, 3, 2), 3, 40)
+    assert first["median_pct"] == 8
+    assert (second["date"], second["vms"]) == (date(2026, 3, 10), 1)
+
+
+def test_the_last_week_is_compared_with_that_before(found):
+    assert found.weeks.rows() == [("esx-02", "db-esx-02", pytest.approx(3.85), pytest.approx(13.85), pytest.approx(10))]
+    assert "db-esx-02" in tables.weeks(found).text
+    assert fleet.week_over_week(ex.lake(found.lake.store.uri).of(until="2026-03-03")["vcpu"]).collect().is_empty()
+
+
+def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
+    text = tables.verdict(found).text
+    assert text.startswith("1 captures are not judged")
+    assert "2 of 3 hosts with critical troubles" in text
+    rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
+    assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
+
+
+def a_finding(host, trouble, kind, name, start, end, severity="critical"):
+    times = {key: datetime(2026, 3, 2, hour, tzinfo=UTC) for key, hour in (("start", start), ("end", end))}
+    said = {"verdict": f"{name} of {host}", "next": "look", "release": "8.0"}
+    return {"host": host, "trouble": trouble, "severity": severity, "kind": kind, "name": name, **said, **times}
+
+
+def test_what_hosts_share_is_found_by_object_and_by_time():
+    frame = pl.DataFrame(
+        [
+            a_finding("a", "storage.array_slow", "device", "naa.1", 8, 9),
+            a_finding("b", "storage.array_slow", "device", "naa.1", 9, 11),
+            a_finding("c", "storage.array_slow", "device", "naa.2", 10, 12, "warning"),
+            a_finding("d", "storage.array_slow", "device", "naa.3", 14, 15),
+            a_finding("a", "cpu.contention", "host", "", 8, 12),
+            a_finding("b", "cpu.contention", "host", "", 8, 12),
+        ]
+    )
+    assert gather.same_object(frame).rows() == [("device", "naa.1", 2, "a, b", "storage.array_slow")]
+    (spell,) = gather.same_time(frame).rows(named=True)
+    assert (spell["trouble"], spell["hosts"], spell["names"]) == ("storage.array_slow", 3, "a, b, c")
+    assert (spell["start"].hour, spell["end"].hour) == (8, 12)
+    ranked = gather.by_trouble(frame).select("trouble", "critical", "hosts").rows()
+    assert ranked == [("storage.array_slow", 3, 4), ("cpu.contention", 2, 2)]
+
+
+def test_a_lake_without_vcpus_has_a_report(tmp_path):
+    text = "time,watts\n2026-03-02T08:00:00,100\n2026-03-02T08:00:05,101\n"
+    (tmp_path / "meter.csv").write_text(text)
+    ex.lake(tmp_path / "lake").add([tmp_path / "meter.csv"], host="esx-01", format="power_csv")
+    found = gather.gather(str(tmp_path / "lake"))
+    assert found.ready.is_empty()
+    for made in (tables.verdict, tables.summary, tables.hosts, tables.vms, tables.weeks, tables.shared, tables.checks):
+        assert made(found).text
+
+
+def test_the_command_writes_the_page(lake, tmp_path, capsys):
+    page = tmp_path / "fleet.html"
+    assert main(["lake", "report", "--lake", lake, "-o", str(page), "--host", "esx-01", "--host", "esx-02"]) == 0
+    text = page.read_text()
+    assert "Fleet: 2 hosts" in text
+    assert "db-esx-02" in text
+    assert "db-esx-03" not in text
+    assert main(["report", str(tmp_path), "-t", "fleet", "-o", str(tmp_path / "none.html")]) == 1
+    assert "there is no lake at" in capsys.readouterr().err
