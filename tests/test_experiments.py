@@ -18,7 +18,7 @@ import esxparse as ex
 from esxparse.cli import main
 from esxparse.diagnosis.engine import said
 from esxparse.diagnosis.experiments import captures, contrasts, facts, tables
-from esxparse.diagnosis.experiments.differences import NONE, _measures
+from esxparse.diagnosis.experiments.differences import MEASURES, NONE
 from esxparse.errors import EsxparseError
 from esxparse.studies.columns import COLUMNS
 
@@ -422,4 +422,4 @@ def test_configurations_that_differ_both_ways_show_no_difference(tmp_path):
 
 def test_measures_and_columns_of_studies_agree_on_what_is_better():
     told = {name: column.better for name, column in COLUMNS.items()}
-    assert all(told[one["column"]] == one["better"] for one in _measures())
+    assert all(told[one["column"]] == one["better"] for one in MEASURES)

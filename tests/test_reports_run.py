@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.charts import runtime
-from esxparse.reports import find, kernel, page, report, standby
+from esxparse.reports import datasets, find, kernel, lean, page, report, standby
 
 
 def run_report(*lines, env=None):
@@ -224,3 +225,26 @@ def test_a_page_can_be_made_where_nothing_can_be_kept(tmp_path, monkeypatch):
     (tmp_path / "esxparse").write_text("a file where the directory should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert "vegaEmbed" in runtime.vega_runtime()
+
+
+def test_what_is_left_out_of_an_import_is_there_afterwards(tmp_path, monkeypatch):
+    (tmp_path / "left_out_here.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with lean.without("left_out_here", "sys"):
+        assert importlib.util.find_spec("left_out_here") is None
+        with pytest.raises(ImportError):
+            importlib.import_module("left_out_here")
+        assert importlib.import_module("sys") is sys
+    assert importlib.import_module("left_out_here")
+
+
+def test_each_layer_has_the_rows_that_altair_gives_it():
+    frame = pl.DataFrame({"x": [1, 2], "y": [0.5, None]})
+    base = alt.Chart(frame).encode(x="x:Q", y="y:Q")
+    chart = alt.LayerChart(layer=[base.mark_line(), base.mark_point(), alt.Chart(frame.head(1)).mark_rule()])
+    alt.data_transformers.register("held", datasets.Datasets())
+    with alt.data_transformers.enable("held"):
+        held = datasets.filled(chart.to_dict())
+    rows = [[spec["datasets"][one["data"]["name"]] for one in spec["layer"]] for spec in (held, chart.to_dict())]
+    assert rows[0] == rows[1]
+    assert len(held["datasets"]) == 2

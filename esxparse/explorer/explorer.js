@@ -213,14 +213,24 @@ function render({ model, el }) {
       panel.say(null);
       box.dataset.drawn = turn;
     };
+    // Its buttons stay while the pointer moves: one that is replaced between press and release is not clicked.
+    let named = null;
     panel.say = (at) => {
-      if (!panel.answer) return;
-      legend.replaceChildren(...labels(panel.answer).map(([label, hue, one]) => {
-        const value = at === null ? one.ranked : nearest(one, at);
-        const item = element("button", { type: "button", title: `What moved like ${one.full}`, onclick: () => showSimilar(panel.answer, one) }, element("i", { className: "ex-swatch" }), `${label} `, element("b", {}, short(value)));
-        item.firstChild.style.background = hue;
-        return item;
-      }), element("span", { className: "ex-muted" }, at === null ? ORDERS[own().order ?? "p95"] : `at ${clock(at)}`));
+      const { answer } = panel;
+      if (!answer) return;
+      if (named?.answer !== answer) {
+        named = { answer, values: [], when: element("span", { className: "ex-muted" }) };
+        const items = labels(answer).map(([label, hue, one]) => {
+          const swatch = element("i", { className: "ex-swatch" });
+          swatch.style.background = hue;
+          const value = element("b");
+          named.values.push([value, one]);
+          return element("button", { type: "button", title: `What moved like ${one.full}`, onclick: () => showSimilar(answer, one) }, swatch, `${label} `, value);
+        });
+        legend.replaceChildren(...items, named.when);
+      }
+      for (const [value, one] of named.values) value.textContent = short(at === null ? one.ranked : nearest(one, at));
+      named.when.textContent = at === null ? ORDERS[own().order ?? "p95"] : `at ${clock(at)}`;
     };
     return panel;
   }

@@ -7,6 +7,7 @@ docs/quality.md explains the columns.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,8 @@ _EMPTY: Final = dict.fromkeys(COLUMNS)
 _FULL: Final = 100.0
 _AT_ONCE: Final = 60_000_000
 """Numbers of a capture that are profiled at once; one with more is profiled span by span."""
+_LARGE: Final = 2_000_000
+"""Numbers from which on tables are profiled side by side."""
 _STUCK_FROM: Final = 10.0
 _STEPS: Final = 4
 """Steps that tell whether a counter stands still, at least."""
@@ -86,7 +89,11 @@ def profile(rec: Recording) -> dict[str, pl.DataFrame]:
 
 def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:
     """The rows of all tables, and of whole samples."""
-    found = {name: [*_counters(form, name, frame)] for name, frame in frames.items()}
+    large = sum(frame.height * frame.width for frame in frames.values()) > _LARGE
+    # numpy lets other threads go on while it counts; of a small recording it is Python that takes the time.
+    with ThreadPoolExecutor(None if large else 1) as pool:
+        rows = pool.map(lambda one: [*_counters(form, *one)], frames.items())
+        found = dict(zip(frames, rows, strict=True))
     for name, made in data.identities(form, frames).items():
         for rule, values in made.items():
             found[name] += _row("identity", rule, "", "", values.get_column("value"), _rows(values))

@@ -26,6 +26,7 @@ _SIGNS: Final = 6
 """So many configurations that all differ in one way are no accident (sign test, 3 %)."""
 _WHOLE: Final = 1000
 NONE: Final = "no difference shown"
+MEASURES: Final = toml.beside(__file__, "measures.toml")["measure"]
 
 
 def differences(study: Study) -> list[dict[str, Any]]:
@@ -40,7 +41,7 @@ def differences(study: Study) -> list[dict[str, Any]]:
         return []
     there = study.runs.collect_schema()
     rows: list[dict[str, Any]] = []
-    for one in toml.beside(__file__, "measures.toml")["measure"]:
+    for one in MEASURES:
         # Of two columns that say the same, the first.
         if one["column"] not in there or any(row["column"] == _SAME.get(one["column"]) for row in rows):
             continue
