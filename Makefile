@@ -72,7 +72,7 @@ format: $(SYNCED) ## Format Python and Rust
 	$(CARGO) fmt --manifest-path native/Cargo.toml
 
 bench: $(SYNCED) ## Read the same captures with esxparse and its peers; writes benchmarks/RESULTS.md
-	for part in read large gzip_input converting growth fio_json fio_logs packets study simulate coverage explore; do \
+	for part in read large gzip_input converting growth fio_json fio_logs packets study simulate coverage explore lake; do \
 	$(UV) run --locked --group bench python benchmarks/$$part.py || exit 1; done
 
 docs: written ## Build the documentation into site/, which reads without a network; a broken link fails

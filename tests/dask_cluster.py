@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from esxparse.reports.forks import die_with
+
 _START_S = 120
+
+
+def _with_us(parent: int):
+    """What ends a process with this one, however that ends."""
+    return lambda: die_with(parent)
 
 
 class Cluster:
@@ -52,7 +59,7 @@ class Cluster:
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
         with (self._folder / f"{words[0]}-{time.monotonic_ns()}.log").open("wb") as log:
-            return subprocess.Popen(command, env=self._env, stdout=log, stderr=log)
+            return subprocess.Popen(command, env=self._env, stdout=log, stderr=log, preexec_fn=_with_us(os.getpid()))  # noqa: PLW1509
 
     @staticmethod
     def _wait(ready) -> None:

@@ -43,6 +43,8 @@ def write(line):
     sys.stdout.buffer.flush()
 print(said("chatter"), end="", flush=True)
 write(lines[0])
+while said("held"):
+    time.sleep(0.02)
 while at < len(lines) and count != 0:
     if said("cut") == str(at):
         sys.stdout.buffer.write(lines[at][:200]); sys.stdout.buffer.flush()

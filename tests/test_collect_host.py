@@ -85,7 +85,11 @@ def noted(folder, key):
 
 def test_a_host_is_captured_with_its_topology_beside_it(esx, tmp_path, lines):
     with server(serve) as url:
+        esx.say("held", "until the BMC is polled")
         run = Collecting(esx, tmp_path / "out", duration=10, redfish=url)
+        power = tmp_path / "out" / "power.jsonl"
+        until(lambda: power.exists() and POWER in power.read_text())
+        esx.say("held")
         captured = run.join()
     assert run.error is None
     assert captured.files == (run.file,)
@@ -102,8 +106,7 @@ def test_a_host_is_captured_with_its_topology_beside_it(esx, tmp_path, lines):
     assert about["release"] == "VMware ESXi 8.0.2 build-22380479 VMware ESXi 8.0 Update 2"
     assert abs(about["clock_offset_s"]) < 60
     assert "esxcli network nic list" in about["failed"]
-    polled = [line["uri"] for line in map(json.loads, (tmp_path / "out" / "power.jsonl").open()) if "document" in line]
-    assert POWER in polled
+    assert ex.open(power)["power"].collect()["watts"].max() == 200
     assert captured.power is None
     assert noted(tmp_path / "out", "end") == [{"samples": 5, "gaps": 0, "why": "done"}]
 
@@ -251,3 +254,13 @@ def test_only_whole_lines_are_written_wherever_the_stream_is_cut(tmp_path, lines
                     taken.take(line)
             assert taken.samples == (2 if end == len(head) else 1)
             assert rows(taken.path) == head.splitlines()[1 : taken.samples + 1]
+
+
+def test_a_new_esxtop_writes_nothing_before_its_own_header(tmp_path, lines):
+    taken = Capture(tmp_path, "esx")
+    header, first, second = lines.splitlines()[:3]
+    assert [taken.take(line) for line in (header, first)] == [False, True]
+    taken.restart()
+    assert not taken.take(second)
+    assert [taken.take(line) for line in (bytes(header), second)] == [False, True]
+    assert rows(taken.path) == [first, second]

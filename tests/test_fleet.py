@@ -136,8 +136,8 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
 def small_study(folder: Path) -> Path:
     hosts.capture(folder, "esx-01", (1, 2, 3, 4))
     hosts.capture(folder, "esx-02", (5, 6, 7, 8))
-    runs = "".join(f'[[run]]\nhost = "{host}"\nesxtop = "{host}-03022026.csv"\n' for host in ("esx-01", "esx-02"))
-    (folder / "study.toml").write_text(f'title = "Two hosts"\naxis = "host"\nbaseline = {{ host = "esx-01" }}\n{runs}')
+    runs = "".join(f'[[run]]\nload = "{host}"\nesxtop = "{host}-03022026.csv"\n' for host in ("esx-01", "esx-02"))
+    (folder / "study.toml").write_text(f'title = "Two hosts"\naxis = "load"\nbaseline = {{ load = "esx-01" }}\n{runs}')
     return folder / "study.toml"
 
 
@@ -146,7 +146,7 @@ def test_a_study_is_the_same_computed_elsewhere(dask, tmp_path):
     manifest = small_study(tmp_path)
     there = ex.study(manifest, crew=Crew(on=dask.on))
     assert_frame_equal(there.runs.collect().drop("files"), ex.study(manifest).runs.collect().drop("files"))
-    assert there.runs.select("samples").collect()["samples"].to_list() == [4, 4]
+    assert there.runs.collect()["measured_s"].to_list() == [15, 15]
 
 
 @pytest.mark.needs("distributed")

@@ -13,9 +13,9 @@ import studies
 import esxparse as ex
 from esxparse.errors import EsxparseError
 from esxparse.studies import draft, study
+from esxparse.studies.checked import check
 from esxparse.studies.columns import COLUMNS
 from esxparse.studies.expand import expand
-from esxparse.studies.model import check
 from esxparse.studies.study_file import examine, load
 
 CAPTURE = '[[run]]\nesxtop = "a.csv"\n'

@@ -44,7 +44,7 @@ BESIDE = {
 GUIDES = {
     "Exploring": ["explore.md", "collect.md", "damage.md", "security.md"],
     "Diagnosis": ["diagnosis.md", "quality.md", "case-studies.md", "faults.md"],
-    "Reports and studies": ["templates.md", "batch.md", "study.md"],
+    "Reports and studies": ["templates.md", "batch.md", "study.md", "lake.md"],
     "Simulator": ["simulate.md"],
 }
 KINDS = {"vm": "VM", "pcpu": "PCPU", "node": "NUMA node", "nfs": "NFS volume", "vsan": "vSAN"}
@@ -266,11 +266,13 @@ def nav(pages: dict[str, str | bytes]) -> list[Any]:
         found = sorted(name for name in pages if name.startswith(f"{folder}/") and name.endswith(".md"))
         return [*first, *(name for name in found if name not in first)]
 
+    placed = {"formats.md", *(name for names in GUIDES.values() for name in names)}
+    more = sorted({path.name for path in (ROOT / "docs").glob("*.md")} - placed)
     studies = below("notebooks/studies")
     parts = [name for name in below("api") if name.count("/") == 1 and name != "api/index.md"]
     return [
         {"Start": ["index.md", "changes.md", "contributing.md"]},
-        {"Guides": [{title: names} for title, names in GUIDES.items()]},
+        {"Guides": [{title: names} for title, names in (GUIDES | {"More": more}).items() if names]},
         {"Counters": below("counters", "counters/index.md")},
         {"Rules and cases": [{"Rules": below("rules", "rules/index.md")}, {"Cases": below("cases", "cases/index.md")}]},
         {"Formats": ["formats.md"]},

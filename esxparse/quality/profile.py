@@ -198,20 +198,25 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
         there = ~np.isnan(array).reshape(-1, rows.width)[1:]
         row["holes"] = int((~there[:, there.any(axis=0)]).sum())
     if least == most and not nulls:
-        return [row | {"fractions": int(least % 1 != 0) * len(array)}]
+        return [row | {"fractions": int(_broken(least)) * len(array)}]
     if unit in samples.NOISY and rows.width:
         return [row | _noise(array.reshape(-1, rows.width), rows)]
-    row["fractions"] = int(np.count_nonzero(array % 1)) - nulls
+    row["fractions"] = int(np.count_nonzero(_broken(array))) - nulls
     if rows.width:
         before, now = array[: -rows.width], array[rows.width :]
         row["changes"] = int(np.count_nonzero((before != now) & ~np.isnan(before) & ~np.isnan(now)))
     return [row]
 
 
+def _broken(numbers: Any) -> Any:
+    """Which numbers have decimals. A remainder takes ten times as long."""
+    return numbers - np.floor(numbers) != 0
+
+
 def _noise(matrix: Any, rows: _Rows) -> dict[str, Any]:
     """Whether numbers with decimals, which are measured anew each time, repeat from sample to sample."""
     now = matrix[1:]
-    odd = (now >= 1.0) & (now != _FULL) & (now % 1 != 0)
+    odd = (now >= 1.0) & (now != _FULL) & _broken(now)
     steps = int(np.count_nonzero(odd))
     if not steps:
         return {"changes": None}
@@ -221,14 +226,19 @@ def _noise(matrix: Any, rows: _Rows) -> dict[str, Any]:
     if repeats:
         same &= now >= _STUCK_FROM
         columns = np.flatnonzero(same.any(axis=0))
-        run = np.zeros(len(columns), dtype=np.int64)
-        for sample, repeated in enumerate(same[:, columns], 1):
-            run = (run + 1) * repeated
-            if len(run) and (longest := int(run.max())) > told.get("stuck", 0):
-                told["stuck"], place = longest, int(columns[run.argmax()])
-                told["stuck_at"] = rows.entity[place] or None
-                told["stuck_time"] = rows.time[sample * rows.width] if rows.time is not None else None
+        if len(columns):
+            sample, place, told["stuck"] = _longest(same[:, columns])
+            told["stuck_at"] = rows.entity[int(columns[place])] or None
+            told["stuck_time"] = rows.time[(sample + 1) * rows.width] if rows.time is not None else None
     return told
+
+
+def _longest(same: Any) -> tuple[int, int, int]:
+    """Where the longest run of a column ends first, its row and column, and how many rows it has."""
+    place = np.arange(len(same), dtype=np.int32)[:, None]
+    runs = place - np.maximum.accumulate(np.where(same, np.int32(-1), place), axis=0)
+    row, column = divmod(int(runs.argmax()), same.shape[1])
+    return row, column, int(runs[row, column])
 
 
 def _beside_others(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

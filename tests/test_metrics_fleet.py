@@ -1,0 +1,60 @@
+"""The waits of VMs over many hosts and days, by hand."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import polars as pl
+import pytest
+
+from esxparse.errors import EsxparseError
+from esxparse.metrics import fleet
+
+
+def worlds(*rows):
+    """Rows of host, day of November 2026, group, VM, world, ready."""
+    names = ("host", "date", "group_id", "group", "world", "pct_ready")
+    told = [dict(zip(names, (row[0], date(2026, 11, row[1]), *row[2:]), strict=True)) for row in rows]
+    return pl.LazyFrame(told, schema_overrides={"pct_ready": pl.Float64})
+
+
+ROWS = worlds(
+    ("a", 5, 7, "db", "vmx-vcpu-0:db", 0.0),
+    ("a", 5, 7, "db", "vmx-vcpu-1:db", 10.0),
+    ("a", 5, 7, "db", "vmx-mks:db", 90.0),
+    ("a", 5, 7, "db", "vmx-vcpu-1:db", None),
+    ("a", 12, 9, "db", "vcpu-0:db", 30.0),
+    ("b", 12, 7, "db", "vmm0:db", 4.0),
+    ("b", 13, 7, "db", "vmm0:db", 4.0),
+)
+
+
+def test_each_vm_of_a_host_by_all_its_vcpus():
+    found = fleet.ready(ROWS).sort("host", "group_id").collect()
+    assert found.columns == ["host", "group_id", "vm", "p95_pct", "median_pct", "max_pct", "values"]
+    assert found.rows() == [("a", 7, "db", 9.5, 5, 10, 2), ("a", 9, "db", 30, 30, 30, 1), ("b", 7, "db", 4, 4, 4, 2)]
+
+
+def test_each_day_by_its_vms():
+    found = fleet.ready_by_day(ROWS).collect()
+    assert found.columns == ["date", "vms", "median_pct", "p90_pct", "p99_pct", "max_pct"]
+    assert [row[1:] for row in found.rows()] == [
+        (1, 9.5, 9.5, 9.5, 9.5),
+        (2, 17, pytest.approx(27.4), pytest.approx(29.74), 30),
+        (1, 4, 4, 4, 4),
+    ]
+
+
+def test_weeks_end_with_the_last_day_and_have_seven():
+    # The 13th is the last day: the week is from the 7th on, the one before it from 31 October to 6 November.
+    assert fleet.week_over_week(ROWS).collect().rows() == [("a", "db", 9.5, 30, 20.5)]
+    rows = worlds(*(("c", day, 1, "web", "vmx-vcpu-0:web", float(day)) for day in (1, 2, 8, 9, 15)))
+    # The 9th is in the last week, the 2nd and the 8th in that before, the 1st in none.
+    assert fleet.week_over_week(rows).collect().rows() == [
+        ("c", "web", pytest.approx(7.7), pytest.approx(14.7), pytest.approx(7.0))
+    ]
+
+
+def test_a_table_of_one_capture_is_refused():
+    with pytest.raises(EsxparseError, match="no column 'host'"):
+        fleet.ready(ROWS.drop("host"))
