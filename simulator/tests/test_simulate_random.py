@@ -195,7 +195,7 @@ def test_healthy_hosts_have_no_truth_and_are_read_without_a_warning(tmp_path: Pa
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"troubles": ["storage.slow"]}, "no trouble 'storage.slow' to draw. There are: clock.jump, cpu.contention"),
+        ({"troubles": ["storage.slow"]}, r"to draw. Did you mean 'storage.nfs_slow'\? There are: clock.jump"),
         ({"severity": 2.0}, "severity 2.0 is not from 0"),
         ({"background": 99}, "background 99 is not from 0 to 14"),
         ({"samples": 0}, "samples = 0 cannot be"),
