@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import esxparse as ex
 from esxparse import cli
-from esxparse.quality import data, evaluate, profile, suites
+from esxparse.quality import data, evaluate, limits, profile, suites
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
 SAMPLES = 25
@@ -201,11 +201,8 @@ def test_the_suites_are_those_that_checks_toml_makes():
 
 def test_every_identity_of_esxtop_can_be_computed_of_the_bundled_capture():
     rec = ex.open(BUSY)
-    computed = {
-        name
-        for made in data.identities("esxtop", {n: t.collect() for n, t in rec.tables.items()}).values()
-        for name in made
-    }
+    frames = {name: frame.collect() for name, frame in rec.tables.items()}
+    computed = {name for _, _, values in data.identities("esxtop", frames) for name in values.columns}
     wanted = {rule.id for rule in data.rules("identity") if any(table.startswith("esxtop.") for table in rule.tables)}
     assert wanted == computed
 
@@ -218,6 +215,32 @@ def test_conditions_of_pandas(text):
     pandas = pytest.importorskip("pandas")
     told = pandas.DataFrame(frame.to_dict(as_series=False)).query(text)["name"].tolist()
     assert frame.filter(evaluate.condition(text))["name"].to_list() == told
+    assert [row["name"] for row in frame.rows(named=True) if limits.condition(text)(row)] == told
+
+
+def test_rows_of_profiles_are_judged_as_tables_are():
+    """Each of our expectations on profiles at fault all over: nothing, what is no number, numbers below and above."""
+    for table, frame in profile(ex.open(BUSY)).items():
+        expectations = suites.ours("esxtop", table).config["expectations"]
+        columns = {one["kwargs"]["column"] for one in expectations}
+        values = pl.Series([None, float("nan"), -1e12, 1e12, 98.0, float("inf")]).to_frame("value")
+        wrong = frame.join(values, how="cross").with_columns(pl.col("value").alias(name) for name in columns)
+        judged = zip(limits.judge(expectations, wrong), evaluate.judge(expectations, wrong), strict=True)
+        for one, (mine, other) in zip(expectations, judged, strict=True):
+            assert mine[0] == other[0], one
+            assert mine[1].equals(other[1]), one
+
+
+def test_of_equal_extremes_of_a_query_the_first_is_told():
+    rec = ex.open(BUSY)
+    frames = {name: rec.tables[name].collect() for name in ("interrupt_cookie", "group_cpu", "vcpu")}
+    told = {
+        name: keys
+        for name, keys, values in data.identities("esxtop", frames)
+        if {"cookie_sum", "worlds_pct_run"} & set(values.columns)
+    }
+    for name in ("interrupt_cookie", "group_cpu"):
+        assert told[name].select("time", "instance").equals(told[name].select("time", "instance").sort(pl.all())), name
 
 
 @pytest.mark.parametrize("text", ["__import__('os')", "name.str.upper()", "a +", "1 < rows < 3"])

@@ -12,7 +12,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import LAZY_FROM
-from esxparse.quality import evaluate, suites
+from esxparse.quality import evaluate, limits, suites
 from esxparse.quality.profile import profile, together
 from esxparse.quality.results import STATUSES, Expectation, Quality
 from esxparse.recording import Recording
@@ -114,6 +114,9 @@ def _plans(rec: Recording, own: str | Path | None) -> Iterable[tuple[str, pl.Dat
 
 def run(suite: Suite, frame: pl.DataFrame, engine: Engine = "esxparse") -> list[Judged]:
     """Every expectation of a suite on a table: how many rows it judged, and those at fault."""
+    if engine == "esxparse" and not suite.source:
+        expectations = suite.config["expectations"]
+        return [(suite, one, *told) for one, told in zip(expectations, limits.judge(expectations, frame), strict=True)]
     mine: list[Mapping[str, Any]] = []
     others: list[Mapping[str, Any]] = []
     for one in suite.config["expectations"]:
@@ -149,10 +152,10 @@ def _all(rec: Recording | Sequence[Recording]) -> list[Recording]:
     return [rec] if isinstance(rec, Recording) else list(rec)
 
 
-def _judged(table: str, suite: Suite, config: Mapping[str, Any], rows: int, bad: pl.DataFrame) -> Expectation:
+def _judged(table: str, suite: Suite, config: Mapping[str, Any], count: int, bad: pl.DataFrame) -> Expectation:
     meta, kwargs = config.get("meta") or {}, config["kwargs"]
     column = str(kwargs.get("column", ""))
-    status = "not judged" if not rows else "pass" if not bad.height else _STATUS[config.get("severity") or "critical"]
+    status = "not judged" if not count else "pass" if not bad.height else _STATUS[config.get("severity") or "critical"]
     worst: dict[str, Any] = {}
     if bad.height:
         descending = kwargs.get("min_value") is None
@@ -178,7 +181,7 @@ def _judged(table: str, suite: Suite, config: Mapping[str, Any], rows: int, bad:
         table,
         str(meta.get("means", "")),
         _expected(config),
-        rows,
+        count,
         bad.height,
         **worst,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE: Final = Path(__file__).parent
+_LISTS: Final = ("mean", "optional")
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,10 @@ class Rule:
     where: str = ""
     value: str = ""
     sql: str = ""
-    mean: Sequence[float] = ()
-    optional: Sequence[str] = ()
+    """A whole query; `{values}` in it are the values of all names of `each`, `{parts}` their parts."""
+    part: str = ""
+    mean: tuple[float, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 def raw() -> dict[str, Any]:
@@ -61,7 +64,8 @@ def _each(entry: Mapping[str, Any]) -> Iterator[Rule]:
         words = one.split()
         names = {"{c}": words[0] if words else ""} | {f"{{{place}}}": word for place, word in enumerate(words, 1)}
         said: dict[str, Any] = {
-            key: _filled(value, names) if isinstance(value, str) else value for key, value in entry.items()
+            key: _filled(value, names) if isinstance(value, str) else tuple(value) if key in _LISTS else value
+            for key, value in entry.items()
         }
         said.pop("each", None)
         globs = _named(said.pop("on"))
@@ -109,39 +113,59 @@ def fields(form: str, table: str, names: list[str]) -> tuple[list[str], list[str
     return (together, lacking) if 2 * len(lacking) < len(together) else ([], [])
 
 
-def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, pl.DataFrame]]:
-    """By table and id the values of an identity, with their keys; those whose counters are there."""
-    context = pl.SQLContext({name: frame.lazy() for name, frame in frames.items() if frame.width})
-    asked: dict[tuple[str, str], pl.LazyFrame] = {}
+def identities(form: str, frames: Mapping[str, pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    """Identities whose counters are there: the table, its rows or those of a query, and of each identity the values.
+
+    A value is null where its identity says nothing finite of a row. All of a table are computed at once, as are those
+    that one query tells: a query for each would take longer than what it computes.
+    """
+    asked: dict[tuple[str, str], list[Rule]] = {}
     for rule in rules("identity"):
         for table in rule.tables:
             of, _, name = table.partition(".")
             if of == form and name in frames and frames[name].height:
-                made = _computed(rule, frames[name], context)
-                if made is not None:
-                    asked[name, rule.id] = made
-    found: dict[str, dict[str, pl.DataFrame]] = {}
-    # All in one query: a query for each would take longer than what it computes.
-    for (name, key), values in zip(asked, pl.collect_all(asked.values()), strict=True):
-        if values.height:
-            found.setdefault(name, {})[key] = values
-    return found
+                asked.setdefault((name, rule.sql), []).append(rule)
+    context = pl.SQLContext({name: frame.lazy() for name, frame in frames.items() if frame.width})
+    queries: list[tuple[str, list[Rule], pl.LazyFrame]] = []
+    for (name, sql), mine in asked.items():
+        if not sql:
+            yield name, frames[name], _finite(_values(frames[name], mine))
+        elif made := _query(mine, context):
+            queries.append((name, *made))
+    for (name, mine, _), frame in zip(queries, pl.collect_all([query for *_, query in queries]), strict=True):
+        yield name, frame, _finite(frame.select(pl.col(rule.id).cast(pl.Float64) for rule in mine))
 
 
-def _computed(rule: Rule, frame: pl.DataFrame, context: pl.SQLContext[Any]) -> pl.LazyFrame | None:
-    """The values of an identity; None where a counter or a table is missing."""
-    made: pl.LazyFrame
+def _finite(values: pl.DataFrame) -> pl.DataFrame:
+    return values.with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+
+
+def _values(frame: pl.DataFrame, mine: Sequence[Rule]) -> pl.DataFrame:
+    """The identities of the counters of each row."""
+    wanted = {rule: _value(rule.value, rule.where) for rule in mine}
+    fit = [rule for rule, value in wanted.items() if set(value.meta.root_names()) <= {*frame.columns, *rule.optional}]
+    lacking = dict.fromkeys(name for rule in fit for name in rule.optional if name not in frame.columns)
+    with_zeros = frame.lazy().with_columns(pl.lit(0.0).alias(name) for name in lacking)
+    # Nothing is to be gained from planning what reads columns once and is there already.
+    return with_zeros.select(wanted[rule].alias(rule.id) for rule in fit).collect(optimizations=pl.QueryOptFlags.none())
+
+
+@cache
+def _value(value: str, where: str) -> pl.Expr:
+    told = pl.sql_expr(value).cast(pl.Float64)
+    return pl.when(pl.sql_expr(where)).then(told) if where else told
+
+
+def _query(mine: list[Rule], context: pl.SQLContext[Any]) -> tuple[list[Rule], pl.LazyFrame] | None:
+    """One query of all identities that it can tell; None where it lacks a counter or a table for each of them."""
+    values = ", ".join(f'{rule.value} AS "{rule.id}"' for rule in mine)
+    parts = ", ".join(rule.part for rule in mine)
+    sql = mine[0].sql.replace("{values}", values).replace("{parts}", parts)
     try:
-        if rule.sql:
-            made = context.execute(rule.sql, eager=False)
-        else:
-            zeros = [pl.lit(0.0).alias(name) for name in rule.optional if name not in frame.columns]
-            made = frame.lazy().with_columns(zeros)
-            made = made.filter(pl.sql_expr(rule.where)) if rule.where else made
-            keys = [name for name, kind in frame.schema.items() if name == "time" or kind == pl.String]
-            made = made.select(*keys, pl.sql_expr(rule.value).alias("value"))
-        made = made.with_columns(pl.col("value").cast(pl.Float64)).filter(pl.col("value").is_finite())
-        made.collect_schema()
+        made = context.execute(sql, eager=False).rename({"value": mine[0].id}, strict=False)
+        keys = [name for name in made.collect_schema() if name not in {rule.id for rule in mine}]
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError):
-        return None
-    return made
+        told = [rule for rule in mine if _query([rule], context)] if len(mine) > 1 else []
+        return _query(told, context) if told else None
+    # A join has no order; the first of equal extremes is to be the same each time.
+    return mine, made.sort(keys)

@@ -8,8 +8,9 @@ docs/quality.md explains the columns.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,6 +48,14 @@ class _Rows:
 
     entity: pl.Series
     time: pl.Series | None
+    known: dict[int, tuple[str | None, datetime | None]] = field(default_factory=dict)
+    """Rows that were asked for: the extremes of most counters are where those of others are."""
+
+    def at(self, place: int) -> tuple[str | None, datetime | None]:
+        """The instance and time of a row."""
+        if place not in self.known:
+            self.known[place] = (self.entity[place] or None, None if self.time is None else self.time[place])
+        return self.known[place]
 
     @cached_property
     def width(self) -> int:
@@ -94,9 +103,9 @@ def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dic
     with ThreadPoolExecutor(None if large else 1) as pool:
         rows = pool.map(lambda one: [*_counters(form, *one)], frames.items())
         found = dict(zip(frames, rows, strict=True))
-    for name, made in data.identities(form, frames).items():
-        for rule, values in made.items():
-            found[name] += _row("identity", rule, "", "", values.get_column("value"), _rows(values))
+    for name, told, values in data.identities(form, frames):
+        places = _rows(told)
+        found[name] += [row for one in values for row in _row("identity", one.name, "", "", one, places)]
     if form == "esxtop":
         widths = {name: _rows(frames[name]).width for name in samples.BUSIEST if name in frames}
         found["samples"] = list(samples.rows(frames, widths))
@@ -181,19 +190,18 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
     if nulls == column.len():
         return []
     values = column.cast(pl.Float64)
-    low, high = values.arg_min(), values.arg_max()
-    array = values.to_numpy()
-    least, most = values[low or 0], values[high or 0]
-    row: dict[str, Any] = _EMPTY | dict.fromkeys(("changes", "steps", "stuck", "fractions"), 0)
-    row |= {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
-    row |= {"mean": values.mean(), "sum": values.sum()}
-    row["infinite"] = 0 if np.isfinite(row["sum"]) else column.len() - nulls - int(np.isfinite(array).sum())
+    array, total = values.to_numpy(), values.sum()
+    low, high = _extremes(array)
+    row: dict[str, Any] = {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
+    row |= {"mean": total / (column.len() - nulls), "sum": total, "changes": 0, "steps": 0, "stuck": 0, "fractions": 0}
+    row["infinite"] = 0 if isfinite(total) else column.len() - nulls - int(np.isfinite(array).sum())
+    least, most = float(array[low]), float(array[high])
     for end, place, value in (("min", low, least), ("max", high, most)):
-        if place is not None:
-            row |= {end: value, f"{end}_at": rows.entity[place] or None}
-            row[f"{end}_time"] = rows.time[place] if rows.time is not None else None
-    if kind != "counter":
-        return [row]
+        if not isnan(value):
+            row[end] = value
+            row[f"{end}_at"], row[f"{end}_time"] = rows.at(place)
+    if kind == "identity":
+        return [row | {"rows": column.len() - nulls, "nulls": 0}]
     if rows.width and nulls:
         there = ~np.isnan(array).reshape(-1, rows.width)[1:]
         row["holes"] = int((~there[:, there.any(axis=0)]).sum())
@@ -206,6 +214,14 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
         before, now = array[: -rows.width], array[rows.width :]
         row["changes"] = int(np.count_nonzero((before != now) & ~np.isnan(before) & ~np.isnan(now)))
     return [row]
+
+
+def _extremes(array: Any) -> tuple[int, int]:
+    """Where the least and the largest number are, the first of equal ones; that of nothing where there is no number."""
+    low, high = int(array.argmin()), int(array.argmax())
+    if isnan(array[low]) and not np.isnan(array).all():
+        return int(np.nanargmin(array)), int(np.nanargmax(array))
+    return low, high
 
 
 def _broken(numbers: Any) -> Any:
@@ -228,8 +244,8 @@ def _noise(matrix: Any, rows: _Rows) -> dict[str, Any]:
         columns = np.flatnonzero(same.any(axis=0))
         if len(columns):
             sample, place, told["stuck"] = _longest(same[:, columns])
-            told["stuck_at"] = rows.entity[int(columns[place])] or None
-            told["stuck_time"] = rows.time[(sample + 1) * rows.width] if rows.time is not None else None
+            told["stuck_at"], _ = rows.at(int(columns[place]))
+            _, told["stuck_time"] = rows.at((sample + 1) * rows.width)
     return told
 
 

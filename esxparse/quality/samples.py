@@ -47,9 +47,11 @@ def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:
     """Each counter that is measured anew, as a matrix of samples and instances."""
     for name, kind in frame.schema.items():
         if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY:
-            matrix = np.nan_to_num(frame.get_column(name).cast(pl.Float64).to_numpy()).reshape(-1, width)
-            if matrix.any():
-                yield matrix
+            numbers = np.nan_to_num(frame.get_column(name).cast(pl.Float64).to_numpy()).reshape(-1, width)
+            # Most instances of a large host have nothing but zeros, which tell no sample from another.
+            busy = numbers.any(axis=0)
+            if busy.any():
+                yield numbers[:, busy]
 
 
 def _repeated(matrices: list[Any]) -> tuple[float, int] | None:
@@ -61,7 +63,7 @@ def _repeated(matrices: list[Any]) -> tuple[float, int] | None:
     samples = len(matrices[0])
     prints, numbers = np.zeros(samples, dtype=np.int64), np.zeros(samples, dtype=np.int64)
     for place, matrix in enumerate(matrices):
-        exact = (matrix >= 1.0) & (matrix % 1 != 0)
+        exact = (matrix >= 1.0) & (matrix != np.floor(matrix))
         weights = np.random.default_rng(place).integers(1, 1 << 40, matrix.shape[1])
         prints += (np.rint(100 * matrix).astype(np.int64) * exact) @ weights
         numbers += np.count_nonzero(exact, axis=1)
