@@ -29,7 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--timeout", dest="longest", default="10m", metavar="LENGTH", help="longest time of a report (default: 10m)"
     )
     parser.add_argument("--memory", default="4GiB", metavar="SIZE", help="most memory of a report (default: 4GiB)")
-    add_template(parser, "auto")
+    add_template(parser, "auto", "auto")
     add_opening(parser, but=_OF_ITEMS)
     parser.set_defaults(run=run)
 

@@ -25,10 +25,13 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def add_template(parser: argparse.ArgumentParser, default: str) -> None:
-    """Adds the options that name a template and its parameters."""
+def add_template(parser: argparse.ArgumentParser, default: str | None, usual: str) -> None:
+    """Adds the options that name a template and its parameters; `usual` says what the default does."""
     parser.add_argument(
-        "-t", "--template", default=default, help="see `esxparse templates`; auto: by the inputs (default: %(default)s)"
+        "-t",
+        "--template",
+        default=default,
+        help=f"see `esxparse templates`; auto: by the inputs (default: {usual})",
     )
     parser.add_argument("--profile", metavar="NAME", help="thresholds profile: standard, strict or a .toml file")
     parser.add_argument(
@@ -72,7 +75,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "it is not there (default: the current directory, named after the capture); some templates make one report on "
         "all captures",
     )
-    add_template(parser, "host_health")
+    add_template(parser, None, "host_health for CSV, auto for all else")
     add_force(parser)
     add_opening(parser)
     parser.set_defaults(run=run)
@@ -81,11 +84,12 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def _subjects(options: argparse.Namespace, opening: Options) -> list[tuple[str, list[str]]]:
     """The template and the captures of each report: one, or all if the template takes several."""
     from esxparse.reports import find  # noqa: PLC0415  Jupyter is not for --help
-    from esxparse.reports.pick import AUTO, grouped  # noqa: PLC0415
+    from esxparse.reports.pick import AUTO, grouped, usual  # noqa: PLC0415
 
     captures = list(dict.fromkeys(options.captures))
     if captures[0] == AUTO and len(captures) > 1 and not Path(AUTO).exists():
         options.template, captures = AUTO, captures[1:]
+    options.template = options.template or usual(captures)
     if options.template == AUTO:
         return grouped(captures, opening)
     if find(options.template).has("captures"):

@@ -51,6 +51,7 @@ class Column:
     head: what stands above it
     unit: unit, written after the head
     digits: decimals of numbers; None writes whole numbers as they are
+    significant: digits of each number in their place, where the column holds several quantities
     level: whether the text is one of ok, info, peaks, warning, critical, shown as a badge
     mono: whether the text is an identifier, set in a typewriter face
     fit: how text is laid out: "text" wraps between words, "name" gets room and wraps anywhere, "short" never wraps
@@ -63,6 +64,7 @@ class Column:
     level: bool = False
     mono: bool = False
     fit: Literal["text", "name", "short"] = "text"
+    significant: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +288,15 @@ def number(value: float | None, digits: int | None = 1) -> str:
     return f"{value:,.{digits}f}"
 
 
+def rounded(value: float, significant: int = 4) -> str:
+    """A number for people to some digits, never with an exponent.
+
+    >>> rounded(182_345.6), rounded(99.3), rounded(0.01234), rounded(61_725.5, 6)
+    ('182,346', '99.3', '0.01234', '61,725.5')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10**significant else f"{value:,.{significant}g}"
+
+
 def moment(value: datetime) -> str:
     """A time for people, to the second; every time in a report is UTC."""
     return f"{value:%Y-%m-%d %H:%M:%S} UTC"
@@ -336,6 +347,8 @@ def _text(column: Column, value: Any) -> str:
         return ABSENT
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if column.significant and isinstance(value, float) and math.isfinite(value):
+        return rounded(value, column.significant)
     return number(value, column.digits if isinstance(value, float) else None)
 
 

@@ -19,6 +19,9 @@ AUTO: Final = "auto"
 STUDY: Final = "study"
 """Format of a study's manifest, and name of its template."""
 
+HOST: Final = "host_health"
+"""What most captures are reported by."""
+
 _MANIFEST: Final = "study.toml"
 
 
@@ -72,6 +75,18 @@ def picked(paths: Sequence[str | Path], options: Options | None = None) -> str:
         msg = f"no template reads {', '.join(sorted(formats))}{' together' if len(formats) > 1 else ''}: name one"
         raise EsxparseError(f"{paths[0] if len(paths) == 1 else f'{len(paths)} inputs'}: {msg} (esxparse templates)")
     return found
+
+
+def usual(paths: Sequence[str | Path]) -> str:
+    """The template where none is named.
+
+    `host_health` for what is called as captures are: that starts sooner than a look at it. Else the one that fits.
+
+    >>> usual(["day.csv.gz", "-"]), usual(["study.toml"]), usual(["day.csv", "run.json"])
+    ('host_health', 'auto', 'auto')
+    """
+    files = (Path(path) for path in paths)
+    return HOST if all(".csv" in file.suffixes or str(file) == STANDARD_INPUT for file in files) else AUTO
 
 
 def of_study(path: str | Path) -> str:

@@ -17,7 +17,7 @@ from esxparse.errors import EsxparseError
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, notebook, passed_on, values_of
-from esxparse.reports.pick import AUTO, picked
+from esxparse.reports.pick import AUTO, picked, usual
 from esxparse.shipped import templates_dir
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 def report(
     captures: str | Path | Sequence[str | Path],
-    template: str | Path = "host_health",
+    template: str | Path | None = None,
     output: str | Path = "report.html",
     parameters: Mapping[str, Any] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
@@ -67,6 +67,7 @@ def report(
     Args:
         captures: What `esxparse.open` takes; a sequence is handed to templates that declare a parameter `captures`.
         template: Name of a template that comes with esxparse, path of a notebook, or "auto": by what the captures are.
+            None: `host_health` for CSV, "auto" for all else.
         output: Path of the report; its ending says the form: `.html`, `.ipynb` (the notebook as it was run), `.pdf` (by
             Chromium or Chrome) or `.md` (with the charts as SVG in `NAME_files` beside it). It is replaced in one
             step when the report is complete, and untouched otherwise.
@@ -93,7 +94,7 @@ def report(
 
 def made(
     paths: Sequence[str | Path],
-    template: str | Path,
+    template: str | Path | None,
     output: str | Path,
     parameters: Mapping[str, Any],
     step: Callable[[int, int, str], None],
@@ -110,6 +111,7 @@ def made(
     """
     need_extra()
     to, opening = forms.asked(to, opening)
+    template = template or usual(paths)
     chosen = find(picked(paths, opening) if template == AUTO else template)
     asked, others = values_of(chosen, parameters, opening)
     inputs = [*paths, chosen.path, *(str(others[name]) for name in ("profile",) if name in others)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.errors import EsxparseError
+from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shape as shapes
 from esxparse.studies import plot
 from esxparse.studies.columns import COLUMNS
@@ -34,15 +35,6 @@ _POINT: Final = {
     "who": "label",
 }
 """Columns of a chart's query, which no label of a study is called, and what they are of a point."""
-
-
-def number(value: float) -> str:
-    """About four digits, never with an exponent.
-
-    >>> number(182_345.6), number(99.3), number(0.01234)
-    ('182,346', '99.3', '0.01234')
-    """
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:,.4g}"  # noqa: PLR2004
 
 
 def sentences(found: Found) -> list[str]:
@@ -286,4 +278,4 @@ class _Sentence(string.Formatter):
     def format_field(self, value: Any, spec: str) -> str:
         """A number without a form of its own with about four digits."""
         plain = not spec and isinstance(value, int | float) and not isinstance(value, bool)
-        return number(value) if plain else format(value, spec)
+        return rounded(value) if plain else format(value, spec)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.metrics import ratio, scaling, units
+from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
-from esxparse.reports.study.shaped import number
 from esxparse.studies import baseline
 from esxparse.studies.named import named
 
@@ -42,8 +42,8 @@ def published(found: Found) -> list[str]:
     computed = figures.filter(pl.col("here").is_not_null())
     within, outside = computed.filter("within"), computed.filter(~pl.col("within"))
     told = [
-        f"The published study says {number(row['value'])} {row['unit']}".rstrip()
-        + f' ("{row["claim"]}"); here {number(row["here"])}, {_missed(row)}.'
+        f"The published study says {rounded(row['value'])} {row['unit']}".rstrip()
+        + f' ("{row["claim"]}"); here {rounded(row["here"])}, {_missed(row)}.'
         for row in (*within.head(1).iter_rows(named=True), *outside.iter_rows(named=True))
     ]
     return [f"{within.height} of {figures.height} published figures come back within their tolerance.", *told]
@@ -63,7 +63,7 @@ def _loads(found: Found) -> list[str]:
         unit = named(found.study, row["tolerance"]).unit
         limit = f"{name_of(found, row['tolerance'])} of at most {row['limit']:g} {unit}".rstrip()
         load = row["largest_load"]
-        told = f"the largest {found.sweep} is {number(load)}" if load is not None else f"no {found.sweep} keeps it"
+        told = f"the largest {found.sweep} is {rounded(load)}" if load is not None else f"no {found.sweep} keeps it"
         made.append(f"{_where(row, others)}at {limit}, {told} ({row['status']}).")
     for row in found.peaks.iter_rows(named=True) if found.peaks is not None else ():
         at = f"; {row['fails_at']:,g} break {_names(found, row['failed_rules'])}" if row["fails_at"] is not None else ""
@@ -251,13 +251,12 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
         # What falls, or hardly grows, is no straight line from 0: rates of larger I/Os, say.
         return [_ends_of(found, value, sweep, ends)]
     if len(ends) > 1:
-        low, high = number(min(shares)), number(max(shares))
+        low, high = rounded(min(shares)), rounded(max(shares))
         told = f"{low} %" if low == high else f"{low} to {high} %"
         of = f"of a straight line through the least, in {len(ends)} sweeps"
         return [f"{name_of(found, value)} at the most {sweep} is {told} {of}."]
-    return [
-        f"{_ends_of(found, value, sweep, ends).removesuffix('.')}: {number(shares[0])} % of what a straight line gives."
-    ]
+    grown = _ends_of(found, value, sweep, ends).removesuffix(".")
+    return [f"{grown}: {rounded(shares[0])} % of what a straight line gives."]
 
 
 def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
@@ -266,7 +265,7 @@ def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[
     factor, unit = units.fitting(named(found.study, value).unit, *scaled[0], *scaled[1])
 
     def told(numbers: list[float]) -> str:
-        low, high = number(min(numbers) * factor), number(max(numbers) * factor)
+        low, high = rounded(min(numbers) * factor), rounded(max(numbers) * factor)
         return low if low == high else f"{low} to {high}"
 
     first, last = ends[0]
@@ -282,6 +281,6 @@ def _measured(found: Found, value: str) -> str:
     numbers = found.runs[value].drop_nulls()
     lowest, highest = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
     factor, unit = units.fitting(named(found.study, value).unit, lowest, highest)
-    low, high = number(lowest * factor), number(highest * factor)
+    low, high = rounded(lowest * factor), rounded(highest * factor)
     span = low if low == high else f"{low} to {high}"
     return f"{name_of(found, value)}: {span} {unit}".rstrip() + f" in {numbers.len()} runs."
