@@ -28,6 +28,8 @@ EXTRAS = {
     "remote": "import aiohttp, fsspec, s3fs",
     "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'iser').compare('iops').collect()",
     "collect": "import sushy",
+    "lake": "from pathlib import Path; import duckdb; ex.lake(Path.cwd() / 'lake')",
+    "fleet": "import distributed",
     "lab": "import altair, jupyterlab, papermill",
     "quality": "import great_expectations, pandas; assert not ex.check(rec).failed",
 }

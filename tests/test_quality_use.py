@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from importlib import import_module
 
@@ -115,3 +116,14 @@ def test_a_recording_is_checked_once(monkeypatch):
     monkeypatch.setattr(checking, "profile", None)
     assert ex.check(rec) is first
     assert isinstance(first.frame(), pl.DataFrame)
+
+
+def test_a_converted_capture_is_judged_as_the_capture_it_was(busy_host_file, tmp_path):
+    """Parquet holds the rows of one instance together; what compares a sample with the next must not mind."""
+    converted = ex.convert(busy_host_file, tmp_path)
+    told = [
+        {(one["suite"], one["id"]): (one["status"], one["judged"], one["failed"]) for one in found["expectations"]}
+        for found in (json.loads(ex.check(ex.open(path)).json()) for path in (busy_host_file, converted.folder))
+    ]
+    assert told[0]["esxtop.vcpu", "frozen"][0] == "pass"
+    assert told[0] == told[1]

@@ -78,7 +78,7 @@ def profile(rec: Recording) -> dict[str, pl.DataFrame]:
     """
     numbers = rec.meta.get("samples", 0) * rec.meta.get("columns", 0) if rec.format == "esxtop" else 0
     if numbers <= _AT_ONCE:
-        frames = {name: frame.collect() for name, frame in rec.tables.items()}
+        frames = {name: _by_sample(frame.collect()) for name, frame in rec.tables.items()}
         return _framed(_tables(rec.format, frames), clock.rows(rec.format, frames))
     table, frame = next(iter(rec.tables.items()))
     times = {table: frame.select("time", "instance").collect()}
@@ -87,13 +87,26 @@ def profile(rec: Recording) -> dict[str, pl.DataFrame]:
     spans = []
     for start in range(0, ordered.len(), length):
         inside = pl.col("time").is_between(ordered[start], ordered[min(start + length, ordered.len()) - 1])
-        frames = {name: frame.filter(inside).collect() for name, frame in rec.tables.items()}
+        frames = {name: _by_sample(frame.filter(inside).collect()) for name, frame in rec.tables.items()}
         spans.append(_framed(_tables(rec.format, frames), {}))
     whole = _framed(clock.rows(rec.format, times))
     # Which counters there are is the same in all spans.
     later = [{name: frame.filter(pl.col("kind") != "field") for name, frame in one.items()} for one in spans[1:]]
     parts = [spans[0], *later, whole]
     return {name: _merged([one[name] for one in parts if name in one]) for name in spans[0] | whole}
+
+
+def _by_sample(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table sample by sample, where it holds the rows of one instance together, as converted captures do."""
+    if "instance" not in frame.columns or not frame.height:
+        return frame
+    instance = frame["instance"].fill_null("")
+    length = int((instance != instance[0]).arg_max() or 0) or frame.height
+    each = instance.gather_every(length)
+    if length == 1 or frame.height % length or each.is_duplicated().any():
+        return frame
+    order = np.arange(frame.height).reshape(-1, length)
+    return frame[order.T.ravel()] if bool((instance == each.gather((order // length).ravel())).all()) else frame
 
 
 def _tables(form: str, frames: Mapping[str, pl.DataFrame]) -> dict[str, list[dict[str, Any]]]:

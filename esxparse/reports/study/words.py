@@ -255,8 +255,8 @@ def _along(found: Found, value: str, sweep: str) -> list[str]:
         told = f"{low} %" if low == high else f"{low} to {high} %"
         of = f"of a straight line through the least, in {len(ends)} sweeps"
         return [f"{name_of(found, value)} at the most {sweep} is {told} {of}."]
-    grown = _ends_of(found, value, sweep, ends).removesuffix(".")
-    return [f"{grown}: {rounded(shares[0])} % of what a straight line gives."]
+    ends_at = _ends_of(found, value, sweep, ends).removesuffix(".")
+    return [f"{ends_at}: {rounded(shares[0])} % of what a straight line gives."]
 
 
 def _ends_of(found: Found, value: str, sweep: str, ends: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
