@@ -28,7 +28,8 @@ EXTRAS = {
     "remote": "import aiohttp, fsspec, s3fs",
     "study": "import scipy, great_tables; ex.study(ex.datasets_dir() / 'iser').compare('iops').collect()",
     "collect": "import sushy",
-    "lake": "from pathlib import Path; import duckdb; ex.lake(Path.cwd() / 'lake')",
+    "lake": "from esxparse.cli import main; main(['lake', 'add', rec.source, '--lake', 'lake']); "
+    "assert ex.lake('lake').sql('SELECT count(*) AS n FROM vcpu').item() > 0",
     "fleet": "import distributed",
     "lab": "import altair, jupyterlab, papermill",
     "quality": "import great_expectations, pandas; assert not ex.check(rec).failed",
