@@ -46,3 +46,9 @@ def test_the_wheel_is_told_every_package():
     told = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     there = {".".join(file.parent.relative_to(PACKAGE.parent).parts) for file in PACKAGE.rglob("*.py")}
     assert there - set(told) == set()
+
+
+def test_no_module_is_above_400_lines():
+    found = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "simulator" / "esxparse_simulator").rglob("*.py")]
+    assert len(found) > 400
+    assert {str(file): lines for file in found if (lines := len(file.read_text().splitlines())) > 400} == {}

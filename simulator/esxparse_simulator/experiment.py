@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from esxparse import toml
-from esxparse.errors import did_you_mean
 from esxparse_simulator.host import Scenario
-from esxparse_simulator.limits import ScenarioError, check_number, need
+from esxparse_simulator.limits import ScenarioError, check_number, known, need
 from esxparse_simulator.scenario import parse_scenario, utc
 
 _MOST_RUNS = 100_000  # that the labels of one block may stand for
@@ -244,12 +243,9 @@ def _read(name: str, beside: Path) -> tuple[str, Path]:
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise ScenarioError(f"cannot read scenario {path}: {why}. Check the path.") from error
-    for folder in _FOLDERS:
-        if name in _bundled(folder):
-            return (files("esxparse_simulator") / folder / f"{name}.toml").read_text(encoding="utf-8"), Path()
-    near = did_you_mean(name, scenario_names(), "Did")
-    msg = f"no scenario {name}. {near}There are: {', '.join(scenario_names())}; or give a path ending in .toml."
-    raise ScenarioError(msg)
+    known(name, scenario_names(), f"no scenario {name}, nor a path ending in .toml")
+    folder = next(folder for folder in _FOLDERS if name in _bundled(folder))
+    return (files("esxparse_simulator") / folder / f"{name}.toml").read_text(encoding="utf-8"), Path()
 
 
 def _bundled(folder: str) -> set[str]:

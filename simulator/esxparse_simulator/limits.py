@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from importlib.resources import files
 from math import inf, isfinite
 from typing import Any, Final
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, did_you_mean
 
 _SAID: Final = tomllib.loads((files("esxparse_simulator") / "limits.toml").read_text(encoding="utf-8"))
 _MOST: Final = _SAID["most"]
@@ -26,6 +26,12 @@ def need(ok: object, message: str) -> None:
     """Raises `ScenarioError` with the message unless `ok`."""
     if not ok:
         raise ScenarioError(message)
+
+
+def known(name: str, names: Iterable[str], message: str, said: str = "There are") -> None:
+    """Raises `ScenarioError` with the message, the nearest name and all names unless `name` is one of them."""
+    if name not in (there := sorted(names)):
+        raise ScenarioError(f"{message}. {did_you_mean(name, there, 'Did')}{said}: {', '.join(there)}.")
 
 
 def positive(name: str, value: float) -> float:

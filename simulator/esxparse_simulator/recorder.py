@@ -10,13 +10,13 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.errors import EsxparseError
 from esxparse.target import target as target_of
 from esxparse_simulator.esxtop.visible import Watch
 from esxparse_simulator.esxtop.writer import put, write_esxtop
 from esxparse_simulator.experiment import Experiment, FileSpec, Run
 from esxparse_simulator.instruments import INSTRUMENTS, Entry
-from esxparse_simulator.limits import ScenarioError, need
+from esxparse_simulator.limits import known, need
 from esxparse_simulator.model.engine import capture as capture_of
 
 Plans = list[tuple[Run, tuple[FileSpec, ...]]]
@@ -108,15 +108,10 @@ def _plans(experiment: Experiment, capture: Mapping[str, Any]) -> tuple[Plans, I
         if run.truths:
             writers[_TRUTH] = ["truth"]
         for spec in specs:
-            tools = sorted({_ESXTOP, *INSTRUMENTS})
-            if spec.tool not in tools:
-                near = did_you_mean(spec.tool, tools, "Did")
-                raise ScenarioError(f"file {spec.name}: no tool {spec.tool!r}. {near}There are: {', '.join(tools)}.")
+            known(spec.tool, {_ESXTOP, *INSTRUMENTS}, f"file {spec.name}: no tool {spec.tool!r}")
             options = _ESXTOP_OPTIONS if spec.tool == _ESXTOP else INSTRUMENTS[spec.tool].options
             for name in sorted(spec.options):
-                if name not in options:
-                    near, known = did_you_mean(name, options, "Did"), ", ".join(sorted(options))
-                    raise ScenarioError(f"file {spec.name}: {spec.tool} has no {name!r}. {near}Known: {known}.")
+                known(name, options, f"file {spec.name}: {spec.tool} has no {name!r}", "Known")
             writers.setdefault(spec.name, []).append(spec.tool)
     for name, tools in writers.items():
         # Tools that put runs together share a file on purpose.

@@ -11,9 +11,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from esxparse.errors import did_you_mean
 from esxparse_simulator import host as parts
-from esxparse_simulator.limits import ScenarioError, check_number, check_row, need
+from esxparse_simulator.limits import ScenarioError, check_number, check_row, known, need
 
 T = TypeVar("T")
 
@@ -172,8 +171,8 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 def _known(row: Mapping[str, Any], place: str, names: set[str]) -> Mapping[str, Any]:
     unknown = sorted(set(row) - names)
-    near = did_you_mean(unknown[0], names, "Did") if unknown else ""
-    need(not unknown, f"{place}: unknown key {', '.join(unknown)}. {near}Known: {', '.join(sorted(names))}.")
+    for key in unknown[:1]:
+        known(key, names, f"{place}: unknown key {', '.join(unknown)}", "Known")
     return row
 
 

@@ -125,7 +125,7 @@ def test_a_key_that_is_unknown_is_named(tmp_path: Path) -> None:
 def test_an_unknown_scenario_names_those_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["simulate", "quiet-host", "-o", str(tmp_path / "out")]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("esxparse: no scenario quiet-host. There are: ")
+    assert said.startswith("esxparse: no scenario quiet-host, nor a path ending in .toml. There are: ")
     assert "busy-host" in said
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,8 @@ from itertools import zip_longest
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat import rows
-from esxparse.formats.perf_stat.rows import Fields, Parsed, Row, Token
+from esxparse.formats.perf_stat.numbers import Token, is_nan, style
+from esxparse.formats.perf_stat.rows import Fields, Parsed, Row
 from esxparse.recording import Severity
 
 _SEPARATORS = (",", ";", "\t", "|", ":", "!", "^", "~", "@", "#", " ")
@@ -78,7 +79,7 @@ def parse(lines: Sequence[str]) -> Parsed:
             heads.append((place, head))
         elif text.strip() and not text_line.is_known(text):
             other.append((place, text))
-    told = rows.style(token for place, fields in found for token in _tokens(place, fields))
+    told = style(token for place, fields in found for token in _tokens(place, fields))
     severity: Severity = "warning" if _looks_cut(other, sep) else "info"
     notes = Notes(rows.left_out(other, "are not events and are left out", severity))
     if told.decimal == "," and told.told_by:
@@ -166,7 +167,7 @@ def _is_whole(share: str | None, after: Sequence[str], sep: str) -> bool:
         return False
     pairs = [(after[0], " ".join(after[1:]))] if sep == " " and after else zip_longest(after[::2], after[1::2])
     return all(
-        bool(unit and _NAME.match(unit)) if _NUMBER.fullmatch(value) else not value or rows.is_nan(value)
+        bool(unit and _NAME.match(unit)) if _NUMBER.fullmatch(value) else not value or is_nan(value)
         for value, unit in pairs
     )
 
@@ -198,7 +199,7 @@ def _metrics(cells: list[str], sep: str) -> tuple[tuple[str, str], ...]:
     if sep == " ":
         cells = [cells[0], " ".join(cells[1:])] if len(cells) > 1 else []
     pairs = zip(cells[::2], cells[1::2], strict=False)
-    return tuple((value, unit) for value, unit in pairs if _NUMBER.fullmatch(value) or rows.is_nan(value))
+    return tuple((value, unit) for value, unit in pairs if _NUMBER.fullmatch(value) or is_nan(value))
 
 
 def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
@@ -206,7 +207,7 @@ def _only_metric(begin: Fields, cells: list[str]) -> Fields | None:
     if len(cells) < 3 or cells[0]:  # noqa: PLR2004  an empty value, a number and a name
         return None
     *numbers, name = [cell for cell in cells if cell] or [""]
-    sound = all(_NUMBER.fullmatch(cell) or rows.is_nan(cell) for cell in numbers)
+    sound = all(_NUMBER.fullmatch(cell) or is_nan(cell) for cell in numbers)
     if not numbers or _NUMBER.fullmatch(name) or not sound:
         return None
     if len(numbers) > 1 and numbers[0].isdigit():

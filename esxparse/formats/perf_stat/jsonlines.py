@@ -11,6 +11,7 @@ from typing import Any
 from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.perf_stat import line as text_line
 from esxparse.formats.perf_stat import rows
+from esxparse.formats.perf_stat.numbers import is_nan, number
 from esxparse.formats.perf_stat.rows import Line, Parsed, Row
 from esxparse.recording import Note
 
@@ -89,7 +90,7 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     text = str(value)
-    return None if rows.is_nan(text) else rows.number(text, "," if "," in text else ".")
+    return None if is_nan(text) else number(text, "," if "," in text else ".")
 
 
 def _text(value: object) -> str | None:

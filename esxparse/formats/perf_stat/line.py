@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from esxparse.formats.perf_stat.rows import NUMBER, Fields, Row, command
+from esxparse.formats.perf_stat.numbers import NUMBER
+from esxparse.formats.perf_stat.rows import Fields, Row, command
 
 
 class Title(NamedTuple):

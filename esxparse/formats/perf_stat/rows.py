@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,105 +13,8 @@ import polars as pl
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.kit.tables import frames, schemas
+from esxparse.formats.perf_stat.numbers import is_nan, number
 from esxparse.recording import Note, Severity
-
-NUMBER = r"[+-]?(?:\d{1,3}(?:[ ]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,'\u2019\u00a0\u202f\u2009]*)"
-"""A number as printed; blanks group it where three digits follow each."""
-
-_GROUPERS = re.compile(r"['\u2019\u00a0\u202f\u2009 ]")
-_PLAIN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
-_GROUPED = {
-    # Groups of two are Indian: 1,23,45,678.
-    ",": re.compile(r"[+-]?\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d*)?"),
-    ".": re.compile(r"[+-]?\d{1,3}(?:\.\d{2,3})*\.\d{3}(?:,\d*)?"),
-}
-_OTHER = {".": ",", ",": "."}
-_GROUP = 3
-
-
-class Token(NamedTuple):
-    """A number of a document, before it is known how to read it."""
-
-    text: str
-    line: int
-    grouped: bool
-    """Whether perf may group its digits: counts yes; percentages, metrics and seconds never."""
-
-
-class Style(NamedTuple):
-    """How the numbers of a document are written."""
-
-    decimal: str | None
-    """`.` or `,`; None where no number tells."""
-    told_by: Token | None
-    against: Token | None
-    """A number that says otherwise."""
-
-
-def decimal_sign(text: str, *, grouped: bool) -> str | None:
-    """The sign before decimals, as far as one number tells.
-
-    >>> decimal_sign("31,268.42", grouped=True), decimal_sign("11.117.524", grouped=True)
-    ('.', ',')
-    >>> decimal_sign("1.234", grouped=True), decimal_sign("1.234", grouped=False)
-    (None, '.')
-    """
-    signs = [character for character in text if character in _OTHER]
-    if not signs:
-        return None
-    last = signs[-1]
-    if len(set(signs)) > 1:
-        return last
-    if len(signs) > 1:
-        return _OTHER[last]
-    whole, _, decimals = text.lstrip("+-").partition(last)
-    if not grouped or len(decimals) != _GROUP or whole in {"", "0"} or len(whole) > _GROUP:
-        return last
-    return None
-
-
-def style(tokens: Iterable[Token]) -> Style:
-    """How the numbers of a document are written, by the majority of those that tell."""
-    told: dict[str, list[Token]] = {".": [], ",": []}
-    for token in tokens:
-        if sign := decimal_sign(token.text, grouped=token.grouped):
-            told[sign].append(token)
-    if not told["."] and not told[","]:
-        return Style(None, None, None)
-    decimal = "." if len(told["."]) >= len(told[","]) else ","
-    other = told[_OTHER[decimal]]
-    return Style(decimal, told[decimal][0], other[0] if other else None)
-
-
-def ambiguous(tokens: Iterable[Token]) -> Sequence[Token]:
-    """The numbers that mean one thing or another by the decimal sign, such as 1.234."""
-    return [
-        token
-        for token in tokens
-        if set(token.text) & set(_OTHER) and not decimal_sign(token.text, grouped=token.grouped)
-    ]
-
-
-def number(text: str, decimal: str | None) -> float | None:
-    """The value of a number; None if it is not a number in that style.
-
-    Without a known decimal sign a lone sign before three digits groups them: perf prints no count with three decimals.
-
-    >>> number("11.117.524.161", ","), number("31,268.42", "."), number("1.234", None), number("0,37", ".")
-    (11117524161.0, 31268.42, 1234.0, None)
-    """
-    plain = _GROUPERS.sub("", text.strip())
-    if decimal is None:
-        decimal = decimal_sign(plain, grouped=True) or ("," if "." in plain else ".")
-    group = _OTHER[decimal]
-    if group in plain:
-        if not _GROUPED[group].fullmatch(plain):
-            return None
-        plain = plain.replace(group, "")
-    plain = plain.replace(decimal, ".")
-    value = float(plain) if _PLAIN.fullmatch(plain) else math.inf
-    return value if math.isfinite(value) else None
-
 
 _Key = tuple[str | None, str | None, str | None]
 
@@ -215,11 +117,11 @@ def collected(lines: Iterable[tuple[int, int, Line]]) -> Parsed:
         elif line.group:
             group, group_pct = line.group, line.counted_pct
         of = None if group or not events or events[-1]["run"] != run else events[-1]
-        for number, metric in enumerate(line.metrics):
+        for place_of, metric in enumerate(line.metrics):
             metrics.append(_metric(line, metric, run, group, of))
             if metrics[-1]["counted_pct"] is None and group:
                 metrics[-1]["counted_pct"] = group_pct
-            if of is not None and line.event is not None and number == 0:
+            if of is not None and line.event is not None and place_of == 0:
                 of.update({name: metrics[-1][name] for name in ("metric_value", "metric_unit", "metric_name")})
         if of is not None and line.metrics and line.event is None:
             _share(of, metrics, line)
@@ -315,7 +217,6 @@ _MILLISECONDS = re.compile(r".*[.,](?:\d\d|\d{6})")
 _STATE = re.compile(r"<\s*not[ _]?(counted|supported)\s*>", re.IGNORECASE)
 _UNIT_AND_NAME = re.compile(r"(\S+)\s{2,}(\S.*)|(%)\s+(\w+)")
 _NAME_ALONE = re.compile(r"[a-z]\w*_\w*", re.IGNORECASE)
-_NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _COMMAND = re.compile(r"^(?:\S*[$#>%]\s++)?((?:sudo\s++)?(?:\S*/)?perf\s++stat\s++\S(?:.*\S)?)\s*+$")
 _LISTED = 3
 
@@ -364,11 +265,6 @@ def unit_and_name(text: str) -> tuple[str | None, str | None]:
     if both := _UNIT_AND_NAME.fullmatch(text):
         return both[1] or both[3], both[2] or both[4]
     return (None, text) if _NAME_ALONE.fullmatch(text) else (text, None)
-
-
-def is_nan(text: str) -> bool:
-    """Whether perf divided by zero there."""
-    return bool(_NOT_A_NUMBER.fullmatch(text.strip()))
 
 
 def command(line: str) -> str | None:

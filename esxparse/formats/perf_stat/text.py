@@ -11,7 +11,8 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.perf_stat import line as lines_of
 from esxparse.formats.perf_stat import rows
 from esxparse.formats.perf_stat.line import Repetition, Seconds, Title
-from esxparse.formats.perf_stat.rows import Fields, Parsed, Row, Style, Token
+from esxparse.formats.perf_stat.numbers import Style, Token, ambiguous, is_nan, number, style
+from esxparse.formats.perf_stat.rows import Fields, Parsed, Row
 from esxparse.recording import Note
 
 recognise = lines_of.recognise
@@ -36,14 +37,14 @@ def parse(lines: Sequence[str]) -> Parsed:
     """All documents of a file."""
     documents, other, odd = split(lines)
     tokens = [list(_tokens(document)) for document in documents]
-    whole = rows.style(token for one in tokens for token in one)
+    whole = style(token for one in tokens for token in one)
     notes = Notes()
     events: list[Row] = []
     metrics: list[Row] = []
     runs: list[Row] = []
     repetitions: list[Row] = []
     for run, (document, numbers) in enumerate(zip(documents, tokens, strict=True), start=1):
-        found = rows.style(numbers)
+        found = style(numbers)
         notes += _style_notes(found, whole, numbers, run, len(documents))
         if document.parts and not document.intervals and _is_open(document):
             of = f"run {run}" if len(documents) > 1 else "the output"
@@ -109,7 +110,7 @@ def _tokens(document: Document) -> Iterator[Token]:
         if isinstance(part, Fields):
             if part.value and rows.state(part.value) is None:
                 yield Token(part.value, line, grouped=True)
-            texts = (part.stddev, part.share, *(value for value, _ in part.metrics if not rows.is_nan(value)))
+            texts = (part.stddev, part.share, *(value for value, _ in part.metrics if not is_nan(value)))
             yield from (Token(text, line, grouped=False) for text in texts if text)
         if isinstance(part, Seconds):
             yield from (Token(text, line, grouped=False) for text in (part.value, part.stddev, part.pct) if text)
@@ -126,7 +127,7 @@ def _style_notes(found: Style, whole: Style, tokens: Sequence[Token], run: int, 
         )
     elif found.decimal == "," and found.told_by:
         yield Note(f"{of}numbers have a decimal comma, as in {found.told_by.text!r}", line=found.told_by.line)
-    elif found.decimal is None and (unsure := rows.ambiguous(tokens)):
+    elif found.decimal is None and (unsure := ambiguous(tokens)):
         yield Note(
             f"{of}{unsure[0].text!r} may have a thousands separator or decimals, and no other number settles it: "
             + (f"read as in the rest of the file, decimal {_NAMES[whole.decimal]}" if whole.decimal else _AS_GROUPED),
@@ -150,14 +151,14 @@ def _rows(document: Document, decimal: str | None, run: int) -> Parsed:
     if about["elapsed_s"] is None:
         intervals = (event["elapsed_s"] for event in found.events if event["elapsed_s"] is not None)
         about["elapsed_s"] = max(intervals, default=None)
-    took = [rows.number(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
+    took = [number(part.elapsed, decimal) for part in parts if isinstance(part, Repetition)]
     repetitions = [{"run": run, "repetition": place, "elapsed_s": one} for place, one in enumerate(took, 1)]
     return replace(found, runs=[about], repetitions=repetitions)
 
 
 def _seconds(part: Seconds, decimal: str | None) -> Row:
     def read(text: str | None) -> float | None:
-        return rows.number(text, decimal) if text else None
+        return number(text, decimal) if text else None
 
     if part.what != "elapsed":
         return {f"{part.what}_s": read(part.value)}

@@ -12,11 +12,10 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from esxparse.errors import did_you_mean
 from esxparse_simulator.drawn.host import Dice, host_tree
 from esxparse_simulator.drawn.troubles import Happening
 from esxparse_simulator.experiment import Experiment, FileSpec, parse_experiment
-from esxparse_simulator.limits import ScenarioError, need
+from esxparse_simulator.limits import known, need
 from esxparse_simulator.scenario import parse_scenario
 
 _HEALTHY = 0.3  # of hosts drawn without a word about troubles have none, and
@@ -64,9 +63,7 @@ def random_experiment(
     has = _catalogue()
     kinds = {row["id"]: row for row in has["trouble"]}
     for name in troubles or ():
-        if name not in kinds:
-            near = did_you_mean(name, kinds, "Did")
-            raise ScenarioError(f"no trouble {name!r} to draw. {near}There are: {', '.join(sorted(kinds))}; or none.")
+        known(name, kinds, f"no trouble {name!r} to draw")
     need(severity is None or 0.0 <= severity <= 1.0, f"severity {severity} is not from 0 (mild) to 1 (severe).")
     most = len(has["background"])
     need(background is None or 0 <= background <= most, f"background {background} is not from 0 to {most}.")
