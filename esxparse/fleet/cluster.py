@@ -20,8 +20,9 @@ def _client(address: str) -> Any:
         from distributed import Client  # noqa: PLC0415  an extra
     except ImportError:
         raise EsxparseError('a cluster needs dask and distributed: pip install "esxparse[fleet]"') from None
-    # That a scheduler is gone is said here, in one line.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # That a scheduler is gone is said here, in one line; the client has a level of its own.
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
