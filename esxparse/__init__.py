@@ -247,7 +247,7 @@ def open(  # noqa: A001  what people type is ex.open
 
 
 def _missing(name: str) -> str:
-    """What is said of a name that is none; notebooks ask for many private ones."""
+    """The error for an unknown name; notebooks ask for many private ones."""
     what = f"module 'esxparse' has no attribute {name!r}"
     if name.startswith("_"):
         return what

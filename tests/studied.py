@@ -1,4 +1,4 @@
-"""The bundled studies, each computed once for all tests of a process, and the published figures of their runs."""
+"""The bundled studies, each computed once a process, their published figures, and studies of given values."""
 
 from __future__ import annotations
 
@@ -27,3 +27,13 @@ def figures(name: str) -> pl.DataFrame:
 def here(name: str) -> dict[str, float]:
     """What its runs give, by the name of the figure."""
     return dict(figures(name).select("figure", "here").iter_rows())
+
+
+def made(path, runs, head=""):
+    """A study of figures that its manifest tells."""
+    lines = [head]
+    for labels, values in runs:
+        lines += ["[[run]]", *(f"{name} = {value!r}" for name, value in labels.items())]
+        lines += ["[run.values]", *(f"{name} = {value}" for name, value in values.items())]
+    (path / "study.toml").write_text("\n".join(lines))
+    return path

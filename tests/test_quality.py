@@ -219,7 +219,7 @@ def test_conditions_of_pandas(text):
 
 
 def test_rows_of_profiles_are_judged_as_tables_are():
-    """Each of our expectations on profiles at fault all over: nothing, what is no number, numbers below and above."""
+    """Each of our expectations on faulty profiles: missing values, NaN, numbers below and above the limits."""
     for table, frame in profile(ex.open(BUSY)).items():
         expectations = suites.ours("esxtop", table).config["expectations"]
         columns = {one["kwargs"]["column"] for one in expectations}

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import browser
 import pytest
+from studied import made
 
 import esxparse as ex
 from esxparse.reports.study import gather, tables, words
 from esxparse.studies import published as published_figures
 
 STUDIES = sorted(path.parent.name for path in ex.datasets_dir().glob("*/study.toml"))
-
-
-def made(path, runs, head=""):
-    """A study of figures that its manifest tells."""
-    lines = [head]
-    for labels, values in runs:
-        lines += ["[[run]]", *(f"{name} = {value!r}" for name, value in labels.items())]
-        lines += ["[run.values]", *(f"{name} = {value}" for name, value in values.items())]
-    (path / "study.toml").write_text("\n".join(lines))
-    return path
 
 
 def repeated(labels, value, column="iops", count=3):

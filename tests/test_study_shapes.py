@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from studied import made
 
 import esxparse as ex
 from esxparse import EsxparseError
@@ -15,16 +16,6 @@ from esxparse.studies.expand import expand
 from esxparse.studies.study_file import load
 
 SHAPES = {one.name: one for one in shape.shapes()}
-
-
-def made(path, runs, head=""):
-    """A study of figures that its manifest tells."""
-    lines = [head]
-    for labels, values in runs:
-        lines += ["[[run]]", *(f"{name} = {value!r}" for name, value in labels.items())]
-        lines += ["[run.values]", *(f"{name} = {value}" for name, value in values.items())]
-    (path / "study.toml").write_text("\n".join(lines))
-    return path
 
 
 def found(folder, name, **given):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import altair as alt
 import polars as pl
@@ -180,7 +180,7 @@ def chart(
             labelFlush=True, format=".3~s" if ends[1] >= _LONG else alt.Undefined, **_steps(data["value"])
         ),
     }
-    layers, height = made(data, words, list(series)[:MAX_SERIES], shown, axis, level)
+    layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], shown, axis, level))
     heading = marks.heading(words.title, *words.subtitle, more)
     said = f"{words.title}: {words.value} by {words.place}."
     if width is None:
@@ -205,14 +205,22 @@ def _tips(words: Words) -> list[alt.Tooltip]:
     ]
 
 
-def _lines(
-    data: pl.DataFrame,
-    words: Words,
-    series: Sequence[str],
-    shown: Sequence[str],
-    axis: dict[str, Any],
-    level: float | None,
-) -> tuple[list[Any], int]:
+class _Drawing(NamedTuple):
+    """What lines, bars and points are drawn of."""
+
+    data: pl.DataFrame
+    words: Words
+    series: Sequence[str]
+    """All labels, each of which has its colour."""
+    shown: Sequence[str]
+    """Those that have points."""
+    axis: dict[str, Any]
+    """Of values."""
+    level: float | None
+
+
+def _lines(drawing: _Drawing) -> tuple[list[Any], int]:
+    data, words, series, shown, axis, level = drawing
     places = sorted(data["place"].unique().to_list())
     even = len(places) > 3 and places[0] > 0 and places[-1] / places[0] > _EVEN  # noqa: PLR2004  of a power series
     straight = "linear" in data.columns
@@ -240,8 +248,7 @@ def _lines(
         # It may leave the chart by a thousand times.
         dotted = base.mark_line(strokeDash=[2, 4], strokeWidth=1.3, clip=True)
         layers.append(dotted.encode(alt.Y("linear:Q", title=words.value)))
-    if level is not None:
-        layers.append(_level(alt.Y("at:Q"), level))
+    layers += _level(alt.Y("at:Q"), level)
     if spread := _spread(data):
         layers.append(spread.encode(x, alt.Y("low:Q", title=words.value), alt.Y2("high:Q"), base.encoding.color))
     layers.append(base.mark_line().encode(y))
@@ -249,37 +256,25 @@ def _lines(
     return layers, marks.HEIGHT
 
 
-def _bars(
-    data: pl.DataFrame,
-    words: Words,
-    series: Sequence[str],
-    shown: Sequence[str],
-    axis: dict[str, Any],
-    level: float | None,
-) -> tuple[list[Any], int]:
-    x, base, spread, height = _ranked(data, words, series, shown, axis)
+def _bars(drawing: _Drawing) -> tuple[list[Any], int]:
+    x, base, spread, height = _ranked(drawing)
     bars = base.mark_bar().encode(x)
-    return [bars, *spread, *([] if level is None else [_level(alt.X("at:Q"), level, "ink")])], height
+    return [bars, *spread, *_level(alt.X("at:Q"), drawing.level, "ink")], height
 
 
-def _dots(
-    data: pl.DataFrame,
-    words: Words,
-    series: Sequence[str],
-    shown: Sequence[str],
-    axis: dict[str, Any],
-    level: float | None,
-) -> tuple[list[Any], int]:
+def _dots(drawing: _Drawing) -> tuple[list[Any], int]:
     """Points on their intervals: a bar from 0 would hide how far a ratio is from 1."""
-    x, base, spread, height = _ranked(data, words, series, shown, axis)
-    line = [] if level is None else [_level(alt.X("at:Q"), level)]
-    return [*line, *spread, base.mark_point(filled=True, size=80, opacity=1).encode(x)], height
+    x, base, spread, height = _ranked(drawing)
+    return [
+        *_level(alt.X("at:Q"), drawing.level),
+        *spread,
+        base.mark_point(filled=True, size=80, opacity=1).encode(x),
+    ], height
 
 
-def _ranked(
-    data: pl.DataFrame, words: Words, series: Sequence[str], shown: Sequence[str], axis: dict[str, Any]
-) -> tuple[alt.X, alt.Chart, list[Any], int]:
+def _ranked(drawing: _Drawing) -> tuple[alt.X, alt.Chart, list[Any], int]:
     """What bars and points over names have in common: a lane for each series of each name, and error bars."""
+    data, words, series, shown, axis, _ = drawing
     places = drawable(data["place"].unique(maintain_order=True).to_list())
     there = [one for one in series if one in set(data["label"])]
     lanes: Any = alt.YOffset("label:N", scale=alt.Scale(domain=drawable(there))) if len(shown) > 1 else alt.Undefined
@@ -307,6 +302,9 @@ def _spread(data: pl.DataFrame, **settings: Any) -> Any:
     return None if there.is_empty() else alt.Chart(there).mark_rule(**settings)
 
 
-def _level(place: alt.X | alt.Y, level: float, shade: str = "muted") -> Any:
+def _level(place: alt.X | alt.Y, level: float | None, shade: str = "muted") -> list[Any]:
+    """A dashed line, or nothing without a level."""
+    if level is None:
+        return []
     line = alt.Chart(pl.DataFrame({"at": [level]})).mark_rule(strokeDash=[4, 3], color=colour(shade))
-    return line.encode(place)
+    return [line.encode(place)]

@@ -203,7 +203,7 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
 
     `path`: of the capture. `every`: seconds between two looks at the file.
 
-    Raises EsxparseError: There is no capture at the path yet, or what is there has no times.
+    Raises EsxparseError: No capture is at the path yet, or the file there has no time stamps.
     """
     explorer = explore(path)
     if isinstance(explorer, Overview):

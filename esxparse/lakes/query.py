@@ -196,7 +196,7 @@ class Lake:
         """One capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
 
         Raises:
-            EsxparseError: There is no capture with an id that begins so.
+            EsxparseError: No id of a capture begins with these letters.
         """
         return self.recorded(self.capture(key))
 

@@ -230,7 +230,7 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
 
 
 def _extremes(array: Any) -> tuple[int, int]:
-    """Where the least and the largest number are, the first of equal ones; that of nothing where there is no number."""
+    """Rows of the smallest and the largest number, the first of equal ones; the first row where all are missing."""
     low, high = int(array.argmin()), int(array.argmax())
     if isnan(array[low]) and not np.isnan(array).all():
         return int(np.nanargmin(array)), int(np.nanargmax(array))

@@ -170,9 +170,8 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def _known(row: Mapping[str, Any], place: str, names: set[str]) -> Mapping[str, Any]:
-    unknown = sorted(set(row) - names)
-    for key in unknown[:1]:
-        known(key, names, f"{place}: unknown key {', '.join(unknown)}", "Known")
+    if unknown := sorted(set(row) - names):
+        known(unknown[0], names, f"{place}: unknown key {', '.join(unknown)}", "Known")
     return row
 
 

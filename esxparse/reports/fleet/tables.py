@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from esxparse.diagnosis import rules
 from esxparse.reports.blocks import (
     Block,
     Column,
@@ -27,7 +28,8 @@ from esxparse.reports.fleet.gather import Fleet, by_release, by_trouble, same_ob
 
 _MOST: Final = 6
 _NAMED: Final = 4
-_WARN_PCT, _CRITICAL_PCT = 5.0, 10.0
+_READY: Final = "cpu.ready"
+"""The rule whose thresholds rank VMs."""
 """Ready per vCPU; the limits of the rule `cpu.ready`."""
 _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
@@ -78,8 +80,9 @@ def verdict(found: Fleet) -> Block:
 def summary(found: Fleet) -> Block:
     """Tiles: hosts, captures, VMs, how long they wait, what was checked."""
     spans = [(end - start).total_seconds() for start, end in (one.span for one in found.lake.captures) if start and end]
+    warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
-    waiting = found.ready.filter(pl.col("p95_pct") >= _WARN_PCT).height
+    waiting = found.ready.filter(pl.col("p95_pct") >= warn).height
     share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
     size = sum(file["bytes"] for one in found.lake.captures for file in one.files())
     return tiles(
@@ -87,7 +90,7 @@ def summary(found: Fleet) -> Block:
             ("Hosts", f"{len(found.hosts):,}", f"{len(found.lake.captures):,} captures"),
             ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
             ("VMs", f"{found.ready.height:,}", "host and VM"),
-            (f"VMs that wait {_WARN_PCT:g} % and more", f"{waiting:,}", share),
+            (f"VMs that wait {warn:g} % and more", f"{waiting:,}", share),
             ("Checks failed", f"{state['fail']:,}", f"{state['warn']:,} warned, {state['pass']:,} passed"),
         ]
     )
@@ -144,8 +147,8 @@ def hosts(found: Fleet) -> Block:
 
 def vms(found: Fleet) -> Block:
     """Every VM, that with the most ready time first."""
-    value = pl.col("p95_pct")
-    level = pl.when(value >= _CRITICAL_PCT).then(pl.lit("critical")).when(value >= _WARN_PCT).then(pl.lit("warning"))
+    value, rule = pl.col("p95_pct"), rules.load()[_READY]
+    level = pl.when(value >= rule.critical).then(pl.lit("critical")).when(value >= rule.warn).then(pl.lit("warning"))
     columns = [
         Column("level", "Level", level=True),
         Column("host", "Host", fit="name"),
@@ -155,7 +158,7 @@ def vms(found: Fleet) -> Block:
         Column("max_pct", "Highest", "%"),
         Column("values", "Samples of vCPUs", digits=None),
     ]
-    said = f"Ready of each VM's vCPUs, % of one core; warning from {_WARN_PCT:g}, critical from {_CRITICAL_PCT:g}"
+    said = f"Ready of each VM's vCPUs, % of one core; warning from {rule.warn:g}, critical from {rule.critical:g}"
     return table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
 
 
