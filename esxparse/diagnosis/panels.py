@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from esxparse.diagnosis.signals import VIEWS
+from esxparse.schema import TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,10 +38,17 @@ def panels(one: Host, times: Sequence[Any]) -> Mapping[str, Panel]:
         for name, (kind, needs, make) in VIEWS.items()
         if set(needs) <= set(one.tables) and (frame := make(one)) is not None
     }
-    collected = pl.collect_all([frame for _, frame in wanted.values()])
+    # Table by table: what is held of one is gone before the next is read.
+    tables = dict.fromkeys(VIEWS[name][1][0] for name in wanted)
+    together = [[name for name in wanted if VIEWS[name][1][0] == table] for table in tables]
+    collected = {
+        name: frame
+        for mine in together
+        for name, frame in zip(mine, pl.collect_all([wanted[name][1] for name in mine]), strict=True)
+    }
     by_kind: dict[str, list[pl.DataFrame]] = {}
-    for (kind, _), made_ in zip(wanted.values(), collected, strict=True):
-        by_kind.setdefault(kind, []).append(made_)
+    for name, (kind, _) in wanted.items():
+        by_kind.setdefault(kind, []).append(collected[name])
     by_kind.setdefault("host", []).append(_clock(times))
     made = {kind: panel(kind, frames, times) for kind, frames in by_kind.items()}
     return {kind: panel for kind, panel in made.items() if panel.names}
@@ -62,6 +70,7 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
     names = list(dict.fromkeys(name for one in frames for name in one["entity"].unique(maintain_order=True)))
     place = {name: number for number, name in enumerate(names)}
     shape = (len(times), len(names))
+    stamps = pl.Series(times, dtype=TIME)
     made: dict[str, Matrix] = {}
     for one in frames:
         if one.is_empty():
@@ -69,9 +78,9 @@ def panel(kind: str, frames: Sequence[pl.DataFrame], times: Sequence[Any]) -> Pa
         mine = one["entity"].unique(maintain_order=True).to_list()
         at = np.array([place[name] for name in mine])
         regular = one.height == len(times) * len(mine) and one["entity"][: len(mine)].to_list() == mine
-        regular = regular and one["time"].gather_every(len(mine)).to_list() == list(times)
+        regular = regular and one["time"].gather_every(len(mine)).eq_missing(stamps).all()
         row, col = (slice(None), at) if regular else _places(one, times, place)
-        numbers = one.drop("time", "entity").cast(pl.Float64).fill_null(np.nan)
+        numbers = one.drop("time", "entity").cast(pl.Float64)
         for name in numbers.columns:
             values = numbers[name].to_numpy()
             if regular and mine == names:

@@ -115,8 +115,8 @@ def _of(found: Iterable[tuple[int, int]], size: int) -> Mask:
 def _rise(level: Values, held: Mask) -> Values:
     """How far a level has come, from what it is outside (0) to the usual where the trigger holds (1); 2 at most."""
     then, outside = _known(level[held]), _known(level[~joined(held, _OUTSIDE)])
-    usual = float(np.median(outside)) if outside.size >= _OUTSIDE else 0.0
-    way = float(np.median(then)) - usual if then.size else 0.0
+    usual = _median(outside) if outside.size >= _OUTSIDE else 0.0
+    way = _median(then) - usual if then.size else 0.0
     if abs(way) < _EXACT:
         return np.ones(level.size)
     return np.clip(np.nan_to_num((level - usual) / way, nan=1.0), 0.0, 2.0)
@@ -124,6 +124,13 @@ def _rise(level: Values, held: Mask) -> Values:
 
 def _known(level: Values) -> Values:
     return level[~np.isnan(level)]
+
+
+def _median(known: Values) -> float:
+    """The same as `np.median` of numbers that are all there: of a few hundred, that takes four times as long."""
+    half = known.size // 2
+    places = [half] if known.size % 2 else [half - 1, half]
+    return float(np.partition(known, places)[places].sum()) / len(places)
 
 
 def _dense(found: list[tuple[int, int]], weight: Values) -> list[tuple[int, int]]:
@@ -189,17 +196,18 @@ def _beyond(level: Values, core: Mask, outside: Iterable[Values], spread: Callab
     inside = _known(level[core])
     for usual in map(_known, outside):
         if inside.size and usual.size >= _OUTSIDE:
-            way = float(np.median(inside) - np.median(usual))
+            middle = _median(usual)
+            way = _median(inside) - middle
             noise = _SPREADS * spread(usual)
             if abs(way) >= max(_EXACT, noise):
                 edge = min(max(_EDGE, noise / abs(way)), _NOISIEST)
-                return np.nan_to_num((level - np.median(usual)) / way, nan=0.0) >= edge
+                return np.nan_to_num((level - middle) / way, nan=0.0) >= edge
     return None
 
 
 def _spread(level: Values) -> float:
     """The median deviation from the median, as of a normal distribution."""
-    return 1.4826 * float(np.median(np.abs(level - np.median(level))))
+    return 1.4826 * _median(np.abs(level - _median(level)))
 
 
 def _steps(level: Values) -> float:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from esxparse.metrics.network import link_speeds
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     ABSENT,
@@ -207,14 +206,13 @@ def devices(summary: pl.LazyFrame | None) -> Block:
     return stack(table(frame, columns, caption), table(apart, others, left))
 
 
-def ports(summary: pl.LazyFrame | None, network_port: pl.LazyFrame | None = None) -> Block:
+def ports(summary: pl.LazyFrame | None, speeds: pl.LazyFrame | None = None) -> Block:
     """Each port that carried or dropped packets.
 
-    `summary`: `network.summary`. `network_port`: the table as read, for the speed of the links.
+    `summary`: `network.summary`. `speeds`: `network.link_speeds`.
     """
     if summary is None:
         return NOTHING
-    speeds = link_speeds(network_port)
     if speeds is not None:
         summary = summary.join(speeds, on=["switch", "port_id", "client"], how="left", maintain_order="left")
     alive = pl.sum_horizontal("tx_packets", "rx_packets", "max_tx_mbits", "max_rx_mbits") > 0
