@@ -127,7 +127,7 @@ def _known(level: Values) -> Values:
 
 
 def _median(known: Values) -> float:
-    """The same as `np.median` of numbers that are all there: of a few hundred, that takes four times as long."""
+    """The same as `np.median` of numbers that are all there: of a few hundred, that takes more than twice as long."""
     half = known.size // 2
     places = [half] if known.size % 2 else [half - 1, half]
     return float(np.partition(known, places)[places].sum()) / len(places)
