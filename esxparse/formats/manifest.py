@@ -109,8 +109,12 @@ def is_of_now(content: Mapping[str, Any]) -> bool:
     return content.get("layout") == LAYOUT
 
 
-def decoded(text: bytes, name: str, by: str = "convert") -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """What `encoded` made the text of; `name` is what messages call it, `by` the command that writes it.
+def decoded(
+    text: bytes, name: str, by: str = "convert", again: str = "convert the capture again"
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """What `encoded` made the text of; `name` is what messages call it.
+
+    `by` is the command that writes it, `again` what helps.
 
     Raises:
         DamagedError: It is something else.
@@ -134,7 +138,7 @@ def decoded(text: bytes, name: str, by: str = "convert") -> tuple[dict[str, Any]
                 _beside(_is(one["file"], str))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedError(
-            f"{name} is not what `esxparse {by}` writes ({type(error).__name__}: {error}): {by} the capture again"
+            f"{name} is not what `esxparse {by}` writes ({type(error).__name__}: {error}): {again}"
         ) from error
     return content, notes
 

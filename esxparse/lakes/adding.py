@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from esxparse.errors import EsxparseError
+from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import recognising
@@ -77,7 +77,12 @@ def add(job: Job) -> Added:
     sha256, size = _content(source)
     key = entries.id_of(sha256, asked.segment)
     options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
-    there = entries.find(job.store, key)
+    try:
+        there = entries.find(job.store, key)
+    except DamagedError:
+        if not job.replace:
+            raise
+        there = None
     if there is not None and _holds(there, job, options):
         return _added(there, skipped=True)
     with Scratch() as scratch, tempfile.TemporaryFile(dir=scratch) as aside:
@@ -87,7 +92,7 @@ def add(job: Job) -> Added:
         origin = {"name": rec.source, "sha256": sha256, "bytes": size, "options": options}
         host = entries.host_of(job.host, rec.meta.get("host"), rec.source)
         entry = _stored(rec, part, job.store, key, host, origin)
-    if not job.store.put(entry.path, entry.encoded(), replace=there is not None):
+    if not job.store.put(entry.path, entry.encoded(), replace=job.replace or there is not None):
         # Another writer was quicker: its files are the same ones.
         other = entries.find(job.store, key)
         return _added(other, skipped=True) if other and _holds(other, job, options) else _added(entry, skipped=True)

@@ -26,6 +26,7 @@ from esxparse.recording import Note
 FOLDER: Final = "catalogue"
 
 _ID: Final = 20
+_FILE: Final = re.compile(rf"{FOLDER}/[0-9a-f]{{{_ID}}}\.json")
 _HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _TYPES: Final[Mapping[str, Any]] = {
     str(one): one
@@ -127,7 +128,7 @@ def parsed(text: bytes, name: str) -> Entry:
     Raises:
         DamagedError: It is none.
     """
-    content, notes = manifest.decoded(text, name, "lake add")
+    content, notes = manifest.decoded(text, name, "lake add", "add the capture again with --force")
     try:
         found = Entry(**content, notes=notes)
         _ = found.origin["bytes"], found.origin["options"]
@@ -135,7 +136,9 @@ def parsed(text: bytes, name: str) -> Entry:
             found.schema(table)
         _ = [(one["path"], one["date"], one["rows"], one["bytes"]) for one in found.files()]
     except (KeyError, TypeError) as error:
-        raise DamagedError(f"{name} is not what `esxparse lake add` writes: add the capture again") from error
+        raise DamagedError(
+            f"{name} is not what `esxparse lake add` writes: add the capture again with --force"
+        ) from error
     return found
 
 
@@ -151,7 +154,7 @@ def load(store: Store) -> list[Entry]:
     Raises:
         EsxparseError: There is no lake.
     """
-    paths = [one.path for one in store.files(f"{FOLDER}/")] if store.is_there() else []
+    paths = [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
     if not paths:
         raise EsxparseError(f"there is no lake at {store.uri}: esxparse lake add CAPTURE... --lake {store.uri}")
     texts = zip(paths, store.read_all(paths), strict=True)

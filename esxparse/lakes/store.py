@@ -40,8 +40,14 @@ class Store:
 
     @classmethod
     def of(cls, uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Store:
-        """The store at a path or a URL."""
+        """The store at a path or a URL.
+
+        Raises:
+            EsxparseError: It names no place.
+        """
         where = os.fspath(uri)
+        if not where or where.endswith("://"):
+            raise EsxparseError(f"{where!r} is no lake: name a directory, or a bucket as s3://captures/2026")
         return cls(where.rstrip("/") if is_url(where) else str(Path(where).expanduser().absolute()), options or {})
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
     from esxparse.lakes.entries import Entry
     from esxparse.lakes.store import File, Store
 
-_DATA: Final = "table="
 JUDGED: Final = "judged"
 """Directory of what diagnosis and checks said of each capture."""
+_OURS: Final = re.compile(rf"table=.*/[0-9a-f]+-[0-9a-f]+\.parquet|{JUDGED}/[0-9a-f]+\.json")
+"""Files of other people stay, wherever they are."""
 SAFE: Final = timedelta(days=1)
 """Older than this, what no entry names is no longer being written."""
 
@@ -42,7 +44,7 @@ def verify(store: Store) -> State:
         EsxparseError: There is no lake, or it cannot be read.
     """
     found = entries.load(store)
-    files = {one.path: one for one in store.files("") if one.path.startswith((_DATA, f"{JUDGED}/"))}
+    files = {one.path: one for one in store.files("") if _OURS.fullmatch(one.path)}
     named = {one["path"] for entry in found for one in entry.files()} | {judged(one.id) for one in found}
     damaged = []
     for entry in found:
