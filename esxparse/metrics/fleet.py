@@ -10,10 +10,8 @@ from typing import Final
 
 import polars as pl
 
-from esxparse.worlds import VCPU_WORLD
-
 from .frames import names, need
-from .inventory import VMM_WORLD
+from .inventory import WORLD_OF_VCPU
 
 VM: Final = ("host", "group_id", "vm")
 _WEEK: Final = timedelta(days=7)
@@ -23,7 +21,7 @@ def _vcpus(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     need(names(vcpu), "host", "date", "group_id", "group", "world", "pct_ready")
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds of a vCPU.
-    own = world.contains(VCPU_WORLD) | world.contains(VMM_WORLD)
+    own = world.contains(WORLD_OF_VCPU)
     return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select(
         "host", "date", "group_id", pl.col("group").alias("vm"), "pct_ready"
     )

@@ -11,14 +11,14 @@ from __future__ import annotations
 import polars as pl
 
 from esxparse.errors import EsxparseError
-from esxparse.worlds import IDLE_WORLD, VCPU_WORLD
+from esxparse.worlds import IDLE_WORLD
 
 from .frames import first_true
 
 KINDS = ("vcpu", "vm helper", "idle", "system")
 
-# ESX 3.5 and 4: the monitor's world of a vCPU, next to its `vcpu-N` world.
-VMM_WORLD = r"^vmm(\d+)(?::|$)"
+# ESX 3.5 and 4 have the monitor's world of a vCPU, `vmmN:NAME`, next to its `vcpu-N` world.
+WORLD_OF_VCPU = r"^(?:(?:vmx-)?vcpu-|vmm)(\d+)(?::|$)"
 _HELPER_WORLD = r"^(?:vmx(?:$|-)|vmast\.\d+$|(?:PVSCSI|LSI)-\d+:\d+$|NetWorld-VM-\d+$)"
 
 
@@ -27,8 +27,7 @@ def vcpu_number() -> pl.Expr:
 
     Needs column `world`.
     """
-    world = pl.col("world").str
-    return pl.coalesce(world.extract(VCPU_WORLD, 1), world.extract(VMM_WORLD, 1)).cast(pl.Int64)
+    return pl.col("world").str.extract(WORLD_OF_VCPU, 1).cast(pl.Int64)
 
 
 def world_kind() -> pl.Expr:
@@ -51,7 +50,7 @@ def world_kind() -> pl.Expr:
     ['idle', 'system', 'vcpu', 'vm helper']
     """
     world = pl.col("world")
-    is_vcpu = world.str.contains(VCPU_WORLD) | world.str.contains(VMM_WORLD)
+    is_vcpu = world.str.contains(WORLD_OF_VCPU)
     # Groups of a damaged instance have no id: together they must not pass for one VM.
     of_a_vm = is_vcpu.any().over("group_id") & pl.col("group_id").is_not_null()
     idle = world.str.contains(IDLE_WORLD) | (pl.col("group") == "idle")

@@ -98,24 +98,20 @@ def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """Put the means over the worlds of vCPUs in the place of the group's waits, where every vCPU tells them."""
     there = names(vcpu)
     number = vcpu_number().alias("_vcpu")
+    waits = {name: column(there, STATES[name]) for name in _WAITS}
     worlds = (
         placed(vcpu.with_columns(number).filter(pl.col("_vcpu").is_not_null()), "group_id", "world_id")
         .group_by(_KEYS)
         .agg(
-            expression
-            for name in _WAITS
-            for state in [column(there, STATES[name])]
-            for expression in (
-                state.sum().alias(f"_{name}"),
-                # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up.
-                pl.col("_vcpu").filter(state.is_not_null()).n_unique().alias(f"_n_{name}"),
-            )
+            pl.col("_vcpu").n_unique(),  # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up
+            *(wait.sum().alias(f"_{name}") for name, wait in waits.items()),
+            *(wait.null_count().alias(f"_lacks_{name}") for name, wait in waits.items()),
         )
     )
     vcpus = pl.col("vcpus")
 
     def told(name: str) -> pl.Expr:
-        return (pl.col(f"_n_{name}") == vcpus).fill_null(value=False)
+        return ((pl.col("_vcpu") == vcpus) & (pl.col(f"_lacks_{name}") == 0)).fill_null(value=False)
 
     # Ready time and the limit inside it are of the same worlds, or of the group both.
     ready = told("ready_pct") & (told("max_limited_pct") | pl.col("max_limited_pct").is_null())
