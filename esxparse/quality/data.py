@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
 
 from esxparse import toml
@@ -84,17 +85,25 @@ def _named(on: list[str]) -> list[str]:
     return [name for one in on for name in (_named(sets[one]) if one in sets else [one])]
 
 
-def classes(form: str, table: str, frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The rows of a table by class of instances; one class without a name where none is told apart."""
+def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.DataFrame]:
+    """The rows of a table by class of instances; one class without a name where none is told apart.
+
+    `width`: rows after which the same instances come again, 0 where they do not.
+    """
     said = raw()["class"].get(form, {}).get(table)
     if said is None or not frame.height:
         return {"": frame}
+    # The parts of an instance tell its class: one sample has them all.
+    length = width or frame.height
     try:
-        marked = frame.with_columns(pl.sql_expr(said).alias("_of"))
+        marks = frame.head(length).select(pl.sql_expr(said)).to_series()
     except pl.exceptions.ColumnNotFoundError:
         return {"": frame}
-    parts = marked.partition_by("_of", as_dict=True, include_key=False, maintain_order=True)
-    return {str(of): part for (of,), part in parts.items()}
+    found = marks.unique(maintain_order=True).to_list()
+    if len(found) == 1:
+        return {found[0]: frame}
+    places = np.arange(frame.height).reshape(-1, length)
+    return {of: frame[places[:, (marks == of).to_numpy()].ravel()] for of in found}
 
 
 @cache

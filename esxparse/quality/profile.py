@@ -173,8 +173,10 @@ def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, 
     """The rows of the counters of a table, class by class, and of its fields."""
     keys = {"time", "instance", "elapsed_s"}
     names = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
-    for of, part in data.classes(form, table, frame).items():
-        rows = _rows(part)
+    whole = _rows(frame)
+    width = whole.width if "instance" in frame.columns else 0
+    for of, part in data.classes(form, table, frame, width).items():
+        rows = whole if part is frame else _rows(part)
         made = [
             _row("counter", name, of, data.unit_of(form, table, name), part.get_column(name), rows) for name in names
         ]
