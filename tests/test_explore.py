@@ -13,6 +13,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.explorer.code import cell
 from esxparse.explorer.panel import Asked, Values, panel
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
@@ -148,8 +149,6 @@ def test_charts_in_jupyterlab_need_no_network(rec):
 )
 @pytest.mark.parametrize(("counter", "table"), [("%RDY", "group_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
 def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, options):
-    from esxparse.explorer.code import cell  # noqa: PLC0415
-
     asked = Asked.of({"counter": counter, "table": table, "n": 3, **options})
     answer = panel(Values([rec]), asked)
     made: dict[str, pl.DataFrame] = {}
@@ -160,6 +159,36 @@ def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, optio
         assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4, nan_ok=True)
         if "low" in mine.columns:
             assert mine["high"].to_list() == pytest.approx(one["high"], abs=1e-4)
+
+
+def test_copied_code_leaves_a_series_of_zeros_as_it_is(rec):
+    asked = Asked.of({"counter": "%MLMTD", "table": "group_cpu", "n": 8, "normalise": True})
+    answer = panel(Values([rec]), asked)
+    assert any(set(one["mean"]) == {0.0} for one in answer["series"])
+    made: dict[str, pl.DataFrame] = {}
+    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    for one in answer["series"]:
+        mine = made["data_1"].filter(pl.col("instance") == one["instance"])
+        assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4)
+
+
+@pytest.mark.needs("anywidget")
+def test_copied_code_is_as_fine_as_what_the_page_draws(rec):
+    app = ex.explore(rec, view={"panels": [{"counter": "%RDY", "table": "group_cpu", "n": 1}]})
+    sent = []
+    app.send = sent.append
+    app._answer(app, {"ask": "panel", "id": 1, "panel": {**app.view["panels"][0], "buckets": 30}}, [])
+    app._answer(app, {"ask": "code", "id": 2, "buckets": 30}, [])
+    made: dict[str, pl.DataFrame] = {}
+    exec(sent[1]["answer"]["code"], made)  # noqa: S102 (the code is what is tested)
+    (shown,) = sent[0]["answer"]["series"]
+    assert len(shown["time"]) <= 30
+    assert made["data_1"]["time"].dt.epoch("ms").to_list() == shown["time"]
+
+
+@pytest.mark.needs("anywidget")
+def test_a_view_may_say_less_than_all(rec):
+    assert ex.explore(rec, view={"smooth": 3}).view["panels"] == ex.explore(rec).view["panels"]
 
 
 def test_two_captures_by_clock_and_by_offset(rec, tmp_path):

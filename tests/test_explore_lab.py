@@ -107,6 +107,56 @@ def test_from_a_search_to_the_same_numbers_in_a_cell(tmp_path):
         assert problems == []
 
 
+def test_mistakes_are_told_where_they_are_and_the_pointer_may_leave_the_chart(tmp_path):
+    (tmp_path / "first.ipynb").write_text(notebook(CELLS[:1]), encoding="utf-8")
+    with page_of(tmp_path) as (address, page, problems):
+        page.goto(f"{address}/lab/tree/first.ipynb?reset", wait_until="domcontentloaded")
+        run_all(page, WAIT_MS)
+        page.wait_for_selector(".ex-explorer[data-ready]", timeout=WAIT_MS)
+        panels = page.locator(".ex-panel")
+
+        def drawn():
+            return [panels.nth(at).get_attribute("data-drawn") for at in range(panels.count())]
+
+        # By Enter as by a click: the spell of a finding.
+        before = drawn()
+        page.locator(".ex-below .ex-hit", has_text="waited for CPU").first.press("Enter")
+        page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
+        assert "UTC" in page.locator(".ex-said").inner_text()
+        before = drawn()
+        page.get_by_role("button", name="Whole time").click()
+        page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
+
+        # A range that ends to the right of the chart ends with the capture.
+        before = drawn()
+        box = panels.first.locator(".ex-room").bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] + 60, middle + 300, steps=5)
+        page.mouse.up()
+        page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
+        assert page.locator(".ex-said").inner_text().endswith("09:10:00 UTC")
+
+        # A name that nobody has: said in its panel, the others go on; code is refused in words.
+        pattern = panels.first.locator("input[type=search]")
+        pattern.fill("nobody")
+        pattern.press("Enter")
+        wrong = panels.first.locator(".ex-bad")
+        wrong.wait_for(timeout=WAIT_MS)
+        before = drawn()
+        page.get_by_role("button", name="Whole time").click()
+        page.wait_for_function(FOLLOWED, arg=before, timeout=WAIT_MS)
+        assert wrong.inner_text() == "no instance has 'nobody' in its name"
+        assert panels.first.locator("svg").count() == 0
+        page.get_by_role("button", name="Copy code").click()
+        page.locator(".ex-said.ex-bad", has_text="no instance has 'nobody'").wait_for(timeout=WAIT_MS)
+        pattern.fill("")
+        pattern.press("Enter")
+        panels.first.locator("svg.marks").wait_for(timeout=WAIT_MS)
+        assert problems == []
+
+
 DRAWN = ".jp-OutputArea svg.marks, .jp-OutputArea canvas.marks"
 
 

@@ -63,11 +63,8 @@ class Explorer(anywidget.AnyWidget):
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
         self.align = align
         self.load(recordings)
-        self.view = view or {
-            "panels": self.presets[0]["panels"] if self.presets else self._first(),
-            "range": None,
-            "notes": [],
-        }
+        first = self.presets[0]["panels"] if self.presets else self._first()
+        self.view = {"panels": first, "range": None, "notes": []} | (view or {})
         self.on_msg(self._answer)
 
     def load(self, recordings: list[Recording]) -> None:
@@ -96,20 +93,21 @@ class Explorer(anywidget.AnyWidget):
     def _first(self) -> list[dict[str, Any]]:
         return [{"counter": one["column"], "table": one["table"]} for one in self.counters[:1]]
 
-    def asked(self) -> list[Asked]:
-        """What each panel of the view shows."""
+    def asked(self, buckets: int = Asked.buckets) -> list[Asked]:
+        """What each panel of the view shows, in at most so many points of a line."""
         start, end = self.view.get("range") or (None, None)
         shared = {key: self.view.get(key) for key in ("smooth", "normalise", "difference") if self.view.get(key)}
-        return [Asked.of({**one, **shared, "start": start, "end": end}) for one in self.view.get("panels", [])]
+        shared |= {"start": start, "end": end, "buckets": buckets}
+        return [Asked.of({**one, **shared}) for one in self.view.get("panels", [])]
 
-    def code(self) -> str:
-        """The view as code: a cell of polars and altair that makes the same charts."""
-        return cell(self.recordings[0].source, [(one, panel(self.values, one)) for one in self.asked()])
+    def code(self, buckets: int = Asked.buckets) -> str:
+        """The view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
+        return cell(self.recordings[0].source, [(one, panel(self.values, one)) for one in self.asked(buckets)])
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
         answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
-            "code": lambda _said: {"code": self.code()},
+            "code": lambda said: {"code": self.code(said.get("buckets", Asked.buckets))},
             "findings": lambda _said: {"findings": self._findings()},
             "changes": lambda said: {"rows": self._changes(said)},
             "similar": lambda said: {"rows": self._similar(said)},

@@ -45,7 +45,12 @@ def _steps(asked: Asked, answer: Mapping[str, Any]) -> list[str]:
     if asked.smooth > 1:
         steps.append(f'.with_columns(pl.col("value").rolling_mean({asked.smooth}, min_samples=1){over})')
     if asked.normalise:
-        steps.append('.with_columns(pl.col("value") / pl.col("value").abs().max().over("instance"))')
+        # A series of zeros stays one: 0 / 0 would be no number.
+        steps += [
+            '.with_columns(highest=pl.col("value").abs().max().over("instance"))',
+            '.with_columns(pl.when(pl.col("highest") > 0).then(pl.col("value") / pl.col("highest"))',
+            '    .otherwise(pl.col("value")))',
+        ]
     if answer["step_s"]:
         mean = 'pl.col("value").mean()'
         if answer["weighted"] and not asked.normalise:

@@ -120,6 +120,7 @@ function render({ model, el }) {
     try {
       wanted = new RegExp(text, "i");
     } catch {
+      found.replaceChildren();
       return tell(`${text} is no regular expression`, true);
     }
     tell("");
@@ -188,17 +189,17 @@ function render({ model, el }) {
 
     panel.draw = async () => {
       const turn = ++panel.turn;
+      room.style.display = "";
       const [start, end] = span();
       const shared = { smooth: state().smooth, normalise: state().normalise, difference: state().difference };
       let answer;
       try {
-        answer = await ask("panel", { panel: { ...own(), ...shared, start, end, buckets: Math.round((room.clientWidth || 700) / 2) } });
+        answer = await ask("panel", { panel: { ...own(), ...shared, start, end, buckets: buckets(room) } });
       } catch (error) {
-        if (turn === panel.turn) tell(error.message, true);
+        if (!closed && turn === panel.turn) fail(error.message, turn);
         return;
       }
       if (closed || turn !== panel.turn) return;
-      tell("");
       panel.answer = answer;
       const some = new Set(answer.series.map((one) => one.instance)).size;
       const of = answer.total > some ? ` · top ${some} of ${answer.total} ${answer.noun}` : ` · ${answer.noun}`;
@@ -213,6 +214,16 @@ function render({ model, el }) {
       panel.say(null);
       box.dataset.drawn = turn;
     };
+    // Said in the panel itself: the next one that is drawn would wipe a common line.
+    function fail(text, turn) {
+      panel.view?.finalize();
+      panel.view = panel.answer = named = null;
+      chart.replaceChildren();
+      room.style.display = "none";
+      head.replaceChildren(element("b", {}, own().counter));
+      legend.replaceChildren(element("span", { className: "ex-bad", role: "alert" }, text));
+      box.dataset.drawn = turn;
+    }
     // Its buttons stay while the pointer moves: one that is replaced between press and release is not clicked.
     let named = null;
     panel.say = (at) => {
@@ -235,6 +246,7 @@ function render({ model, el }) {
     return panel;
   }
 
+  const buckets = (room) => Math.round((room.clientWidth || 700) / 2);
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const labels = (answer) => {
     const names = [...new Set(answer.series.map((one) => one.label))];
@@ -336,6 +348,8 @@ function render({ model, el }) {
     const panel = over(event);
     if (!panel || event.button !== 0) return;
     event.preventDefault();
+    // A range may end beside the chart: its end is the chart's edge.
+    panel.room.setPointerCapture(event.pointerId);
     from = timeAt(panel, event);
   });
   charts.addEventListener("pointerup", (event) => {
@@ -352,7 +366,7 @@ function render({ model, el }) {
     }
     zoom([Math.min(began, ended), Math.max(began, ended)]);
   });
-  charts.addEventListener("dblclick", () => zoom(null));
+  charts.addEventListener("dblclick", (event) => over(event) && zoom(null));
   charts.addEventListener("wheel", (event) => {
     const panel = over(event);
     if (!panel || !event.ctrlKey) return;
@@ -444,7 +458,12 @@ function render({ model, el }) {
   }
 
   async function copyCode() {
-    const { code } = await ask("code");
+    let code;
+    try {
+      ({ code } = await ask("code", panels.length ? { buckets: buckets(panels[0].room) } : {}));
+    } catch (error) {
+      return tell(error.message, true);
+    }
     const area = element("textarea", { className: "ex-code", value: code, rows: 14, readOnly: true, "aria-label": "The view as code" });
     below.replaceChildren(area);
     area.select();
@@ -484,6 +503,14 @@ function render({ model, el }) {
     else one.resolve(message.answer);
   };
   model.on("msg:custom", heard);
+  // What is chosen by a click is chosen by Enter; those that do more have handlers of their own.
+  below.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("[tabindex]")) event.target.click();
+  });
+  // JupyterLab keeps Enter for itself: without this a pattern is taken only when its box is left.
+  root.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("input")) event.target.dispatchEvent(new Event("change"));
+  });
   search.addEventListener("input", look);
   search.addEventListener("keydown", (event) => { if (event.key === "Enter") found.querySelector(".ex-hit")?.click(); });
   // A file that is still written: Python reads it again when it has grown.
