@@ -26,7 +26,7 @@ _BY_PEOPLE = re.compile(
        |elif|fi|done|do|case|esac|try|except|exit|echo|export|local|with|type|yield)\b(?!\ *[:=])
     |[\w.]+\([^\n]*\)[:;,]?$
     |[^;\n]*[\w)\]"'];$|[^\n]*\ \\$
-    |(?:[A-Za-z][\w'-]*+[.,:;]?\ +){6,}+[^\n]*[a-z]{2}[.,:;`)]?$)"""
+    |(?:[A-Za-z][\w'-]*+[.,:;]?\ +){6}[^\n]*[a-z]{2}[.,:;`)]?$)"""
 )
 
 

@@ -41,7 +41,7 @@ _NAME = re.compile(r"pcpu\s?(\d{1,5})", re.IGNORECASE)
 _NUMBERS = re.compile(r"\s*[-+]?\d[\d.eE+-]*(?:\s+[-+]?\d[\d.eE+-]*)*\s*")
 _DASHES = re.compile(r"\s*-{3,}\s*")
 _RATES = re.compile(r"\s*+(.*?)(?<!\s)\s++per\s++sec(?:ond)?\b.*", re.IGNORECASE)
-_COUNTS = re.compile(r"\s*+(.*?)(?<!\s)(?:\s++(?:counts?|values?|since\b.*|per\s++p?cpu))*+\s*+:?\s*+", re.IGNORECASE)
+_COUNTS = re.compile(r"\s*+(.*?)(?<!\s)(?:\s++(?:counts?|values?|since\b.*|per\s++p?cpu))*\s*+:?\s*+", re.IGNORECASE)
 _COMMAND = re.compile(r".*?\bvmkperf\s+(poll|read|start|stop|listevents)\b\s*(\S+)?(.*)")
 _INTERVAL = re.compile(r"-i\s*(\d+(?:\.\d+)?)|--interval[= ](\d+(?:\.\d+)?)")
 

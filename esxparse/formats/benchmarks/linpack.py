@@ -56,7 +56,7 @@ _HPL_TIME = re.compile(r"^\s*HPL_pdgesv\(\)\s+(?P<which>start|end) time\s+(?P<ti
 _HPL_COUNT = re.compile(r"^\s*(?P<count>\d+)\s+tests\s+(?P<what>completed and failed residual|skipped because)")
 _MKL_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 _ROW = re.compile(
-    rf"^\s*+(?:[WHP][RC]\w++\s++\d++\s++\d++\s|(?=.*\d[.eE])\d++(?:\s++{_NUMBER}){{2,}}+(?:\s++[A-Za-z]++)?\s*+$)"
+    rf"^\s*+(?:[WHP][RC]\w++\s++\d++\s++\d++\s|(?=.*\d[.eE])\d++(?:\s++{_NUMBER}){{2,}}(?:\s++[A-Za-z]++)?\s*+$)"
 )
 _PROGRESS = re.compile(
     r"^\s*(?:(?P<host>\S+)\s*:\s*)?Column=\s*(?P<column>\d+)\s+Fraction=\s*(?P<fraction>\S+)\s+"
@@ -68,12 +68,12 @@ _ERROR = re.compile(r"^\s*+(?:HPL ERROR|.*\bIllegal input\b|.*killed by signal|.
 
 _HPL_ASKED = re.compile(
     r"^\s*+(?:N|NB|P|PFACT|NBMIN|NDIV|RFACT|BCAST|DEPTH)\s*+:\s++"
-    r"(?P<values>(?:(?:\d++|Left|Crout|Right|\dring\w*+|B?[lL]ong\w*+)\s*+)++)$"
+    r"(?P<values>(?:(?:\d++|Left|Crout|Right|\dring\w*+|B?[lL]ong\w*+)\s*+)+)$"
 )
 """What is combined: there is a solve for each combination."""
 _HPL_END = re.compile(r"^\s*End of [Tt]ests|^\s*Finished\s+\d+ tests")
 _ORDINARY = ordinary("linpack")
-_NUMBERS = re.compile(r"^(?:\s*+[\d.eE+-]++)++\s*+$")
+_NUMBERS = re.compile(r"^(?:\s*+[\d.eE+-]++)+\s*+$")
 
 SOLVES = schema(
     "benchmark str, repetition size lda align_kib nb p q i64, variant str, "

@@ -68,7 +68,7 @@ _MOST = 1 << 40
 """More I/Os than that in a bin of an interval are none."""
 
 _LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}){19,1856}\r?")
-_CUT_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}+){200,}+[, \d]*+")
+_CUT_LINE = re.compile(r"\d{1,20}, [0-2], \d{1,20}(?:, \d{1,20}+){200}[, \d]*+")
 
 
 @dataclass(frozen=True)

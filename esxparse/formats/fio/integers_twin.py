@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 FEWEST_COLUMNS, MOST_COLUMNS = 2, 16
 
 _DECIMAL = r"-?[0-9]{1,18}+"
-_HEXADECIMAL = r"(?:0x)?+[0-9a-fA-F]{1,15}+"
+_HEXADECIMAL = r"(?:0x)?[0-9a-fA-F]{1,15}+"
 
 
 _WHOLE = r"(?:0|[1-9][0-9]{0,17})"
 _PAIR = rf'"{_WHOLE}"[ \t\n\r]*+:[ \t\n\r]*+{_WHOLE}[ \t\n\r]*+'
-_PAIRS = re.compile(rf"\{{[ \t\n\r]*+(?:{_PAIR}(?:,[ \t\n\r]*+{_PAIR})*+)?\}}".encode())
+_PAIRS = re.compile(rf"\{{[ \t\n\r]*+(?:{_PAIR}(?:,[ \t\n\r]*+{_PAIR})*)?\}}".encode())
 _BINS = re.compile(rb'"bins"(?:[ \t\n\r]*+:[ \t\n\r]*+(?P<object>(?=\{)))?')
 _LINE_ENDS = re.compile(rb"[\r\n]")
 _DIGITS = re.compile(rb"[0-9]++")
@@ -49,8 +49,9 @@ class Column(NamedTuple):
 
 
 @cache
-def _lines(width: int) -> re.Pattern[bytes]:
-    return re.compile(rf"(?:(?:{_DECIMAL}, ){{{width - 1}}}+{_DECIMAL}\r?+\n)*+".encode())
+def _other(width: int) -> re.Pattern[bytes]:
+    """Where a line begins that is not whole or holds anything but so many decimal numbers."""
+    return re.compile(rf"(?m)^(?!(?:{_DECIMAL}, ){{{width - 1}}}{_DECIMAL}\r?\n)".encode())
 
 
 @cache
@@ -107,17 +108,17 @@ class _Run:
 
     def many(self) -> None:
         """Reads the lines of decimal numbers that are next."""
-        match = _lines(len(self.columns)).match(self.data, self.at)
-        if match is None or not match[0]:
+        other = _other(len(self.columns)).search(self.data, self.at)
+        text = self.data[self.at : other.start()] if other else b""
+        if not text:
             return
-        text = match[0]
         numbers = np.fromstring(text.replace(b"\r", b"").replace(b"\n", b",").decode(), dtype=np.int64, sep=",")
         first = self.lines
         if odd := self.take(numbers.reshape(-1, len(self.columns))):
             ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + self.at
             starts = np.concatenate([[self.at], ends[:-1] + 1])
             self.odd += [(row, int(starts[row - first]), int(ends[row - first])) for row in odd]
-        self.at = match.end()
+        self.at += len(text)
 
     def one(self) -> None:
         """Reads the next line by itself."""

@@ -68,7 +68,7 @@ _STDDEV = re.compile(rf"\(\s*\+-\s*({NUMBER})\s*%\s*\)")
 _SHARE = re.compile(rf"[(\[]\s*(?:scaled from\s+)?({NUMBER})\s*%\s*[)\]]\s*$")
 _ELAPSED = re.compile(r"\s*(\d+[.,]\d{9})(?=\s)(.*)")
 _HASH = re.compile(r"(?:^|\s)#(?:\s|$)")
-_AGGREGATE = r"S\d++(?:-[A-Z][A-Za-z]*+\d*+)*+|N\d++|CPU\d++"
+_AGGREGATE = r"S\d++(?:-[A-Z][A-Za-z]*+\d*+)*|N\d++|CPU\d++"
 _COUNT = rf"(?:{NUMBER}|<not \w+>)"
 _LEFT = re.compile(
     rf"\s*+(?:(?P<aggregate>{_AGGREGATE})\s++(?:(?P<cpus>\d{{1,6}})\s++(?={_COUNT}\s))?)?(?P<count>{_COUNT})\s++(?P<rest>\S.*)"
