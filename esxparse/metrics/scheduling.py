@@ -107,8 +107,9 @@ def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
             for state in [column(there, STATES[name])]
             for expression in (
                 state.sum().alias(f"_{name}"),
-                # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up.
-                pl.col("_vcpu").filter(state.is_not_null()).n_unique().alias(f"_n_{name}"),
+                # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up. A filter takes twice as long as nulls,
+                # which count as one more.
+                (pl.when(state.is_not_null()).then("_vcpu").n_unique() - (state.null_count() > 0)).alias(f"_n_{name}"),
             )
         )
     )
