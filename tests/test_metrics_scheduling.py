@@ -243,7 +243,16 @@ def test_vms_of_one_name_keep_their_own_worlds() -> None:
     assert got.select("group_id", "vm", "vcpus", "ready_pct").rows() == [(1, "web", 1, 40.0), (2, "web", 2, 2.0)]
 
 
-def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up() -> None:
+@pytest.mark.parametrize(
+    ("ready", "per_vcpu"),
+    [
+        ([1.0, 0.5, 2.0, 0.5], 2.0),
+        # One world of each vCPU tells it: that is enough. A vCPU of which neither does leaves it to the group.
+        ([1.0, None, None, 0.5], 0.75),
+        ([1.0, 0.5, None, None], 4.5),
+    ],
+)
+def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up(ready: list[float | None], per_vcpu: float) -> None:
     group = pl.LazyFrame({"time": [0], "group_id": [9], "pct_ready": [9.0]})
     worlds = pl.LazyFrame(
         {
@@ -252,11 +261,11 @@ def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up() -> None:
             "group": ["old"] * 4,
             "world_id": [1, 2, 3, 4],
             "world": ["vmm0:old", "vcpu-0:old", "vmm1:old", "vcpu-1:old"],
-            "pct_ready": [1.0, 0.5, 2.0, 0.5],
+            "pct_ready": ready,
         }
     )
     row = scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect().row(0, named=True)
-    assert (row["vcpus"], row["ready_pct"]) == (2, 2.0)
+    assert (row["vcpus"], row["ready_pct"]) == (2, per_vcpu)
 
 
 def test_samples_of_one_time_keep_their_own_waits() -> None:
