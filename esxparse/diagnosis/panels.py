@@ -46,11 +46,11 @@ def panels(one: Host, times: Sequence[Any]) -> Mapping[str, Panel]:
         for mine in together
         for name, frame in zip(mine, pl.collect_all([wanted[name][1] for name in mine]), strict=True)
     }
-    by_kind: dict[str, list[pl.DataFrame]] = {}
-    for name, (kind, _) in wanted.items():
-        by_kind.setdefault(kind, []).append(collected[name])
-    by_kind.setdefault("host", []).append(_clock(times))
-    made = {kind: panel(kind, frames, times) for kind, frames in by_kind.items()}
+    made: dict[str, Panel] = {}
+    for kind in dict.fromkeys([*(kind for kind, _ in wanted.values()), "host"]):
+        # Kind by kind: its frames are gone before the next is made.
+        frames = [collected.pop(name) for name, (of, _) in wanted.items() if of == kind]
+        made[kind] = panel(kind, [*frames, _clock(times)] if kind == "host" else frames, times)
     return {kind: panel for kind, panel in made.items() if panel.names}
 
 
