@@ -22,6 +22,8 @@ LONG = {"baseline", "case-alignment", "case-readahead", "dense", "iser", "pmem",
 LONG |= {"vaio", "vsan"}
 # These make reports, each in a kernel of its own.
 LONG |= {"07-batch-reports", "08-your-own-reader-rule-and-template"}
+# This one works in processes of its own, and starts a Dask cluster.
+LONG |= {"09-scaling-out"}
 # Pictures differ with the fonts of a machine.
 PICTURES = {"image/png", "image/svg+xml"}
 
