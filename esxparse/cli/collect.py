@@ -138,7 +138,7 @@ def run_host(options: argparse.Namespace) -> int:
         names = ", ".join(printable(str(path)) for path in captured.files)
         gaps = f", {captured.gaps:,} gap{'s' * (captured.gaps != 1)}" if captured.gaps else ""
         print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}", file=sys.stderr)
-    return 1 if captured.power else 0
+    return 1 if captured.power or captured.lost else 0
 
 
 def run_power(options: argparse.Namespace) -> int:

@@ -62,6 +62,8 @@ class Captured:
     seconds: float
     power: str | None = None
     """Why there are no power readings, or no more, where they were asked for."""
+    lost: str | None = None
+    """Why there was no connection at the end, where it was not back by then."""
 
 
 @dataclass
@@ -99,13 +101,24 @@ class _Run:
             self.note(file=name)
             self.say(f"{'its columns are others now: it goes on in' if files else 'writing'} {self.capture.path}")
         if self.last and self.lost:
-            before = files[-1].name
-            gap = {"before": before, "file": name, "from": iso(self.last), "to": iso(now), "why": self.lost}
-            self.note(gap=gap)
-            self.say(f"captures again, after {(now - self.last).total_seconds():.0f} s without samples")
-            self.gaps += 1
+            length = self.gap(files[-1].name, name, now)
+            self.say(f"captures again, after {length:.0f} s without samples")
         self.last, self.lost = now, None
         return True
+
+    def gap(self, before: str, after: str, now: datetime) -> float:
+        """Notes that samples are missing since the last one; gives for how many seconds."""
+        last = self.last or now
+        self.note(gap={"before": before, "file": after, "from": iso(last), "to": iso(now), "why": self.lost})
+        self.gaps += 1
+        return (now - last).total_seconds()
+
+    def end(self) -> None:
+        """Notes a connection that was not back at the end."""
+        if self.capture.samples and self.lost:
+            name = self.capture.path.name
+            length = self.gap(name, name, datetime.now(UTC))
+            self.say(f"not connected at the end: {length:.0f} s without samples ({self.lost})")
 
 
 def _esxtop(step: int, count: int | None) -> str:
@@ -321,6 +334,8 @@ def host(
             why = "done"
             try:
                 _capture(run)
+                run.end()
+                why = run.lost or why
             except BaseException as error:
                 why = str(error) or type(error).__name__
                 raise
@@ -329,7 +344,7 @@ def host(
                 run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
         if not capture.samples:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
-    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed)
+    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed, run.lost)
 
 
 def _write(path: Path, text: str, made: list[Path]) -> None:
