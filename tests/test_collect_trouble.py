@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 from esxi import Collecting, Esxi, capture, keys, noted, until
 
 import esxparse as ex
+from esxparse.collect import host
+from esxparse.collect.samples import Capture
 
 pytestmark = pytest.mark.needs("ssh", "sshd", "ssh-keygen")
 
@@ -52,3 +55,53 @@ def test_ctrl_c_while_the_connection_is_lost_exits_with_1(esx, tmp_path):
     assert run.returncode == 1
     assert "not connected at the end" in said
     assert len(noted(tmp_path / "out", "gap")) == 1
+
+
+def test_a_directory_belongs_to_one_collection(esx, tmp_path):
+    first, second = (Collecting(esx, tmp_path / "out") for _ in range(2))
+    until(lambda: any(run.error and len(other.samples()) >= 2 for run, other in ((first, second), (second, first))))
+    loser, winner = (first, second) if first.error else (second, first)
+    assert str(loser.error).endswith("out has a capture already (collected.jsonl): give another directory")
+    captured = winner.end()
+    assert captured.samples == len(winner.samples())
+    assert {path.name for path in winner.folder.iterdir()} == {
+        "collected.jsonl",
+        "esx.csv.gz",
+        "topology.txt",
+        "versions.txt",
+    }
+
+
+@pytest.mark.parametrize("name", ["topology.txt", "versions.txt", "power.jsonl", "esx.csv.gz", "esx-2.csv.gz"])
+def test_files_of_others_are_never_touched(esx, tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    esx.say("refuses", "no")
+    with pytest.raises(ex.EsxparseError, match=rf"has a capture already \({name}\)"):
+        host("esx", out, ssh_config=esx.config)
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
+
+
+def test_what_is_made_goes_again_and_nothing_else(esx, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "other.csv.gz").write_text("mine")
+    esx.say("refuses", "no")
+    with pytest.raises(ex.EsxparseError, match="no sample came"):
+        host("esx", out, ssh_config=esx.config)
+    assert [path.name for path in out.iterdir()] == ["other.csv.gz"]
+
+
+def test_a_first_sample_that_cannot_be_written_leaves_no_file(tmp_path):
+    header, first = capture().splitlines()[:2]
+    taken = Capture(tmp_path, "esx")
+    taken.take(header)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(ex.EsxparseError, match=r"esx.csv.gz cannot be written"):
+            taken.take(first)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert taken.files == list(tmp_path.iterdir()) == []

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,12 +25,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.collect import facts
 from esxparse.collect.credentials import account as find_account
-from esxparse.collect.lines import Lines, iso, seconds, unwritable
+from esxparse.collect.folder import POWER, Folder, claimed
+from esxparse.collect.lines import Lines, iso, seconds
 from esxparse.collect.polling import address, power
 from esxparse.collect.samples import Capture, WholeLines
 from esxparse.collect.ssh import Login, RefusedError, Remote
 from esxparse.errors import EsxparseError
-from esxparse.formats.collected import COLLECTOR, NAME
+from esxparse.formats.collected import COLLECTOR
 from esxparse.recording import printable
 from esxparse.version import __version__
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     import os
 
     from esxparse.collect.bmc import Auth
-
-POWER: Final = "power.jsonl"
 
 _LEAST_S: Final = 2
 """esxtop's own limit; it takes whole seconds."""
@@ -179,35 +177,6 @@ def _capture(run: _Run) -> None:
         run.stop.wait(min(run.retry * 2 ** min(tries, 16), _LONGEST_PAUSE_S))
 
 
-def _made(folder: Path) -> bool:
-    """Makes the directory; whether it was not there."""
-    try:
-        there = folder.is_dir()
-        if there and (folder / NAME).exists():
-            raise EsxparseError(f"{folder} has a capture already ({NAME}): give another directory")
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
-    return not there
-
-
-@contextmanager
-def _collection(folder: Path) -> Iterator[list[Path]]:
-    """A list for the files that are made in a directory: they go again if it stays without a sample."""
-    mine = _made(folder)
-    files: list[Path] = []
-    done = False
-    try:
-        yield files
-        done = True
-    finally:
-        if not done and not any(path.name.endswith(".gz") for path in folder.iterdir()):
-            for path in files:
-                path.unlink(missing_ok=True)
-            if mine and not any(folder.iterdir()):
-                folder.rmdir()
-
-
 def _whole(interval: str | float | timedelta) -> int:
     step = seconds(interval, "interval")
     if step < _LEAST_S or step % 1:
@@ -229,17 +198,20 @@ class _Power:
             known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
             options["account"] = known
 
-    def start(self, output: Path, say: Callable[[str], None]) -> None:
+    def start(self, folder: Folder, say: Callable[[str], None]) -> None:
         redfish = self._redfish
         if redfish is None:
             return
+        output = folder.make(POWER)
 
         def poll() -> None:
             try:
-                power(redfish, output, stop=self._stop, say=say, **self._options)
+                power(redfish, output, append=True, stop=self._stop, say=say, **self._options)
             except EsxparseError as error:
                 self.failed = str(error)
                 say(f"no power readings: {error}")
+            if not output.stat().st_size:
+                output.unlink()
 
         self._thread = threading.Thread(target=poll, daemon=True)
         self._thread.start()
@@ -277,7 +249,7 @@ def host(
 
     Args:
         target: `root@esx.example.com`, or a name of the ssh configuration.
-        output: A directory, made if need be, without an earlier capture.
+        output: A directory, made if need be, without an earlier capture or other files of these names.
         interval: Time between samples: whole seconds, 2 at least.
         duration: How long to go on; for ever without.
         port: Port of the SSH server.
@@ -306,53 +278,41 @@ def host(
     options = {"interval": power_interval, "ca": ca, "insecure": insecure, "auth": auth}
     bmc = _Power(redfish, username, options)
     stop = stop or threading.Event()
-    folder = Path(output).expanduser()
     begun = time.monotonic()
 
     def tell(text: str) -> None:
         say(text if text.startswith(login.host) else f"{login.host}: {text}")
 
-    with _collection(folder) as made:
+    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, notes):
+        capture = folder.capture
         known = facts.ask(login, patience, stop)
         if known is None:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
         for name, text in known.files.items():
-            _write(folder / name, text, made)
-        made.append(folder / NAME)
-        with closing(Lines(folder / NAME)) as notes:
-            capture = Capture(folder, _name(login.host))
-            until = None if length is None else time.monotonic() + length
-            quiet = max(patience, 4.0 * step)
-            run = _Run(login, capture, notes, step, until, quiet, retry, stop, tell)
-            run.note(collector=COLLECTOR, version=__version__, target=target, interval_s=step)
-            about = {"release": known.release, "clock_offset_s": known.clock_offset_s, "failed": list(known.failed)}
-            run.note(host=about)
-            if known.failed:
-                tell(f"no answer to {', '.join(known.failed)}")
-            made.append(folder / POWER)
-            bmc.start(folder / POWER, tell)
-            why = "done"
-            try:
-                _capture(run)
-                run.end()
-                why = run.lost or why
-            except BaseException as error:
-                why = str(error) or type(error).__name__
-                raise
-            finally:
-                bmc.end()
-                run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
+            folder.write(name, text)
+        until = None if length is None else time.monotonic() + length
+        quiet = max(patience, 4.0 * step)
+        run = _Run(login, capture, notes, step, until, quiet, retry, stop, tell)
+        run.note(collector=COLLECTOR, version=__version__, target=target, interval_s=step)
+        about = {"release": known.release, "clock_offset_s": known.clock_offset_s, "failed": list(known.failed)}
+        run.note(host=about)
+        if known.failed:
+            tell(f"no answer to {', '.join(known.failed)}")
+        bmc.start(folder, tell)
+        why = "done"
+        try:
+            _capture(run)
+            run.end()
+            why = run.lost or why
+        except BaseException as error:
+            why = str(error) or type(error).__name__
+            raise
+        finally:
+            bmc.end()
+            run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
         if not capture.samples:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
     return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed, run.lost)
-
-
-def _write(path: Path, text: str, made: list[Path]) -> None:
-    made.append(path)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def _name(host: str) -> str:
