@@ -15,6 +15,7 @@ from esxi import Collecting, Esxi, capture, keys, noted, until
 import esxparse as ex
 from esxparse.collect import host
 from esxparse.collect.samples import Capture
+from esxparse.collect.ssh import Login
 
 pytestmark = pytest.mark.needs("ssh", "sshd", "ssh-keygen")
 
@@ -105,3 +106,56 @@ def test_a_first_sample_that_cannot_be_written_leaves_no_file(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert taken.files == list(tmp_path.iterdir()) == []
+
+
+def test_words_of_the_program_are_no_refused_login(esx, tmp_path):
+    program = esx.folder / "bin" / "esxtop"
+    warning = "print('warning: /var/log/x: Permission denied', file=sys.stderr, flush=True)"
+    program.write_text(program.read_text().replace("import os, sys, time", f"import os, sys, time\n{warning}"))
+    run = Collecting(esx, tmp_path / "out")
+    until(lambda: len(run.samples()) >= 1)
+    esx.cut()
+    until(lambda: any("captures again" in text for text in run.said))
+    assert run.end().gaps == 1
+    assert not any("refused" in text for text in run.said)
+
+
+def test_ssh_never_sees_the_password_of_the_bmc(esx, tmp_path, monkeypatch):
+    monkeypatch.setenv("ESXPARSE_BMC_PASSWORD", "hunter2")
+    seen = tmp_path / "seen"
+    esx.install("proxy", f"#!/bin/sh\n/usr/bin/env > {seen}\n/bin/cat > /dev/null\n")
+    esx.config.write_text(f"{esx.config.read_text()}  ProxyCommand {esx.folder}/bin/proxy\n")
+    with pytest.raises(ex.EsxparseError):
+        host("esx", tmp_path / "out", patience=1, ssh_config=esx.config)
+    assert "LC_ALL=C" in seen.read_text()
+    assert "hunter2" not in seen.read_text()
+
+
+def test_a_duration_below_the_interval_names_both(esx, tmp_path):
+    with pytest.raises(ex.EsxparseError, match=r"^duration 0.5 is shorter than the interval of 2 s"):
+        host("esx", tmp_path / "out", interval=2, duration=0.5, ssh_config=esx.config)
+
+
+def test_without_a_common_algorithm_ssh_says_which(esx, tmp_path):
+    esx.config.write_text(f"{esx.config.read_text()}  HostKeyAlgorithms rsa-sha2-512\n")
+    with pytest.raises(ex.EsxparseError, match=r"no matching host key type found. Their offer: ssh-ed25519"):
+        host("esx", tmp_path / "out", ssh_config=esx.config)
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        ("root@[::1]", "root@::1"),
+        ("root@::1", "root@::1"),
+        ("[fe80::1%eth0]", "fe80::1%eth0"),
+        ("root@esx-1.example.com", "root@esx-1.example.com"),
+    ],
+)
+def test_addresses_of_ipv6_stand_with_brackets_or_without(target, named):
+    assert Login.of(target).target == named
+
+
+@pytest.mark.parametrize("target", ["root@esx:22", "root@[::1]:22", "root@[esx]", "root@-::1"])
+def test_a_port_is_no_part_of_a_target(target):
+    with pytest.raises(ex.EsxparseError, match="is no host to log in to"):
+        Login.of(target)

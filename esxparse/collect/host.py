@@ -275,6 +275,8 @@ def host(
     login = Login.of(target, port, identity, ssh_config)
     step = _whole(interval)
     length = None if duration is None else seconds(duration, "duration")
+    if length is not None and length < step:
+        raise EsxparseError(f"duration {duration!s} is shorter than the interval of {step} s: no sample would come")
     options = {"interval": power_interval, "ca": ca, "insecure": insecure, "auth": auth}
     bmc = _Power(redfish, username, options)
     stop = stop or threading.Event()
