@@ -141,7 +141,7 @@ class Esxi:
 
     def runs(self):
         """The esxtop that run now."""
-        return [pid for pid, _ in self.started() if _alive(int(pid))]
+        return [pid for pid, _ in self.started() if alive(int(pid))]
 
     def _serve(self):
         # A session directory that a Debian package makes at boot.
@@ -171,7 +171,7 @@ class Esxi:
         self.cut()
 
 
-def _alive(pid):
+def alive(pid):
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from esxi import Collecting, Esxi, capture, keys, noted, until
+from esxi import Collecting, Esxi, alive, capture, keys, noted, until
 
 import esxparse as ex
 from esxparse.collect import host
@@ -159,3 +159,19 @@ def test_addresses_of_ipv6_stand_with_brackets_or_without(target, named):
 def test_a_port_is_no_part_of_a_target(target):
     with pytest.raises(ex.EsxparseError, match="is no host to log in to"):
         Login.of(target)
+
+
+def test_a_command_that_hangs_costs_its_own_answer_and_does_not_stay(esx, tmp_path):
+    esx.install(
+        "vim-cmd",
+        f"#!/bin/sh\necho $$ >> {esx.folder}/hanging\n/bin/sleep 600 &\necho $! >> {esx.folder}/hanging\nwait\n",
+    )
+    captured = host("esx", tmp_path / "out", interval=2, duration=2, patience=3, ssh_config=esx.config)
+    assert captured.samples == 1
+    assert ex.open(tmp_path / "out" / "topology.txt").meta["sockets"] == 2
+    assert "Version: 8.0.2" in (tmp_path / "out" / "versions.txt").read_text()
+    [about] = noted(tmp_path / "out", "host")
+    assert {"vim-cmd hostsvc/hosthardware", "vim-cmd vmsvc/getallvms"} <= set(about["failed"])
+    hanging = [int(pid) for pid in (esx.folder / "hanging").read_text().split()]
+    assert len(hanging) == 2
+    until(lambda: not any(map(alive, hanging)))

@@ -47,15 +47,19 @@ _SAID_LINES: Final = 20
 _FAREWELL_S: Final = 5.0
 
 _RUN: Final = """exec 3<&0
+trap : TERM
 {command} </dev/null 3<&- &
 running=$!
-(cat <&3 >/dev/null 2>&1; kill $running) >/dev/null 2>&1 &
+(cat <&3 >/dev/null 2>&1; kill -TERM -$$ || kill $running) >/dev/null 2>&1 &
 watching=$!
 wait $running
 ended=$?
 kill $watching 2>/dev/null
 exit $ended"""
-"""Ends the command when the input ends: with the client, or with the connection."""
+"""Ends the command when the input ends: with the client, or with the connection.
+
+sshd gives each session a process group: all that the command started ends with it.
+"""
 
 
 class LostError(EsxparseError):
