@@ -175,3 +175,29 @@ def test_a_command_that_hangs_costs_its_own_answer_and_does_not_stay(esx, tmp_pa
     hanging = [int(pid) for pid in (esx.folder / "hanging").read_text().split()]
     assert len(hanging) == 2
     until(lambda: not any(map(alive, hanging)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_capture_in_order(esx, tmp_path, number):
+    command = [sys.executable, "-m", "esxparse", "collect", "host", "esx", "-o", "out", "-F", esx.config]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=dict(os.environ)) as run:
+        until((tmp_path / "out" / "esx.csv.gz").exists)
+        run.send_signal(number)
+        run.communicate(timeout=60)
+    assert run.returncode == 0
+    [end] = noted(tmp_path / "out", "end")
+    assert end["why"] == "done"
+
+
+def test_words_without_end_are_no_samples(esx, tmp_path):
+    esx.install("esxtop", "#!/bin/sh\nwhile :; do echo no sample; done\n")
+    with pytest.raises(ex.EsxparseError, match="no sample came for 8 s"):
+        host("esx", tmp_path / "out", interval=2, patience=8, ssh_config=esx.config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_any_failure_of_power_is_told(esx, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["esxparse.collect.host"], "power", lambda *_, **__: {}["x"])
+    captured = host("esx", tmp_path / "out", interval=2, duration=2, redfish="https://bmc", ssh_config=esx.config)
+    assert captured.power == "KeyError('x')"
+    assert not (tmp_path / "out" / "power.jsonl").exists()

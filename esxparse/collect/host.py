@@ -44,8 +44,6 @@ _LEAST_S: Final = 2
 """esxtop's own limit; it takes whole seconds."""
 _LONGEST_PAUSE_S: Final = 60.0
 _LOOK_S: Final = 0.1
-_LEFT_OUT: Final = 20
-"""Lines that are no samples, of each connection, that are noted; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +135,13 @@ def _connection(run: _Run) -> bool:
     try:
         while not run.stop.is_set() and (piece := remote.piece(_LOOK_S)) != b"":
             if piece:
-                heard = time.monotonic()
-                got += sum(map(run.take, lines.feed(piece)))
-            elif time.monotonic() - heard > run.patience:
-                why = f"nothing came for {run.patience:g} s"
+                taken = [run.take(line) for line in lines.feed(piece)]
+                got += sum(taken)
+                # A part of a long line is a word too; lines that are no samples are none.
+                if any(taken) or not taken:
+                    heard = time.monotonic()
+            if time.monotonic() - heard > run.patience:
+                why = f"no sample came for {run.patience:g} s"
                 break
     finally:
         code = remote.end()
@@ -162,8 +163,9 @@ def _connection(run: _Run) -> bool:
 
 def _note_left_out(run: _Run) -> None:
     if left := run.capture.left_out:
-        run.note(left_out=[printable(text) for text in left[:_LEFT_OUT]], lines=len(left))
+        run.note(left_out=[printable(text) for text in left], lines=run.capture.left_out_lines)
         left.clear()
+        run.capture.left_out_lines = 0
 
 
 def _capture(run: _Run) -> None:
@@ -207,9 +209,9 @@ class _Power:
         def poll() -> None:
             try:
                 power(redfish, output, append=True, stop=self._stop, say=say, **self._options)
-            except EsxparseError as error:
-                self.failed = str(error)
-                say(f"no power readings: {error}")
+            except Exception as error:  # noqa: BLE001  nobody else would hear of it
+                self.failed = str(error) if isinstance(error, EsxparseError) else repr(error)
+                say(f"no power readings: {self.failed}")
             if not output.stat().st_size:
                 output.unlink()
 

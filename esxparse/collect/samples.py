@@ -24,6 +24,8 @@ _LONGEST: Final = 256 << 20
 _ROW = re.compile(rb'"' + grammar.STAMP.encode() + rb'",')
 _JOINT: Final = b'","'
 _SHOWN: Final = 100
+_LEFT_OUT: Final = 20
+"""Lines that are no samples, of each connection, that are kept; the others are counted."""
 
 
 class WholeLines:
@@ -57,7 +59,8 @@ class Capture:
         self.files: list[Path] = []
         self.samples = 0
         self.left_out: list[str] = []
-        """Lines that are neither header nor sample, such as words of a login shell."""
+        """The first lines that are neither header nor sample, such as words of a login shell."""
+        self.left_out_lines = 0
 
     @property
     def path(self) -> Path:
@@ -76,6 +79,8 @@ class Capture:
         header = self._waiting or b""
         if not (header and _ROW.match(line) and line.count(_JOINT) >= header.count(_JOINT)):
             if line.strip():
+                self.left_out_lines += 1
+            if line.strip() and len(self.left_out) < _LEFT_OUT:
                 self.left_out.append(line[:_SHOWN].decode(errors="replace"))
             return False
         self._write(line)
