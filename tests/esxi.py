@@ -7,6 +7,8 @@ before it ended. What it does besides is told by files in the host's directory.
 from __future__ import annotations
 
 import getpass
+import gzip
+import json
 import os
 import socket
 import subprocess
@@ -19,6 +21,7 @@ from pathlib import Path
 import needs
 
 import esxparse as ex
+from esxparse.collect import host
 
 OBJECTS = (b"\\Memory\\", b"\\Physical Cpu(", b"\\Physical Disk(vmhba0)")
 HARDWARE = ex.datasets_dir() / "formats" / "esxcli-host.txt"
@@ -138,7 +141,7 @@ class Esxi:
 
     def runs(self):
         """The esxtop that run now."""
-        return [pid for pid, _ in self.started() if _alive(int(pid))]
+        return [pid for pid, _ in self.started() if alive(int(pid))]
 
     def _serve(self):
         # A session directory that a Debian package makes at boot.
@@ -168,7 +171,7 @@ class Esxi:
         self.cut()
 
 
-def _alive(pid):
+def alive(pid):
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -182,3 +185,46 @@ def until(true, seconds=60.0):
     while not true():
         assert time.monotonic() < end, "it did not become true"
         time.sleep(0.02)
+
+
+class Collecting:
+    """A capture that runs in a thread of its own."""
+
+    def __init__(self, esx, folder, **options):
+        self.stop = threading.Event()
+        self.said = []
+        self.captured = self.error = None
+        self.folder = folder
+        self.file = folder / "esx.csv.gz"
+        options = {"interval": 2, "retry": 0.05, "ssh_config": esx.config} | options
+        self._thread = threading.Thread(target=self._run, args=(options,))
+        self._thread.start()
+
+    def _run(self, options):
+        try:
+            self.captured = host("esx", self.folder, stop=self.stop, say=self.said.append, **options)
+        except ex.EsxparseError as error:
+            self.error = error
+
+    def samples(self, file=None):
+        file = file or self.file
+        return rows(file) if file.exists() else []
+
+    def end(self):
+        self.stop.set()
+        return self.join()
+
+    def join(self):
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self.captured
+
+
+def rows(file):
+    return [line for line in gzip.decompress(file.read_bytes()).splitlines() if not line.startswith(b'"(PDH')]
+
+
+def noted(folder, key):
+    text = (folder / "collected.jsonl").read_text()
+    assert text.endswith("\n")
+    return [line[key] for line in map(json.loads, text.splitlines()) if key in line]

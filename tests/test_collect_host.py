@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 from bmc import POWER, send, serve, server
-from esxi import Esxi, capture, keys, until
+from esxi import Collecting, Esxi, capture, keys, noted, rows, until
 
 import esxparse as ex
 from esxparse.collect import host
@@ -38,49 +36,6 @@ def esx(tmp_path, pair, lines):
     machine = Esxi(folder, pair, lines)
     yield machine
     machine.close()
-
-
-class Collecting:
-    """A capture that runs in a thread of its own."""
-
-    def __init__(self, esx, folder, **options):
-        self.stop = threading.Event()
-        self.said = []
-        self.captured = self.error = None
-        self.folder = folder
-        self.file = folder / "esx.csv.gz"
-        options = {"interval": 2, "retry": 0.05, "ssh_config": esx.config} | options
-        self._thread = threading.Thread(target=self._run, args=(options,))
-        self._thread.start()
-
-    def _run(self, options):
-        try:
-            self.captured = host("esx", self.folder, stop=self.stop, say=self.said.append, **options)
-        except ex.EsxparseError as error:
-            self.error = error
-
-    def samples(self, file=None):
-        file = file or self.file
-        return rows(file) if file.exists() else []
-
-    def end(self):
-        self.stop.set()
-        return self.join()
-
-    def join(self):
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-        return self.captured
-
-
-def rows(file):
-    return [line for line in gzip.decompress(file.read_bytes()).splitlines() if not line.startswith(b'"(PDH')]
-
-
-def noted(folder, key):
-    text = (folder / "collected.jsonl").read_text()
-    assert text.endswith("\n")
-    return [line[key] for line in map(json.loads, text.splitlines()) if key in line]
 
 
 def test_a_host_is_captured_with_its_topology_beside_it(esx, tmp_path, lines):

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from esxparse.cli.output import add_force
@@ -93,14 +93,20 @@ def _add_account(parser: argparse._ActionsContainer) -> None:
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """An event that a first Ctrl-C (or SIGTERM) sets; a second one ends at once: what is written so far is whole."""
+    """An event that a first Ctrl-C sets, or SIGTERM, or the end of the terminal.
+
+    A second one ends at once: what is written so far is whole.
+    """
     stop = threading.Event()
 
     def end(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         stop.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
+    # nohup has it go on after the terminal.
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heeded}
     try:
         yield stop
     finally:
@@ -109,7 +115,9 @@ def _stopping() -> Iterator[threading.Event]:
 
 
 def _say(text: str) -> None:
-    print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True)
+    # A terminal that is gone does not end a capture.
+    with suppress(OSError):
+        print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def run_host(options: argparse.Namespace) -> int:
@@ -138,7 +146,7 @@ def run_host(options: argparse.Namespace) -> int:
         names = ", ".join(printable(str(path)) for path in captured.files)
         gaps = f", {captured.gaps:,} gap{'s' * (captured.gaps != 1)}" if captured.gaps else ""
         print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}", file=sys.stderr)
-    return 1 if captured.power else 0
+    return 1 if captured.power or captured.lost else 0
 
 
 def run_power(options: argparse.Namespace) -> int:

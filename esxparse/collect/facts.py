@@ -37,6 +37,9 @@ FILES: Final = {"topology.txt": _TOPOLOGY, "versions.txt": _VERSIONS}
 """Files and the commands whose answers they hold; `esxparse.formats.topology.esxcli` reads the first."""
 
 _WORLD: Final = ("command -v esxtop", "date -u +%s")
+# vim-cmd waits for hostd, for ever where that hangs: it comes last.
+_ASKED: Final = (*_WORLD, *sorted((*_TOPOLOGY, *_VERSIONS), key=lambda command: command.startswith("vim-cmd")))
+_MOST_BYTES: Final = 16 << 20
 _NOT_FOUND: Final = 127
 
 
@@ -56,16 +59,15 @@ class Facts:
 
 def _script(mark: str) -> str:
     """A script that answers each command between marks, its exit code at the end."""
-    commands = [*_WORLD, *_TOPOLOGY, *_VERSIONS]
     steps = [
         f"echo; echo {mark} {number}; {command} 2>&1; code=$?; echo; echo {mark} = $code"
-        for number, command in enumerate(commands)
+        for number, command in enumerate(_ASKED)
     ]
     return f"sh -c '{'; '.join(steps)}'"
 
 
 def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
-    """Asks a host what it is; None if `stop` was set meanwhile.
+    """Asks a host what it is; None if `stop` was set meanwhile. What it has not answered in time is left out.
 
     Raises:
         EsxparseError: It cannot be reached, refuses the login, or is no ESXi host.
@@ -73,32 +75,35 @@ def ask(login: Login, patience: float, stop: threading.Event) -> Facts | None:
     mark = f"esxparse-{secrets.token_hex(8)}"
     begun = time.time()
     remote = Remote(login, _script(mark))
-    pieces: list[bytes] = []
+    text = b""
     until = time.monotonic() + patience
-    clock = None
+    clock, late = None, False
     try:
         while (piece := remote.piece(0.1)) != b"":
             if stop.is_set():
                 return None
             if piece:
-                pieces.append(piece)
-                if clock is None and mark.encode() + b" 2" in b"".join(pieces):
+                text += piece
+                if clock is None and mark.encode() + b" 2" in text:
                     clock = (begun + time.time()) / 2
-            elif time.monotonic() > until:
-                raise LostError(f"{login.host}: no answer within {patience:g} s to what it is made of")
+            if time.monotonic() > until or len(text) > _MOST_BYTES:
+                late = True
+                break
     finally:
         code = remote.end()
-    if (failure := remote.failure(code)) is not None:
+    said = text.decode(errors="replace").replace("\r\n", "\n")
+    answers = _answers(said, mark)
+    if late and not answers:
+        raise LostError(f"{login.host}: no answer within {patience:g} s to what it is made of")
+    if not late and (failure := remote.failure(code)) is not None:
         raise failure
-    text = b"".join(pieces).decode(errors="replace").replace("\r\n", "\n")
-    return _facts(login.host, _answers(text, mark), clock, [*text.split("\n"), *remote.said])
+    return _facts(login.host, answers, clock, [*said.split("\n"), *remote.said])
 
 
 def _answers(text: str, mark: str) -> dict[str, tuple[str, int]]:
     """Answer and exit code by command."""
-    commands = [*_WORLD, *_TOPOLOGY, *_VERSIONS]
     found = re.findall(rf"(?ms)^{mark} (\d+)\n(.*?)\n?^{mark} = (\d+)$", text)
-    return {commands[int(number)]: (answer, int(code)) for number, answer, code in found}
+    return {_ASKED[int(number)]: (answer, int(code)) for number, answer, code in found}
 
 
 def _facts(host: str, answers: dict[str, tuple[str, int]], clock: float | None, said: list[str]) -> Facts:

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,12 +25,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.collect import facts
 from esxparse.collect.credentials import account as find_account
-from esxparse.collect.lines import Lines, iso, seconds, unwritable
+from esxparse.collect.folder import POWER, Folder, claimed
+from esxparse.collect.lines import Lines, iso, seconds
 from esxparse.collect.polling import address, power
 from esxparse.collect.samples import Capture, WholeLines
 from esxparse.collect.ssh import Login, RefusedError, Remote
 from esxparse.errors import EsxparseError
-from esxparse.formats.collected import COLLECTOR, NAME
+from esxparse.formats.collected import COLLECTOR
 from esxparse.recording import printable
 from esxparse.version import __version__
 
@@ -40,14 +40,10 @@ if TYPE_CHECKING:
 
     from esxparse.collect.bmc import Auth
 
-POWER: Final = "power.jsonl"
-
 _LEAST_S: Final = 2
 """esxtop's own limit; it takes whole seconds."""
 _LONGEST_PAUSE_S: Final = 60.0
 _LOOK_S: Final = 0.1
-_LEFT_OUT: Final = 20
-"""Lines that are no samples, of each connection, that are noted; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,8 @@ class Captured:
     seconds: float
     power: str | None = None
     """Why there are no power readings, or no more, where they were asked for."""
+    lost: str | None = None
+    """Why there was no connection at the end, where it was not back by then."""
 
 
 @dataclass
@@ -99,13 +97,24 @@ class _Run:
             self.note(file=name)
             self.say(f"{'its columns are others now: it goes on in' if files else 'writing'} {self.capture.path}")
         if self.last and self.lost:
-            before = files[-1].name
-            gap = {"before": before, "file": name, "from": iso(self.last), "to": iso(now), "why": self.lost}
-            self.note(gap=gap)
-            self.say(f"captures again, after {(now - self.last).total_seconds():.0f} s without samples")
-            self.gaps += 1
+            length = self.gap(files[-1].name, name, now)
+            self.say(f"captures again, after {length:.0f} s without samples")
         self.last, self.lost = now, None
         return True
+
+    def gap(self, before: str, after: str, now: datetime) -> float:
+        """Notes that samples are missing since the last one; gives for how many seconds."""
+        last = self.last or now
+        self.note(gap={"before": before, "file": after, "from": iso(last), "to": iso(now), "why": self.lost})
+        self.gaps += 1
+        return (now - last).total_seconds()
+
+    def end(self) -> None:
+        """Notes a connection that was not back at the end."""
+        if self.capture.samples and self.lost:
+            name = self.capture.path.name
+            length = self.gap(name, name, datetime.now(UTC))
+            self.say(f"not connected at the end: {length:.0f} s without samples ({self.lost})")
 
 
 def _esxtop(step: int, count: int | None) -> str:
@@ -126,10 +135,13 @@ def _connection(run: _Run) -> bool:
     try:
         while not run.stop.is_set() and (piece := remote.piece(_LOOK_S)) != b"":
             if piece:
-                heard = time.monotonic()
-                got += sum(map(run.take, lines.feed(piece)))
-            elif time.monotonic() - heard > run.patience:
-                why = f"nothing came for {run.patience:g} s"
+                taken = [run.take(line) for line in lines.feed(piece)]
+                got += sum(taken)
+                # A part of a long line is a word too; lines that are no samples are none.
+                if any(taken) or not taken:
+                    heard = time.monotonic()
+            if time.monotonic() - heard > run.patience:
+                why = f"no sample came for {run.patience:g} s"
                 break
     finally:
         code = remote.end()
@@ -151,8 +163,9 @@ def _connection(run: _Run) -> bool:
 
 def _note_left_out(run: _Run) -> None:
     if left := run.capture.left_out:
-        run.note(left_out=[printable(text) for text in left[:_LEFT_OUT]], lines=len(left))
+        run.note(left_out=[printable(text) for text in left], lines=run.capture.left_out_lines)
         left.clear()
+        run.capture.left_out_lines = 0
 
 
 def _capture(run: _Run) -> None:
@@ -164,35 +177,6 @@ def _capture(run: _Run) -> None:
             return
         tries = 0 if run.capture.samples > before else tries + 1
         run.stop.wait(min(run.retry * 2 ** min(tries, 16), _LONGEST_PAUSE_S))
-
-
-def _made(folder: Path) -> bool:
-    """Makes the directory; whether it was not there."""
-    try:
-        there = folder.is_dir()
-        if there and (folder / NAME).exists():
-            raise EsxparseError(f"{folder} has a capture already ({NAME}): give another directory")
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from None
-    return not there
-
-
-@contextmanager
-def _collection(folder: Path) -> Iterator[list[Path]]:
-    """A list for the files that are made in a directory: they go again if it stays without a sample."""
-    mine = _made(folder)
-    files: list[Path] = []
-    done = False
-    try:
-        yield files
-        done = True
-    finally:
-        if not done and not any(path.name.endswith(".gz") for path in folder.iterdir()):
-            for path in files:
-                path.unlink(missing_ok=True)
-            if mine and not any(folder.iterdir()):
-                folder.rmdir()
 
 
 def _whole(interval: str | float | timedelta) -> int:
@@ -216,17 +200,20 @@ class _Power:
             known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
             options["account"] = known
 
-    def start(self, output: Path, say: Callable[[str], None]) -> None:
+    def start(self, folder: Folder, say: Callable[[str], None]) -> None:
         redfish = self._redfish
         if redfish is None:
             return
+        output = folder.make(POWER)
 
         def poll() -> None:
             try:
-                power(redfish, output, stop=self._stop, say=say, **self._options)
-            except EsxparseError as error:
-                self.failed = str(error)
-                say(f"no power readings: {error}")
+                power(redfish, output, append=True, stop=self._stop, say=say, **self._options)
+            except Exception as error:  # noqa: BLE001  nobody else would hear of it
+                self.failed = str(error) if isinstance(error, EsxparseError) else repr(error)
+                say(f"no power readings: {self.failed}")
+            if not output.stat().st_size:
+                output.unlink()
 
         self._thread = threading.Thread(target=poll, daemon=True)
         self._thread.start()
@@ -264,7 +251,7 @@ def host(
 
     Args:
         target: `root@esx.example.com`, or a name of the ssh configuration.
-        output: A directory, made if need be, without an earlier capture.
+        output: A directory, made if need be, without an earlier capture or other files of these names.
         interval: Time between samples: whole seconds, 2 at least.
         duration: How long to go on; for ever without.
         port: Port of the SSH server.
@@ -290,54 +277,46 @@ def host(
     login = Login.of(target, port, identity, ssh_config)
     step = _whole(interval)
     length = None if duration is None else seconds(duration, "duration")
+    if length is not None and length < step:
+        raise EsxparseError(f"duration {duration!s} is shorter than the interval of {step} s: no sample would come")
     options = {"interval": power_interval, "ca": ca, "insecure": insecure, "auth": auth}
     bmc = _Power(redfish, username, options)
     stop = stop or threading.Event()
-    folder = Path(output).expanduser()
     begun = time.monotonic()
 
     def tell(text: str) -> None:
         say(text if text.startswith(login.host) else f"{login.host}: {text}")
 
-    with _collection(folder) as made:
+    with claimed(Path(output).expanduser(), _name(login.host)) as (folder, notes):
+        capture = folder.capture
         known = facts.ask(login, patience, stop)
         if known is None:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
         for name, text in known.files.items():
-            _write(folder / name, text, made)
-        made.append(folder / NAME)
-        with closing(Lines(folder / NAME)) as notes:
-            capture = Capture(folder, _name(login.host))
-            until = None if length is None else time.monotonic() + length
-            quiet = max(patience, 4.0 * step)
-            run = _Run(login, capture, notes, step, until, quiet, retry, stop, tell)
-            run.note(collector=COLLECTOR, version=__version__, target=target, interval_s=step)
-            about = {"release": known.release, "clock_offset_s": known.clock_offset_s, "failed": list(known.failed)}
-            run.note(host=about)
-            if known.failed:
-                tell(f"no answer to {', '.join(known.failed)}")
-            made.append(folder / POWER)
-            bmc.start(folder / POWER, tell)
-            why = "done"
-            try:
-                _capture(run)
-            except BaseException as error:
-                why = str(error) or type(error).__name__
-                raise
-            finally:
-                bmc.end()
-                run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
+            folder.write(name, text)
+        until = None if length is None else time.monotonic() + length
+        quiet = max(patience, 4.0 * step)
+        run = _Run(login, capture, notes, step, until, quiet, retry, stop, tell)
+        run.note(collector=COLLECTOR, version=__version__, target=target, interval_s=step)
+        about = {"release": known.release, "clock_offset_s": known.clock_offset_s, "failed": list(known.failed)}
+        run.note(host=about)
+        if known.failed:
+            tell(f"no answer to {', '.join(known.failed)}")
+        bmc.start(folder, tell)
+        why = "done"
+        try:
+            _capture(run)
+            run.end()
+            why = run.lost or why
+        except BaseException as error:
+            why = str(error) or type(error).__name__
+            raise
+        finally:
+            bmc.end()
+            run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
         if not capture.samples:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
-    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed)
-
-
-def _write(path: Path, text: str, made: list[Path]) -> None:
-    made.append(path)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(path, error) from None
+    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed, run.lost)
 
 
 def _name(host: str) -> str:

@@ -24,6 +24,8 @@ _LONGEST: Final = 256 << 20
 _ROW = re.compile(rb'"' + grammar.STAMP.encode() + rb'",')
 _JOINT: Final = b'","'
 _SHOWN: Final = 100
+_LEFT_OUT: Final = 20
+"""Lines that are no samples, of each connection, that are kept; the others are counted."""
 
 
 class WholeLines:
@@ -57,7 +59,8 @@ class Capture:
         self.files: list[Path] = []
         self.samples = 0
         self.left_out: list[str] = []
-        """Lines that are neither header nor sample, such as words of a login shell."""
+        """The first lines that are neither header nor sample, such as words of a login shell."""
+        self.left_out_lines = 0
 
     @property
     def path(self) -> Path:
@@ -76,6 +79,8 @@ class Capture:
         header = self._waiting or b""
         if not (header and _ROW.match(line) and line.count(_JOINT) >= header.count(_JOINT)):
             if line.strip():
+                self.left_out_lines += 1
+            if line.strip() and len(self.left_out) < _LEFT_OUT:
                 self.left_out.append(line[:_SHOWN].decode(errors="replace"))
             return False
         self._write(line)
@@ -86,21 +91,30 @@ class Capture:
         header = self._waiting
         # A header is written with its first sample: a file that has only a header cannot be opened.
         fresh = header is not self._header
+        content = b"%s\n%s\n" % (header, row) if fresh and header else row + b"\n"
+        member = gzip.compress(content, 6)
         if fresh and header != self._header:
             number = len(self.files) + 1
-            self.files.append(self._folder / f"{self._name}{'' if number == 1 else f'-{number}'}.csv.gz")
-        content = b"%s\n%s\n" % (header, row) if fresh and header else row + b"\n"
-        self._append(gzip.compress(content, 6), new=fresh and header != self._header)
+            path = self._folder / f"{self._name}{'' if number == 1 else f'-{number}'}.csv.gz"
+            _append(path, member, new=True)
+            self.files.append(path)
+        else:
+            _append(self.path, member)
         self._header = header
 
-    def _append(self, member: bytes, *, new: bool) -> None:
-        """Appends a member in one piece, or leaves the file as it was."""
-        flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0) | getattr(os, "O_BINARY", 0)
-        try:
-            file = os.open(self.path, flags, 0o666)
-        except OSError as error:
-            raise unwritable(self.path, error) from None
-        try:
-            append(file, self.path, member)
-        finally:
-            os.close(file)
+
+def _append(path: Path, member: bytes, *, new: bool = False) -> None:
+    """Appends a member in one piece, or leaves the file as it was: not there, where it is new."""
+    flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0) | getattr(os, "O_BINARY", 0)
+    try:
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        append(file, path, member)
+    except EsxparseError:
+        if new:
+            path.unlink()
+        raise
+    finally:
+        os.close(file)

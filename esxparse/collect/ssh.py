@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from esxparse.collect.credentials import PASSWORD
 from esxparse.errors import EsxparseError
 from esxparse.recording import printable
 
@@ -35,9 +36,10 @@ _OPTIONS: Final = {
     "ForwardX11": "no",
     "ClearAllForwardings": "yes",
     "RemoteCommand": "none",
-    "LogLevel": "ERROR",
+    # Below it ssh does not say why no algorithm fits.
+    "LogLevel": "INFO",
 }
-_TARGET = re.compile(r"(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<host>[\w\[][\w.:%\[\]-]*)")
+_TARGET = re.compile(r"(?P<user>[^\s@:/-][^\s@:/]*@)?(?:(?P<name>\w[\w.-]*)|\[?(?P<ipv6>[0-9A-Fa-f:.]*:[\w:.%-]*)\]?)")
 _PIECE: Final = 1 << 16
 _WAITING: Final = 64
 """Pieces that wait to be taken: a slow disk here slows esxtop down, and does not fill the memory."""
@@ -45,15 +47,19 @@ _SAID_LINES: Final = 20
 _FAREWELL_S: Final = 5.0
 
 _RUN: Final = """exec 3<&0
+trap : TERM
 {command} </dev/null 3<&- &
 running=$!
-(cat <&3 >/dev/null 2>&1; kill $running) >/dev/null 2>&1 &
+(cat <&3 >/dev/null 2>&1; kill -TERM -$$ || kill $running) >/dev/null 2>&1 &
 watching=$!
 wait $running
 ended=$?
 kill $watching 2>/dev/null
 exit $ended"""
-"""Ends the command when the input ends: with the client, or with the connection."""
+"""Ends the command when the input ends: with the client, or with the connection.
+
+sshd gives each session a process group: all that the command started ends with it.
+"""
 
 
 class LostError(EsxparseError):
@@ -65,6 +71,11 @@ class RefusedError(EsxparseError):
 
 
 _REASONS: Final[tuple[tuple[str, type[EsxparseError], str], ...]] = (
+    (
+        "Unable to negotiate",
+        RefusedError,
+        "ssh and the host have no algorithm in common: {said}; allow one that the host offers in ssh's configuration",
+    ),
     (
         "HOST IDENTIFICATION HAS CHANGED",
         RefusedError,
@@ -123,8 +134,11 @@ class Login:
             shown = target.rpartition("@")[2]
             raise EsxparseError(f"a password in a target ({shown}) is visible to everyone: use a key or an agent")
         # A name that begins with - would be an option of ssh.
-        if not _TARGET.fullmatch(target):
+        parts = _TARGET.fullmatch(target)
+        if parts is None:
             raise EsxparseError(f"{target!r} is no host to log in to: write it as root@esx.example.com")
+        # ssh takes an IPv6 address without brackets.
+        target = (parts["user"] or "") + (parts["name"] or parts["ipv6"])
         if port is not None and not 0 < port < 1 << 16:
             raise EsxparseError(f"port {port} is none: give one from 1 to 65535")
         files = [Path(name).expanduser() if name is not None else None for name in (identity, config)]
@@ -172,13 +186,15 @@ class Remote:
                 stderr=subprocess.PIPE,
                 # Ctrl-C is for us: we end it in order.
                 start_new_session=True,
-                env=os.environ | {"LC_ALL": "C"},
+                # A proxy's command, or SendEnv, could take the BMC's password along.
+                env={name: value for name, value in os.environ.items() if name != PASSWORD} | {"LC_ALL": "C"},
             )
         except OSError as error:
             raise EsxparseError(f"ssh cannot be started: {error.strerror or error}") from None
         self._pieces: queue.Queue[bytes] = queue.Queue(_WAITING)
         self._said: deque[str] = deque(maxlen=_SAID_LINES)
         self._given_up = False
+        self._heard = False
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._listen)]
         for thread in self._threads:
             thread.start()
@@ -186,6 +202,7 @@ class Remote:
     def _read(self) -> None:
         stdout = self._stream(self._process.stdout)
         while piece := os.read(stdout.fileno(), _PIECE):
+            self._heard = True
             if not self._given_up:
                 self._pieces.put(piece)
         self._pieces.put(b"")
@@ -233,9 +250,10 @@ class Remote:
         """Why ssh itself failed, in words; None where it was the command that ended."""
         if code != _FAILED:
             return None
-        text = "\n".join(self.said)
-        for sign, kind, reason in _REASONS:
-            if sign.lower() in text.lower():
-                return kind(f"{self._login.host}: {reason.format(target=self._login.target)}")
         said = printable(self.said[-1]) if self._said else "the connection was lost"
+        # Once it has run, the login was not refused: the words are its own as well as those of ssh.
+        text = said if self._heard else "\n".join(self.said)
+        for sign, kind, reason in _REASONS:
+            if sign.lower() in text.lower() and not (self._heard and kind is RefusedError):
+                return kind(f"{self._login.host}: {reason.format(target=self._login.target, said=said)}")
         return LostError(f"{self._login.host}: {said}")
