@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
@@ -54,12 +54,13 @@ class Lake:
     """Those that are asked for; all where none is."""
     since: datetime | None = None
     until: datetime | None = None
-    _held: list[Entry] = field(default_factory=list)
+    held: Sequence[Entry] | None = None
+    """The entries, where they are known already."""
 
     @cached_property
     def captures(self) -> tuple[Entry, ...]:
         """The entries of the catalogue, by host and time, as they were when they were first asked for."""
-        found = self._held or entries.load(self.store)
+        found = entries.load(self.store) if self.held is None else self.held
         return tuple(one for one in found if self._has(one))
 
     def _has(self, entry: Entry) -> bool:
@@ -80,7 +81,7 @@ class Lake:
         if unknown := [one for one in hosts if one not in there]:
             raise EsxparseError(f"lake {self.store.uri} has no host {unknown[0]!r}")
         begin, end = moment(since, "since") or self.since, moment(until, "until") or self.until
-        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, _held=list(self.captures))
+        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, held=self.captures)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,17 @@ from typing import Any, Final, TypeVar
 from esxparse.errors import EsxparseError
 from esxparse.formats.remote import is_url, shown
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _RETRIES: Final = 3
+
+
+def at_once(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
+    """What `work` gives of each item, several at a time: for work that waits for a store."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +115,7 @@ class Store:
 
     def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
         """The contents of many files, several at a time."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self.read, paths))
+        return at_once(self.read, paths)
 
     def put(self, path: str, content: bytes | Path, *, replace: bool = False) -> bool:
         """Puts a file there, whole or not at all; False where there was one already, which stays unless `replace`."""
@@ -131,6 +138,21 @@ class Store:
         except FileNotFoundError:
             return None
 
+    def sha256(self, path: str) -> str | None:
+        """The fingerprint of a file; None where there is none."""
+        import obstore  # noqa: PLC0415
+
+        def digested() -> str:
+            digest = hashlib.sha256()
+            for piece in obstore.get(self._store, path).stream():
+                digest.update(piece)
+            return digest.hexdigest()
+
+        try:
+            return self._do(digested)
+        except FileNotFoundError:
+            return None
+
     def remove(self, paths: Iterable[str]) -> None:
         """Removes files; those that are gone already are no error."""
         import obstore  # noqa: PLC0415
@@ -141,5 +163,4 @@ class Store:
             except FileNotFoundError:
                 return
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(one, paths))
+        at_once(one, paths)
