@@ -12,7 +12,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, MissingTableError
 from esxparse.lakes import upkeep
 from esxparse.lakes.store import Store
 
@@ -74,7 +74,29 @@ def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("uri", ["", "s3://"])
+def test_a_time_without_captures_has_empty_tables_and_a_wrong_table_is_told_the_nearest(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    lake = ex.lake(tmp_path / "lake")
+    assert lake.of(since="2030-01-01").sql("SELECT count(*), max(pct_ready) FROM vcpu").rows() == [(0, None)]
+    with pytest.raises(MissingTableError, match=r"no table 'vcpus': did you mean 'vcpu'\? choose from catalogue, vcpu"):
+        lake.of(since="2030-01-01").sql("SELECT * FROM vcpus")
+    with pytest.raises(EsxparseError, match="the time ends before it begins"):
+        lake.of(since="2026-03-03", until="2026-03-02")
+
+
+def test_a_lake_may_be_a_file_url_and_says_what_stands_in_its_way(tmp_path):
+    file = hosts.capture(tmp_path)
+    where = (tmp_path / "new one" / "lake").as_uri()
+    assert ex.lake(where).add([file])
+    assert ex.lake(tmp_path / "new one" / "lake").sql("SELECT count(*) FROM vcpu").item() == 3
+    told = []
+    ex.lake(file / "lake").add([file], told=lambda _, made: told.append(made))
+    assert told == [f"lake {file}/lake: Not a directory: a file is where a directory should be"]
+    with pytest.raises(EsxparseError, match="there is no lake at"):
+        _ = ex.lake(tmp_path / ("x" * 300)).captures
+
+
+@pytest.mark.parametrize("uri", ["", "s3://", __file__, "http://127.0.0.1/captures"])
 def test_a_lake_that_is_nowhere_is_refused(uri):
     with pytest.raises(EsxparseError, match="is no lake: name a directory"):
         ex.lake(uri)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,6 +14,8 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.remote import is_url, shown
@@ -20,12 +25,35 @@ T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _RETRIES: Final = 3
+_MOST_SAID: Final = 300
+_STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
+_OF_SYSTEM: Final = re.compile(r"\(os error (\d+)\)")
+_TO_DO: Final = {
+    errno.ENOSPC: "make room, and add the capture again",
+    errno.ENOTDIR: "a file is where a directory should be",
+}
 
 
 def at_once(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
     """What `work` gives of each item, several at a time: for work that waits for a store."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(work, items))
+
+
+def _is_no_directory(path: Path) -> bool | None:
+    """Whether something else is there; None where nothing is."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return None
+
+
+def _why(error: BaseException) -> str:
+    text = str(error).split("Debug source:")[0]
+    if of_system := _OF_SYSTEM.search(text):
+        number = int(of_system[1])
+        return f"{os.strerror(number)}: {_TO_DO.get(number, 'name a directory that can be written')}"
+    return " ".join(text.split())[:_MOST_SAID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +82,13 @@ class Store:
             EsxparseError: It names no place.
         """
         where = os.fspath(uri)
-        if not where or where.endswith("://"):
-            raise EsxparseError(f"{where!r} is no lake: name a directory, or a bucket as s3://captures/2026")
-        return cls(where.rstrip("/") if is_url(where) else str(Path(where).expanduser().absolute()), options or {})
+        scheme, _, rest = where.partition("://") if is_url(where) else ("", "", where)
+        if scheme.lower() == "file":
+            scheme, rest = "", url2pathname(urlsplit(where).path)
+        path = Path(rest).expanduser().absolute()
+        if not rest or (scheme.lower() not in _STORES if scheme else _is_no_directory(path)):
+            raise EsxparseError(f"{shown(where)!r} is no lake: name a directory, or a bucket as s3://captures/2026")
+        return cls(where.rstrip("/") if scheme else str(path), options or {})
 
     @cached_property
     def _store(self) -> Any:
@@ -86,8 +118,7 @@ class Store:
             panic = type(error).__name__ == "PanicException"
             if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
                 raise
-            why = str(error).split("Debug source:")[0]
-            raise EsxparseError(f"lake {shown(self.uri)}: {' '.join(why.split())[:300]}") from error
+            raise EsxparseError(f"lake {shown(self.uri)}: {_why(error)}") from error
 
     def names(self, path: str) -> str:
         """What other programs call a file."""
@@ -95,7 +126,7 @@ class Store:
 
     def is_there(self) -> bool:
         """Whether anything may be there: a directory that is missing is not made by asking."""
-        return bool(is_url(self.uri)) or Path(self.uri).is_dir()
+        return bool(is_url(self.uri)) or _is_no_directory(Path(self.uri)) is False
 
     def files(self, under: str) -> list[File]:
         """All files whose path begins with the directory `under`."""
