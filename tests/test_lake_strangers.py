@@ -74,6 +74,16 @@ def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(("name", "why"), [("fio-normal.txt", "without a date"), ("sar-guest.txt", "a column 'host'")])
+def test_what_a_lake_cannot_hold_is_said_and_leaves_nothing(tmp_path, name, why):
+    told = []
+    file = Path(__file__).parents[1] / "datasets" / "formats" / name
+    ex.lake(tmp_path / "lake").add([file], host="lab", told=lambda _, made: told.append(made))
+    assert why in told[0]
+    assert told[0].endswith("use esxparse convert for this recording")
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
 def test_a_time_without_captures_has_empty_tables_and_a_wrong_table_is_told_the_nearest(tmp_path):
     ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
     lake = ex.lake(tmp_path / "lake")

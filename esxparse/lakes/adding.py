@@ -14,7 +14,7 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
-from esxparse.formats.registry import recognising
+from esxparse.formats.registry import reader_of, recognising
 from esxparse.formats.remote import is_url
 from esxparse.formats.source import resolve
 from esxparse.lakes import entries
@@ -129,7 +129,10 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
         file = part / file_name(name)
         schema = pl.read_parquet_schema(file)
         if taken := set(PARTITIONS) & set(schema):
-            raise EsxparseError(f"{rec.source}: table {name} has a column {min(taken)!r}, which a lake has of its own")
+            raise EsxparseError(
+                f"{rec.source}: table {name} has a column {min(taken)!r}, which a lake has of its own: "
+                "use esxparse convert for this recording"
+            )
         table = name if rec.format == "esxtop" else f"{rec.format}.{name}"
         files = []
         for date, piece in _dates(file, name, rec, schema):
@@ -172,7 +175,9 @@ def _dates(file: Path, table: str, rec: Recording, schema: Mapping[str, Any]) ->
     if len(dates) == 1:
         return [(str(dates[0]), file)]
     if not dates and frame.select(pl.len()).collect().item():
-        raise EsxparseError(f"{rec.source}: table {table} has rows without a date: give it with --date")
+        takes = "date" in reader_of(rec.format).options
+        todo = "give it with --date" if takes else "a lake cannot hold them; use esxparse convert for this recording"
+        raise EsxparseError(f"{rec.source}: table {table} has rows without a date: {todo}")
     pieces = []
     for date in dates:
         folder = file.parent / str(date)

@@ -28,7 +28,7 @@ FOLDER: Final = "catalogue"
 
 _ID: Final = 20
 _FILE: Final = re.compile(rf"{FOLDER}/[0-9a-f]{{{_ID}}}\.json")
-_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_HOST: Final = re.compile(r"(?!__HIVE_DEFAULT_PARTITION__$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _TYPES: Final[Mapping[str, Any]] = {
     str(one): one
     for one in (
