@@ -328,20 +328,6 @@ def test_queries_that_cannot_be_answered_are_one_line(tmp_path, capsys):
         ex.lake(where)["vcpus"]
 
 
-def test_a_server_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr("esxparse.lakes.store._RETRIES", 0)
-    options = {
-        "aws_endpoint_url": "http://127.0.0.1:9",
-        "allow_http": "true",
-        "aws_region": "us-east-1",
-        "aws_access_key_id": "a",
-        "aws_secret_access_key": "b",
-    }
-    with pytest.raises(EsxparseError, match=r"^lake s3://lake/x: ") as error:
-        _ = ex.lake("s3://lake/x", **options).captures
-    assert "\n" not in str(error.value)
-
-
 def test_captures_are_judged_once(tmp_path, capsys):
     where = str(tmp_path / "lake")
     ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (40,) * 30), hosts.capture(tmp_path, "esx-02")])

@@ -22,7 +22,7 @@ from esxparse.formats.remote import is_url
 from esxparse.lakes import entries
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
-from esxparse.lakes.store import Store
+from esxparse.lakes.store import Store, why
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class Lake:
                 if unknown := _UNKNOWN.search(str(error)):
                     tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole)]
                     raise MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}") from error
-                raise EsxparseError(f"DuckDB: {' '.join(str(error).split())}") from error
+                raise EsxparseError(f"DuckDB: {why(error)}") from error
         return found
 
     def _view(self, table: str, files: Iterable[str]) -> str:

@@ -25,8 +25,13 @@ T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _RETRIES: Final = 3
-_MOST_SAID: Final = 300
+_MOST_SAID: Final = 500
 _STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
+_ANSWER: Final = re.compile(r"status code: (\d{3}(?: [A-Z]\w+)*)")
+_OF_SERVER: Final = {
+    "NoSuchBucket": "there is no such bucket: make it first, or name another",
+    "169.254.169.254": "no credentials are given: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
 _OF_SYSTEM: Final = re.compile(r"\(os error (\d+)\)")
 _TO_DO: Final = {
     errno.ENOSPC: "make room, and add the capture again",
@@ -48,8 +53,14 @@ def _is_no_directory(path: Path) -> bool | None:
         return None
 
 
-def _why(error: BaseException) -> str:
+def why(error: BaseException) -> str:
+    """What went wrong in a store, in one line, and what to do where that is known."""
     text = str(error).split("Debug source:")[0]
+    for sign, said in _OF_SERVER.items():
+        if sign in text:
+            return said
+    if answer := _ANSWER.search(text):
+        return f"the server answered {answer[1]}"
     if of_system := _OF_SYSTEM.search(text):
         number = int(of_system[1])
         return f"{os.strerror(number)}: {_TO_DO.get(number, 'name a directory that can be written')}"
@@ -118,7 +129,7 @@ class Store:
             panic = type(error).__name__ == "PanicException"
             if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
                 raise
-            raise EsxparseError(f"lake {shown(self.uri)}: {_why(error)}") from error
+            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
 
     def names(self, path: str) -> str:
         """What other programs call a file."""
@@ -158,6 +169,8 @@ class Store:
             self._do(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=replace or None))
         except AlreadyExistsError:
             return False
+        except FileNotFoundError as error:
+            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
         return True
 
     def size(self, path: str) -> int | None:
