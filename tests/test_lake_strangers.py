@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -82,6 +83,16 @@ def test_what_a_lake_cannot_hold_is_said_and_leaves_nothing(tmp_path, name, why)
     assert why in told[0]
     assert told[0].endswith("use esxparse convert for this recording")
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_capture_without_rows_is_named(tmp_path):
+    file = hosts.capture(tmp_path)
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    told = []
+    ex.lake(tmp_path / "lake").add([file], told=lambda _, made: told.append(made))
+    assert told[0].startswith(f"{file}: a header with 3 columns and no rows")
+    with pytest.raises(EsxparseError, match=re.escape(str(file))):
+        ex.convert(file, tmp_path / "converted")
 
 
 def test_a_time_without_captures_has_empty_tables_and_a_wrong_table_is_told_the_nearest(tmp_path):
