@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import logging
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 
 import pytest
 
@@ -19,6 +21,8 @@ class S3:
         self._server = serving.make_server("127.0.0.1", 0, self._counting, threaded=True)
         self.sent: list[tuple[str, int]] = []
         """Path and bytes of each answer to a GET."""
+        self.busy: Iterator[bool] = repeat(False)
+        """Of each request whether it is answered 503."""
         self.env = {
             "AWS_ACCESS_KEY_ID": "tests",
             "AWS_SECRET_ACCESS_KEY": "tests",
@@ -36,6 +40,9 @@ class S3:
         connection.close()
 
     def _counting(self, environ, start_response):
+        if next(self.busy):
+            start_response("503 Service Unavailable", [])
+            return [b""]
         content = b"".join(self._app(environ, start_response))
         if environ["REQUEST_METHOD"] == "GET":
             self.sent.append((environ["PATH_INFO"], len(content)))

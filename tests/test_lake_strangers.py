@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,7 +12,8 @@ import hosts
 import pytest
 
 import esxparse as ex
-from esxparse.errors import EsxparseError
+from esxparse.cli import main
+from esxparse.errors import EsxparseError, MissingTableError
 from esxparse.lakes import upkeep
 from esxparse.lakes.store import Store
 
@@ -71,7 +75,120 @@ def test_questions_are_asked_in_any_case_and_wrong_ones_are_one_line(tmp_path):
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("uri", ["", "s3://"])
+@pytest.mark.parametrize(("name", "why"), [("fio-normal.txt", "without a date"), ("sar-guest.txt", "a column 'host'")])
+def test_what_a_lake_cannot_hold_is_said_and_leaves_nothing(tmp_path, name, why):
+    told = []
+    file = Path(__file__).parents[1] / "datasets" / "formats" / name
+    ex.lake(tmp_path / "lake").add([file], host="lab", told=lambda _, made: told.append(made))
+    assert why in told[0]
+    assert told[0].endswith("use esxparse convert for this recording")
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_capture_without_rows_is_named(tmp_path):
+    file = hosts.capture(tmp_path)
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    told = []
+    ex.lake(tmp_path / "lake").add([file], told=lambda _, made: told.append(made))
+    assert told[0].startswith(f"{file}: a header with 3 columns and no rows")
+    with pytest.raises(EsxparseError, match=re.escape(str(file))):
+        ex.convert(file, tmp_path / "converted")
+
+
+def test_a_time_without_captures_has_empty_tables_and_a_wrong_table_is_told_the_nearest(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    lake = ex.lake(tmp_path / "lake")
+    assert lake.of(since="2030-01-01").sql("SELECT count(*), max(pct_ready) FROM vcpu").rows() == [(0, None)]
+    with pytest.raises(MissingTableError, match=r"no table 'vcpus': did you mean 'vcpu'\? choose from catalogue, vcpu"):
+        lake.of(since="2030-01-01").sql("SELECT * FROM vcpus")
+    with pytest.raises(EsxparseError, match="the time ends before it begins"):
+        lake.of(since="2026-03-03", until="2026-03-02")
+
+
+def test_a_lake_may_be_a_file_url_and_says_what_stands_in_its_way(tmp_path):
+    file = hosts.capture(tmp_path)
+    where = (tmp_path / "new one" / "lake").as_uri()
+    assert ex.lake(where).add([file])
+    assert ex.lake(tmp_path / "new one" / "lake").sql("SELECT count(*) FROM vcpu").item() == 3
+    told = []
+    ex.lake(file / "lake").add([file], told=lambda _, made: told.append(made))
+    assert told == [f"lake {file}/lake: Not a directory: a file is where a directory should be"]
+    with pytest.raises(EsxparseError, match="there is no lake at"):
+        _ = ex.lake(tmp_path / ("x" * 300)).captures
+
+
+@pytest.mark.parametrize("uri", ["", "s3://", __file__, "http://127.0.0.1/captures"])
 def test_a_lake_that_is_nowhere_is_refused(uri):
     with pytest.raises(EsxparseError, match="is no lake: name a directory"):
         ex.lake(uri)
+
+
+def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys):
+    where, file = tmp_path / "lake", hosts.capture(tmp_path)
+    ex.lake(where).add([file])
+    path = next(one["path"] for one in ex.lake(where).captures[0].files("vcpu"))
+    before = (where / path).read_bytes()
+    (where / path).write_bytes(before[:40] + bytes([before[40] ^ 1]) + before[41:])
+    assert main(["lake", "verify", "--lake", str(where)]) == 0
+    assert main(["lake", "verify", "--content", "--lake", str(where)]) == 1
+    said = f"{path} is damaged: its content is not what was written; add {file} again with --force"
+    assert said in capsys.readouterr().err
+    ex.lake(where).add([file], replace=True)
+    assert (where / path).read_bytes() == before
+    assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
+
+
+def test_entries_without_checksums_are_read_and_counted(tmp_path, capsys):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    entry = next((where / "catalogue").iterdir())
+    told = json.loads(entry.read_text())
+    for table in told["tables"].values():
+        for one in table["files"]:
+            del one["sha256"]
+    entry.write_text(json.dumps(told))
+    assert ex.lake(where)["vcpu"].collect().height == 3
+    assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
+    assert "2 files of an early version have no checksum" in capsys.readouterr().out
+
+
+def test_a_damaged_entry_stops_questions_and_nothing_else(tmp_path, capsys):
+    where = str(tmp_path / "lake")
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02")])
+    first = ex.lake(where).captures[0]
+    (tmp_path / "lake" / first.path).write_text("{")
+    assert main(["lake", "ls", "--lake", where]) == 1
+    told = capsys.readouterr()
+    assert f"{first.id}.json is not what `esxparse lake add` writes" in told.err
+    assert "1 captures of 1 hosts" in told.out
+    assert main(["lake", "verify", "--lake", where]) == 1
+    assert first.id in capsys.readouterr().err
+    assert upkeep.compact(Store.of(where), timedelta(0)) == [], "its files may be wanted"
+    with pytest.raises(EsxparseError, match="esxparse lake verify lists all that is wrong"):
+        ex.lake(where).sql("SELECT count(*) FROM vcpu")
+    assert main(["lake", "rm", first.id, "--lake", where]) == 0
+    assert [one.host for one in ex.lake(where).captures] == ["esx-02"]
+    assert upkeep.verify(Store.of(where)).left == ()
+
+
+@pytest.mark.parametrize("change", [{"shape": "new"}, {"layout": 99}])
+def test_an_entry_of_a_newer_version_is_no_damaged_one(tmp_path, change):
+    where, file = tmp_path / "lake", hosts.capture(tmp_path)
+    ex.lake(where).add([file])
+    entry = next((where / "catalogue").iterdir())
+    entry.write_text(json.dumps(json.loads(entry.read_text()) | change))
+    told = []
+    ex.lake(where).add([file], replace=True, told=lambda _, made: told.append(made))
+    assert "was written by a newer esxparse" in told[0]
+
+
+def test_a_writer_keeps_what_a_killed_one_has_left_from_compact(tmp_path):
+    where, file = tmp_path / "lake", hosts.capture(tmp_path)
+    ex.lake(where).add([file])
+    entry = ex.lake(where).captures[0]
+    (where / entry.path).unlink()
+    old = [where / one["path"] for one in entry.files()]
+    for one in old:
+        os.utime(one, (0, 0))
+    ex.lake(where).add([file])
+    assert all(one.stat().st_mtime > 0 for one in old)

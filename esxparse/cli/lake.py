@@ -46,7 +46,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _span(one)
     one = _command(commands, "rm", _rm, "take captures out")
     one.add_argument("ids", nargs="+", metavar="ID", help="id of a capture, or its beginning (`esxparse lake ls`)")
-    _command(commands, "verify", _verify, "compare the catalogue with the files; 1 if something is wrong")
+    one = _command(commands, "verify", _verify, "compare the catalogue with the files; 1 if something is wrong")
+    one.add_argument("--content", action="store_true", help="read the files and compare their content, too")
     one = _command(commands, "compact", _compact, "take away what writers that were killed have left")
     one.add_argument("--older", default="1d", metavar="LENGTH", help="only files older than this (default: 1d)")
     one = _command(commands, "judge", _judge, "diagnose and check each capture, and keep what is said for reports")
@@ -80,6 +81,15 @@ def _opened(options: argparse.Namespace) -> Lake:
     if not hasattr(options, "since"):
         return found
     return found.of(*options.host, since=options.since, until=options.until)
+
+
+def _readable(options: argparse.Namespace) -> tuple[Lake, dict[str, str]]:
+    """The lake without entries that cannot be read, and by id why they cannot."""
+    from esxparse.lakes import Lake, entries, lake  # noqa: PLC0415
+
+    store = lake(options.lake).store
+    found, unreadable = entries.look(store)
+    return Lake(store, held=found), unreadable
 
 
 def _add(options: argparse.Namespace) -> int:
@@ -133,7 +143,10 @@ def _twice(pair: tuple[Entry, Entry]) -> str:
 
 
 def _ls(options: argparse.Namespace) -> int:
-    found = _opened(options)
+    found, unreadable = _readable(options)
+    for why in unreadable.values():
+        fail(EsxparseError(why))
+    found = found.of(*options.host, since=options.since, until=options.until)
     for one in found.catalogue.iter_rows(named=True):
         span = f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}" if one["start"] else "no time"
         held = f"{one['rows']:,} rows, {one['bytes'] / 1e6:,.1f} MB"
@@ -142,7 +155,7 @@ def _ls(options: argparse.Namespace) -> int:
         total = found.catalogue
         hosts, rows, size = total["host"].n_unique(), int(total["rows"].sum()), int(total["bytes"].sum())
         print(f"{total.height:,} captures of {hosts:,} hosts, {rows:,} rows, {size / _GB:,.2f} GB")
-    return 0
+    return 1 if unreadable else 0
 
 
 def _sql(options: argparse.Namespace) -> int:
@@ -162,9 +175,12 @@ def _sql(options: argparse.Namespace) -> int:
 def _rm(options: argparse.Namespace) -> int:
     from esxparse.lakes import upkeep  # noqa: PLC0415
 
-    found = _opened(options)
-    gone = [found.capture(key) for key in dict.fromkeys(options.ids)]
+    found, unreadable = _readable(options)
+    keys = dict.fromkeys(options.ids)
+    gone = [found.capture(key) for key in keys if key not in unreadable]
     upkeep.remove(found.store, gone)
+    for key in keys.keys() & unreadable.keys():
+        upkeep.discard(found.store, key)
     if not options.quiet:
         for one in gone:
             print(printable(f"{one.id}: {one.source} of host {one.host} is taken out"))
@@ -174,19 +190,23 @@ def _rm(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from esxparse.lakes import upkeep  # noqa: PLC0415
 
-    state = upkeep.verify(_opened(options).store)
+    state = upkeep.verify(_opened(options).store, content=options.content)
+    for why in state.unreadable.values():
+        fail(EsxparseError(why))
     for entry, what in state.damaged:
         fail(EsxparseError(f"{entry.id} of host {entry.host}: {what}; add {entry.source} again with --force"))
     if not options.quiet:
         for pair in state.overlapping:
             print(printable(_twice(pair)))
         print(f"{state.captures:,} captures, {state.files:,} files, {state.bytes / _GB:,.2f} GB")
+        if options.content and state.unsigned:
+            print(f"{state.unsigned:,} files of an early version have no checksum: only their size was compared")
         if state.left:
             size = sum(one.size for one in state.left) / 1e6
             print(
                 f"{len(state.left):,} files ({size:,.1f} MB) belong to no capture: esxparse lake compact removes them"
             )
-    return 1 if state.damaged else 0
+    return 1 if state.damaged or state.unreadable else 0
 
 
 def _compact(options: argparse.Namespace) -> int:

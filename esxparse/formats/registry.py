@@ -258,7 +258,7 @@ def reader_of_directory(folder: Path, asked: str | None = None) -> Reader | None
 def _directory(folder: Path, opening: Opening, left_out: set[str] | None) -> Recording:
     if (reader := reader_of_directory(folder, opening.format)) is not None:
         reader.chosen(opening, str(folder), left_out)
-        with _own_errors(str(folder), reader.title):
+        with own_errors(str(folder), reader.title):
             rec = reader.reading.read_directory(folder)
         return replace(rec, tables=cut(rec.tables, opening.window))
     if not folder.is_dir():
@@ -315,7 +315,7 @@ def open_source(
     """Reads a source."""
     if not source.head.content:
         raise DamagedError(f"{source.name} is empty: nothing was captured, or the copy failed")
-    with _own_errors(source.name, "any format"):
+    with own_errors(source.name, "any format"):
         reader = reader_of(opening.format) if opening.format else recognising(source.head)
     if reader is None:
         raise _unknown(source.name, source.head)
@@ -324,7 +324,7 @@ def open_source(
         chosen["numbers"] = numbers
     if "window" in reader.options:
         chosen["window"] = opening.window
-    with _own_errors(source.name, reader.title):
+    with own_errors(source.name, reader.title):
         rec = reader.reading.read(source, **chosen)
         if opening.format is None:
             quoted.refuse(rec, source, reader.title)
@@ -332,7 +332,7 @@ def open_source(
 
 
 @contextmanager
-def _own_errors(name: str, title: str) -> Iterator[None]:
+def own_errors(name: str, title: str) -> Iterator[None]:
     """Turns whatever a reader raises into an error of ours that names the file and the cause."""
     try:
         yield

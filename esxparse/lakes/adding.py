@@ -14,13 +14,13 @@ import polars as pl
 from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
-from esxparse.formats.registry import recognising
+from esxparse.formats.registry import reader_of, recognising
 from esxparse.formats.remote import is_url
 from esxparse.formats.source import resolve
 from esxparse.lakes import entries
 from esxparse.lakes.conversion import file_name, local, reading, sink, write_recording
 from esxparse.version import __version__
-from esxparse.whole import Scratch
+from esxparse.whole import Scratch, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,8 +74,8 @@ def add(job: Job) -> Added:
     """
     asked = Opening.of(job.opening)
     source = local(resolve(job.capture, asked.member, timeout=asked.timeout, memory_limit=asked.memory_limit))
-    sha256, size = _content(source)
-    key = entries.id_of(sha256, asked.segment)
+    content, size = _content(source)
+    key = entries.id_of(content, asked.segment)
     options = {name: value for name, value in reading(asked).items() if name not in _NOT_READ}
     try:
         there = entries.find(job.store, key)
@@ -89,7 +89,7 @@ def add(job: Job) -> Added:
         part = scratch / "tables"
         part.mkdir()
         rec = write_recording(source, part, asked, lambda _done, _total, _table: None, aside)
-        origin = {"name": rec.source, "sha256": sha256, "bytes": size, "options": options}
+        origin = {"name": rec.source, "sha256": content, "bytes": size, "options": options}
         host = entries.host_of(job.host, rec.meta.get("host"), rec.source)
         entry = _stored(rec, part, job.store, key, host, origin)
     if not job.store.put(entry.path, entry.encoded(), replace=job.replace or there is not None):
@@ -122,24 +122,27 @@ def _holds(there: entries.Entry, job: Job, options: Mapping[str, str]) -> bool:
 
 def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origin: dict[str, Any]) -> entries.Entry:
     """Puts the tables of a recording into the lake; gives the entry that names them."""
-    read = json.dumps([host, origin["options"], manifest.LAYOUT, __version__], sort_keys=True)
+    read = json.dumps([host, origin["options"], manifest.LAYOUT, __version__, pl.__version__], sort_keys=True)
     stem = f"{key}-{hashlib.sha256(read.encode()).hexdigest()[:8]}"
     tables: dict[str, Any] = {}
     for name in rec.tables:
         file = part / file_name(name)
         schema = pl.read_parquet_schema(file)
         if taken := set(PARTITIONS) & set(schema):
-            raise EsxparseError(f"{rec.source}: table {name} has a column {min(taken)!r}, which a lake has of its own")
+            raise EsxparseError(
+                f"{rec.source}: table {name} has a column {min(taken)!r}, which a lake has of its own: "
+                "use esxparse convert for this recording"
+            )
         table = name if rec.format == "esxtop" else f"{rec.format}.{name}"
         files = []
         for date, piece in _dates(file, name, rec, schema):
             path = f"table={table}/date={date}/host={host}/{stem}.parquet"
-            size = piece.stat().st_size
-            # What a writer that was killed has left under this name is the same, unless the disk lost some of it.
-            if not store.put(path, piece) and store.size(path) != size:
+            # What a killed writer has left may be damaged, and is old enough for `compact` to take it away.
+            if not store.put(path, piece):
                 store.put(path, piece, replace=True)
             rows = pl.scan_parquet(piece).select(pl.len()).collect().item()
-            files.append({"path": path, "date": date, "rows": rows, "bytes": size})
+            size = piece.stat().st_size
+            files.append({"path": path, "date": date, "rows": rows, "bytes": size, "sha256": sha256(piece)})
         columns = {column: entries.name_of(kind, f"{name}.{column}") for column, kind in schema.items()}
         tables[table] = {
             "rows": sum(one["rows"] for one in files),
@@ -172,7 +175,9 @@ def _dates(file: Path, table: str, rec: Recording, schema: Mapping[str, Any]) ->
     if len(dates) == 1:
         return [(str(dates[0]), file)]
     if not dates and frame.select(pl.len()).collect().item():
-        raise EsxparseError(f"{rec.source}: table {table} has rows without a date: give it with --date")
+        takes = "date" in reader_of(rec.format).options
+        todo = "give it with --date" if takes else "a lake cannot hold them; use esxparse convert for this recording"
+        raise EsxparseError(f"{rec.source}: table {table} has rows without a date: {todo}")
     pieces = []
     for date in dates:
         folder = file.parent / str(date)

@@ -20,7 +20,7 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import esxtop, manifest
 from esxparse.formats.names import recording_name
 from esxparse.formats.opening import Opening
-from esxparse.formats.registry import open_source, refuse_foreign
+from esxparse.formats.registry import open_source, own_errors, refuse_foreign
 from esxparse.formats.source import resolve
 from esxparse.formats.unpack import unpacked
 from esxparse.version import __version__
@@ -246,9 +246,10 @@ def write_recording(
     rec = None
     if esxtop.recognise(source.head) and asked.format in {None, "esxtop"}:
         refuse_foreign(esxtop, asked, source.name)
-        rec = esxtop.read_by_instance(
-            source, aside, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
-        )
+        with own_errors(source.name, esxtop.FORMAT):
+            rec = esxtop.read_by_instance(
+                source, aside, asked.window, segment=asked.segment or 1, date_order=asked.date_order, date=asked.date
+            )
     if rec is None:
         rec = open_source(source, asked)
         rec = replace(rec, tables={name: _by_instance(frame) for name, frame in rec.tables.items()})

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -27,7 +28,7 @@ FOLDER: Final = "catalogue"
 
 _ID: Final = 20
 _FILE: Final = re.compile(rf"{FOLDER}/[0-9a-f]{{{_ID}}}\.json")
-_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_HOST: Final = re.compile(r"(?!__HIVE_DEFAULT_PARTITION__$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _TYPES: Final[Mapping[str, Any]] = {
     str(one): one
     for one in (
@@ -81,7 +82,7 @@ class Entry:
     """`name`, `sha256` and `bytes` of its content, `options` it was read with."""
     meta: Mapping[str, Any]
     tables: Mapping[str, Any]
-    """By name: `rows`, `bytes`, `columns` (name to type), `files` (path, date, rows, bytes)."""
+    """By name: `rows`, `bytes`, `columns` (name to type), `files` (path, date, rows, bytes, sha256)."""
     layout: int
     esxparse: str
     notes: tuple[Note, ...] = ()
@@ -107,7 +108,7 @@ class Entry:
         return self.meta.get("start"), self.meta.get("end")
 
     def files(self, table: str | None = None) -> Iterator[Mapping[str, Any]]:
-        """The files of a table, or of all: path, date, rows, bytes."""
+        """The files of a table, or of all: path, date, rows, bytes, sha256; the last is missing in early entries."""
         for name, one in self.tables.items():
             if table in {None, name}:
                 yield from one["files"]
@@ -127,8 +128,12 @@ def parsed(text: bytes, name: str) -> Entry:
 
     Raises:
         DamagedError: It is none.
+        EsxparseError: A newer version wrote it.
     """
     content, notes = manifest.decoded(text, name, "lake add", "add the capture again with --force")
+    unknown = content.keys() - {one.name for one in fields(Entry)}
+    if unknown or content.get("layout", 0) > manifest.LAYOUT:
+        raise EsxparseError(f"{name} was written by a newer esxparse ({content.get('esxparse')}): update this one")
     try:
         found = Entry(**content, notes=notes)
         _ = found.origin["bytes"], found.origin["options"]
@@ -152,14 +157,31 @@ def load(store: Store) -> list[Entry]:
     """All entries, by host and time.
 
     Raises:
+        EsxparseError: There is no lake, or an entry that cannot be read: numbers without its capture would be wrong.
+    """
+    found, unreadable = look(store)
+    for why in unreadable.values():
+        raise EsxparseError(f"{why}; esxparse lake verify lists all that is wrong")
+    return found
+
+
+def look(store: Store) -> tuple[list[Entry], dict[str, str]]:
+    """The entries that can be read, by host and time, and by id why others cannot.
+
+    Raises:
         EsxparseError: There is no lake.
     """
     paths = [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
     if not paths:
         raise EsxparseError(f"there is no lake at {store.uri}: esxparse lake add CAPTURE... --lake {store.uri}")
     texts = zip(paths, store.read_all(paths), strict=True)
-    found = [parsed(text, store.names(path)) for path, text in texts if text is not None]
-    return sorted(found, key=lambda one: (one.host, str(one.span[0]), one.id))
+    found, unreadable = [], {}
+    for path, text in texts:
+        try:
+            found += [parsed(text, store.names(path))] if text is not None else []
+        except EsxparseError as error:
+            unreadable[Path(path).stem] = str(error)
+    return sorted(found, key=lambda one: (one.host, str(one.span[0]), one.id)), unreadable
 
 
 def overlaps(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:

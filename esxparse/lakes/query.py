@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 import polars as pl
 
 from esxparse import fleet
-from esxparse.errors import EsxparseError, MissingTableError
+from esxparse.errors import EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
 from esxparse.formats.remote import is_url
 from esxparse.lakes import entries
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
-from esxparse.lakes.store import Store
+from esxparse.lakes.store import Store, why
 from esxparse.recording import Recording
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
 
+_UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
 _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
@@ -54,13 +55,17 @@ class Lake:
     """Those that are asked for; all where none is."""
     since: datetime | None = None
     until: datetime | None = None
-    _held: list[Entry] = field(default_factory=list)
+    held: Sequence[Entry] | None = None
+    """The entries, where they are known already."""
 
     @cached_property
     def captures(self) -> tuple[Entry, ...]:
         """The entries of the catalogue, by host and time, as they were when they were first asked for."""
-        found = self._held or entries.load(self.store)
-        return tuple(one for one in found if self._has(one))
+        return tuple(one for one in self._all if self._has(one))
+
+    @cached_property
+    def _all(self) -> Sequence[Entry]:
+        return entries.load(self.store) if self.held is None else self.held
 
     def _has(self, entry: Entry) -> bool:
         start, end = entry.span
@@ -80,7 +85,9 @@ class Lake:
         if unknown := [one for one in hosts if one not in there]:
             raise EsxparseError(f"lake {self.store.uri} has no host {unknown[0]!r}")
         begin, end = moment(since, "since") or self.since, moment(until, "until") or self.until
-        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, _held=list(self.captures))
+        if begin and end and end <= begin:
+            raise EsxparseError(f"the time ends before it begins ({begin} to {end}): change since or until")
+        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, held=self._all)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -219,6 +226,8 @@ class Lake:
             import duckdb  # noqa: PLC0415  an extra
         except ImportError:
             raise EsxparseError('SQL needs DuckDB: pip install "esxparse[lake]"') from None
+        # What no row of the time asked for is in is an empty table.
+        whole = Lake(self.store, held=self._all)
         # SQL does not tell capitals from small letters.
         words = set(re.findall(r"\w+(?:\.\w+)?", query.replace('"', "").lower()))
         with duckdb.connect() as base:
@@ -236,20 +245,22 @@ class Lake:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
-                for table in self.names:
-                    if table.lower() in words:
-                        base.execute(self._view(table))
+                for table in whole:
+                    files = [file for one in self.captures for file in self.files(one, table)]
+                    if table.lower() in words and files:
+                        base.execute(self._view(table, files))
+                    elif table.lower() in words:
+                        base.register(table, whole[table].clear().collect())
                 found: pl.DataFrame = base.sql(query).pl()
             except (duckdb.Error, pl.exceptions.PolarsError) as error:
-                why = " ".join(str(error).split())
-                raise EsxparseError(f"DuckDB: {why}; tables: catalogue, {', '.join(self)}") from error
+                if unknown := _UNKNOWN.search(str(error)):
+                    tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole)]
+                    raise MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}") from error
+                raise EsxparseError(f"DuckDB: {why(error)}") from error
         return found
 
-    def _view(self, table: str) -> str:
+    def _view(self, table: str, files: Iterable[str]) -> str:
         """A view of a table, for DuckDB."""
-        files = [file for one in self.captures for file in self.files(one, table)]
-        if not files:
-            raise EsxparseError(f"lake {self.store.uri} has no rows of {table} in that time")
         given = ", ".join(_quoted(one) for one in files)
         types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
         rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"

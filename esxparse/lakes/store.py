@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
+import re
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -10,14 +14,57 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.remote import is_url, shown
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _RETRIES: Final = 3
+_MOST_SAID: Final = 500
+_STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
+_ANSWER: Final = re.compile(r"status code: (\d{3}(?: [A-Z]\w+)*)")
+_OF_SERVER: Final = {
+    "NoSuchBucket": "there is no such bucket: make it first, or name another",
+    "169.254.169.254": "no credentials are given: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+}
+_OF_SYSTEM: Final = re.compile(r"\(os error (\d+)\)")
+_TO_DO: Final = {
+    errno.ENOSPC: "make room, and add the capture again",
+    errno.ENOTDIR: "a file is where a directory should be",
+}
+
+
+def at_once(work: Callable[[A], T], items: Iterable[A]) -> list[T]:
+    """What `work` gives of each item, several at a time: for work that waits for a store."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(work, items))
+
+
+def _is_no_directory(path: Path) -> bool | None:
+    """Whether something else is there; None where nothing is."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return None
+
+
+def why(error: BaseException) -> str:
+    """What went wrong in a store, in one line, and what to do where that is known."""
+    text = str(error).split("Debug source:")[0]
+    for sign, said in _OF_SERVER.items():
+        if sign in text:
+            return said
+    if answer := _ANSWER.search(text):
+        return f"the server answered {answer[1]}"
+    if of_system := _OF_SYSTEM.search(text):
+        number = int(of_system[1])
+        return f"{os.strerror(number)}: {_TO_DO.get(number, 'name a directory that can be written')}"
+    return " ".join(text.split())[:_MOST_SAID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +93,13 @@ class Store:
             EsxparseError: It names no place.
         """
         where = os.fspath(uri)
-        if not where or where.endswith("://"):
-            raise EsxparseError(f"{where!r} is no lake: name a directory, or a bucket as s3://captures/2026")
-        return cls(where.rstrip("/") if is_url(where) else str(Path(where).expanduser().absolute()), options or {})
+        scheme, _, rest = where.partition("://") if is_url(where) else ("", "", where)
+        if scheme.lower() == "file":
+            scheme, rest = "", url2pathname(urlsplit(where).path)
+        path = Path(rest).expanduser().absolute()
+        if not rest or (scheme.lower() not in _STORES if scheme else _is_no_directory(path)):
+            raise EsxparseError(f"{shown(where)!r} is no lake: name a directory, or a bucket as s3://captures/2026")
+        return cls(where.rstrip("/") if scheme else str(path), options or {})
 
     @cached_property
     def _store(self) -> Any:
@@ -78,8 +129,7 @@ class Store:
             panic = type(error).__name__ == "PanicException"
             if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
                 raise
-            why = str(error).split("Debug source:")[0]
-            raise EsxparseError(f"lake {shown(self.uri)}: {' '.join(why.split())[:300]}") from error
+            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
 
     def names(self, path: str) -> str:
         """What other programs call a file."""
@@ -87,7 +137,7 @@ class Store:
 
     def is_there(self) -> bool:
         """Whether anything may be there: a directory that is missing is not made by asking."""
-        return bool(is_url(self.uri)) or Path(self.uri).is_dir()
+        return bool(is_url(self.uri)) or _is_no_directory(Path(self.uri)) is False
 
     def files(self, under: str) -> list[File]:
         """All files whose path begins with the directory `under`."""
@@ -107,8 +157,7 @@ class Store:
 
     def read_all(self, paths: Iterable[str]) -> list[bytes | None]:
         """The contents of many files, several at a time."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(self.read, paths))
+        return at_once(self.read, paths)
 
     def put(self, path: str, content: bytes | Path, *, replace: bool = False) -> bool:
         """Puts a file there, whole or not at all; False where there was one already, which stays unless `replace`."""
@@ -120,6 +169,8 @@ class Store:
             self._do(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=replace or None))
         except AlreadyExistsError:
             return False
+        except FileNotFoundError as error:
+            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
         return True
 
     def size(self, path: str) -> int | None:
@@ -128,6 +179,21 @@ class Store:
 
         try:
             return int(self._do(lambda: obstore.head(self._store, path))["size"])
+        except FileNotFoundError:
+            return None
+
+    def sha256(self, path: str) -> str | None:
+        """The fingerprint of a file; None where there is none."""
+        import obstore  # noqa: PLC0415
+
+        def digested() -> str:
+            digest = hashlib.sha256()
+            for piece in obstore.get(self._store, path).stream():
+                digest.update(piece)
+            return digest.hexdigest()
+
+        try:
+            return self._do(digested)
         except FileNotFoundError:
             return None
 
@@ -141,5 +207,4 @@ class Store:
             except FileNotFoundError:
                 return
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(one, paths))
+        at_once(one, paths)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.lakes import entries
+from esxparse.lakes.store import at_once
 
 if TYPE_CHECKING:
     from esxparse.lakes.entries import Entry
@@ -30,37 +32,65 @@ class State:
     files: int
     bytes: int
     damaged: tuple[tuple[Entry, str], ...]
-    """Captures with files that are missing or cut, and what is wrong."""
+    """Captures with files that are missing or damaged, and what is wrong."""
+    unreadable: Mapping[str, str]
+    """Entries that cannot be read, by id, and why."""
+    unsigned: int
+    """Files without a fingerprint: early versions wrote none."""
     overlapping: tuple[tuple[Entry, Entry], ...]
     """Captures of one host that cover the same time."""
     left: tuple[File, ...]
     """Files that no entry names: of writers that were killed, or are still at it."""
 
 
-def verify(store: Store) -> State:
+def verify(store: Store, *, content: bool = False) -> State:
     """Compares the catalogue with the files there are.
+
+    Args:
+        store: Where the lake is.
+        content: Whether to read each file and compare its fingerprint, not only its size.
 
     Raises:
         EsxparseError: There is no lake, or it cannot be read.
     """
-    found = entries.load(store)
+    # Files first: a capture that is added meanwhile has none that seem to belong to nobody.
     files = {one.path: one for one in store.files("") if _OURS.fullmatch(one.path)}
+    found, unreadable = entries.look(store)
     named = {one["path"] for entry in found for one in entry.files()} | {judged(one.id) for one in found}
-    damaged = []
-    for entry in found:
-        for one in entry.files():
-            there = files.get(one["path"])
-            if there is None or there.size != one["bytes"]:
-                what = "is missing" if there is None else f"has {there.size:,} bytes of {one['bytes']:,}"
-                damaged.append((entry, f"{one['path']} {what}"))
+    sizes = {path: one.size for path, one in files.items()}
+    listed = [(entry, one) for entry in found for one in entry.files()]
+    doubtful = [(entry, one) for entry, one in listed if content or sizes.get(one["path"]) != one["bytes"]]
     return State(
         captures=len(found),
         files=len(named & files.keys()),
-        bytes=sum(files[path].size for path in named & files.keys()),
-        damaged=tuple(damaged),
+        bytes=sum(sizes[path] for path in named & files.keys()),
+        damaged=tuple(one for one in at_once(lambda one: _damaged(store, *one, content=content), doubtful) if one),
+        unreadable=unreadable,
+        unsigned=sum("sha256" not in one for _, one in listed),
         overlapping=tuple(entries.overlaps(found)),
-        left=tuple(files[path] for path in sorted(files.keys() - named)),
+        left=tuple(files[path] for path in sorted(files.keys() - named) if _id_of(path) not in unreadable),
     )
+
+
+def _damaged(store: Store, entry: Entry, file: Mapping[str, Any], *, content: bool) -> tuple[Entry, str] | None:
+    """What is wrong with a file of a capture, unless the capture was taken out or replaced meanwhile."""
+    path = file["path"]
+    size = store.size(path)
+    if size is None:
+        what = "is missing"
+    elif size != file["bytes"]:
+        what = f"has {size:,} bytes of {file['bytes']:,}"
+    elif content and "sha256" in file and store.sha256(path) != file["sha256"]:
+        what = "is damaged: its content is not what was written"
+    else:
+        return None
+    now = entries.find(store, entry.id)
+    return (entry, f"{path} {what}") if now and now.tables == entry.tables else None
+
+
+def _id_of(path: str) -> str:
+    """The capture that a file is of."""
+    return PurePath(path).stem.partition("-")[0]
 
 
 def judged(key: str) -> str:
@@ -73,6 +103,12 @@ def remove(store: Store, found: Iterable[Entry]) -> None:
     gone = list(found)
     store.remove(one.path for one in gone)
     store.remove([path for one in gone for path in (*(file["path"] for file in one.files()), judged(one.id))])
+
+
+def discard(store: Store, key: str) -> None:
+    """Takes out a capture whose entry cannot be read."""
+    store.remove([entries.path_of(key)])
+    store.remove([one.path for one in store.files("") if _OURS.fullmatch(one.path) and _id_of(one.path) == key])
 
 
 def compact(store: Store, older: timedelta = SAFE) -> list[File]:

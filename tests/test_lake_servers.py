@@ -1,0 +1,63 @@
+"""Lakes on servers that are not there, busy, or without the bucket."""
+
+from __future__ import annotations
+
+from itertools import cycle, repeat
+
+import hosts
+import pytest
+from s3_server import s3
+
+import esxparse as ex
+from esxparse.errors import EsxparseError
+from esxparse.lakes import upkeep
+from esxparse.lakes.store import Store
+
+pytestmark = pytest.mark.needs("obstore")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    pytest.importorskip("moto")
+    with s3() as made:
+        for name, value in made.env.items():
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+def test_a_server_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr("esxparse.lakes.store._RETRIES", 0)
+    options = {
+        "aws_endpoint_url": "http://127.0.0.1:9",
+        "allow_http": "true",
+        "aws_region": "us-east-1",
+        "aws_access_key_id": "a",
+        "aws_secret_access_key": "b",
+    }
+    with pytest.raises(EsxparseError, match=r"^lake s3://lake/x: ") as error:
+        _ = ex.lake("s3://lake/x", **options).captures
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.needs("moto")
+def test_a_server_that_is_busy_now_and_then_is_asked_again(server, monkeypatch, tmp_path):
+    where = f"s3://lake/{tmp_path.name}"
+    monkeypatch.setattr(server, "busy", cycle([False, False, True]))
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    assert ex.lake(where)["vcpu"].collect().height == 3
+    assert upkeep.verify(Store.of(where), content=True).damaged == ()
+    monkeypatch.setattr(server, "busy", repeat(True))
+    monkeypatch.setattr("esxparse.lakes.store._RETRIES", 0)
+    with pytest.raises(EsxparseError, match=r"^lake s3://lake/\S+: the server answered 503 Service Unavailable$"):
+        _ = ex.lake(where).captures
+
+
+@pytest.mark.needs("moto")
+@pytest.mark.usefixtures("server")
+def test_a_bucket_that_is_not_there_is_one_line(tmp_path):
+    told = []
+    ex.lake("s3://other/x").add([hosts.capture(tmp_path)], told=lambda _, made: told.append(made))
+    said = "lake s3://other/x: there is no such bucket: make it first, or name another"
+    assert told == [said]
+    with pytest.raises(EsxparseError, match=said):
+        _ = ex.lake("s3://other/x").captures
