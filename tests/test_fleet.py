@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -174,6 +175,25 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)
     with pytest.raises(EsxparseError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(fleet.run(fleet_work.square, [1], Crew(on="dask://127.0.0.1:9")))
+
+
+@pytest.mark.needs("distributed")
+def test_a_port_that_takes_the_call_and_says_nothing_is_no_scheduler(monkeypatch):
+    monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        pytest.raises(EsxparseError, match="no Dask scheduler answers"),
+    ):
+        list(fleet.run(fleet_work.square, [1], Crew(on=f"dask://127.0.0.1:{mute.getsockname()[1]}")))
+
+
+@pytest.mark.needs("distributed")
+def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 2)
+    with cluster(tmp_path / "dask", path=(HERE,)) as made:
+        jobs = [(str(tmp_path), 2)]
+        with pytest.raises(EsxparseError, match="has had no worker for 6 s: start some and run it again"):
+            list(fleet.run(fleet_work.deadly, jobs, Crew(on=made.on)))
 
 
 def small_study(folder: Path) -> Path:

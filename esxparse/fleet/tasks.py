@@ -30,4 +30,4 @@ def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
 
 def said(error: BaseException) -> str:
     """An error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())[:400]
