@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -32,6 +34,28 @@ def deadly(job: tuple[str, int]) -> int:
     return number
 
 
+class UnreadableError(Exception):
+    """What can be written, and not be read back."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def awkward(number: int) -> object:
+    """Ends in ways that do not travel well."""
+    if number == 1:
+        raise UnreadableError(1, 2)
+    if number == 2:
+        error = RuntimeError("it holds a lock")
+        error.lock = threading.Lock()  # type: ignore[attr-defined]
+        raise error
+    if number == 3:
+        raise SystemExit(3)
+    if number == 4:
+        return threading.Lock()
+    return number
+
+
 def waits(job: tuple[str, int]) -> int:
     """Says that it is at work, and ends when it is told to."""
     folder, number = job
@@ -39,3 +63,26 @@ def waits(job: tuple[str, int]) -> int:
     while not Path(folder, "go").exists():
         time.sleep(0.02)
     return number
+
+
+def waits_and_clears(job: tuple[str, int]) -> int:
+    """Waits, and clears away what it was writing if it is not let."""
+    part = Path(job[0], f"part-{job[1]}")
+    part.touch()
+    try:
+        return waits(job)
+    finally:
+        part.unlink()
+
+
+if __name__ == "__main__":
+    # What tests interrupt. Workers find the work by the name of this module, not as part of the program.
+    import fleet_work
+
+    from esxparse import fleet
+
+    jobs = [(sys.argv[1], number) for number in range(4)]
+    try:
+        list(fleet.run(fleet_work.waits_and_clears, jobs, fleet.Crew(jobs=2, on=next(iter(sys.argv[2:]), None))))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

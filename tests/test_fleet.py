@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -64,6 +69,45 @@ def test_a_process_that_is_killed_costs_a_repetition_and_a_deadly_item_its_own_a
     assert sorted(found) == [0, 1, 2, 3, 4]
     assert [found[place].result for place in (0, 1, 3, 4)] == [0, 1, 3, 4]
     assert "was killed 2 times" in found[2].why
+
+
+@pytest.mark.needs("distributed")
+def test_what_cannot_travel_is_an_error_of_its_own(crew):
+    if not crew.elsewhere:
+        return
+    found = {one.place: one for one in fleet.run(fleet_work.awkward, range(6), crew)}
+    assert sorted(found) == [0, 1, 2, 3, 4, 5]
+    assert [found[place].result for place in (0, 5)] == [0, 5]
+    assert found[1].why == "UnreadableError: 1 and 2"
+    assert found[2].why == "RuntimeError: it holds a lock"
+    assert found[3].why == "SystemExit: 3"
+    assert "pickle" in found[4].why
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(
+    ("end", "all_of_them", "code"),
+    [
+        (signal.SIGINT, True, 130),
+        (signal.SIGINT, False, 130),
+        (signal.SIGTERM, False, -signal.SIGTERM),
+        (signal.SIGKILL, False, -signal.SIGKILL),
+    ],
+)
+def test_processes_end_with_the_one_that_began_them(tmp_path, end, all_of_them, code):
+    """`all_of_them`: as a terminal does it."""
+    words = [sys.executable, fleet_work.__file__, str(tmp_path)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as asking:
+        pids = begun(tmp_path, 2)
+        (os.killpg if all_of_them else os.kill)(asking.pid, end)
+        said = asking.communicate(timeout=60)[1].decode()
+    assert asking.returncode == code
+    assert "Traceback" not in said
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < until, "they work on"
+        time.sleep(0.05)
+    assert not list(tmp_path.glob("part-*"))
 
 
 def begun(folder: Path, count: int) -> list[int]:
@@ -131,6 +175,25 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)
     with pytest.raises(EsxparseError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(fleet.run(fleet_work.square, [1], Crew(on="dask://127.0.0.1:9")))
+
+
+@pytest.mark.needs("distributed")
+def test_a_port_that_takes_the_call_and_says_nothing_is_no_scheduler(monkeypatch):
+    monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        pytest.raises(EsxparseError, match="no Dask scheduler answers"),
+    ):
+        list(fleet.run(fleet_work.square, [1], Crew(on=f"dask://127.0.0.1:{mute.getsockname()[1]}")))
+
+
+@pytest.mark.needs("distributed")
+def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 2)
+    with cluster(tmp_path / "dask", path=(HERE,)) as made:
+        jobs = [(str(tmp_path), 2)]
+        with pytest.raises(EsxparseError, match="has had no worker for 6 s: start some and run it again"):
+            list(fleet.run(fleet_work.deadly, jobs, Crew(on=made.on)))
 
 
 def small_study(folder: Path) -> Path:

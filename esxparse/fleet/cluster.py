@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import pickle
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
@@ -11,6 +13,8 @@ from esxparse.fleet.tasks import Done, own, said
 from esxparse.version import __version__
 
 _PATIENCE_S: Final = 10
+_ALONE: Final = 3
+"""How often in a row, that long apart, a cluster may be without workers: a nanny starts others in place of the dead."""
 _AHEAD: Final = 2
 """Tasks in flight for each thread of the workers: one in work, and one to go on with."""
 
@@ -24,9 +28,58 @@ def _client(address: str) -> Any:
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        _reached(address)
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:
         raise EsxparseError(f"no Dask scheduler answers at {address}: {said(error)}") from None
+
+
+def _reached(address: str) -> None:
+    """Asks a scheduler who it is, once.
+
+    The client's own patience has an end only where nobody listens: a port that takes the call and says nothing it
+    asks for ever.
+    """
+    from distributed import rpc  # noqa: PLC0415
+
+    async def asked() -> None:
+        async with rpc(address, timeout=_PATIENCE_S) as scheduler:  # type: ignore[no-untyped-call]
+            await asyncio.wait_for(scheduler.identity(), _PATIENCE_S)
+
+    asyncio.run(asked())
+
+
+class BrokenError(Exception):
+    """An error of an item that is not its own, in one line: as itself it might not travel."""
+
+
+def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
+    """Does the work; what is not the item's own error is raised, so that Dask tries again."""
+    try:
+        done = own(work, place, item)
+        pickle.dumps(done)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  SystemExit would end the worker
+        why = said(error)
+    else:
+        return done
+    # Not where it was caught: the first error would travel along.
+    raise BrokenError(why)
+
+
+def _next(client: Any, flying: dict[Any, int], address: str) -> list[Any]:
+    """Futures that have ended, at least one; an error if no worker is left to end any."""
+    from distributed import wait  # noqa: PLC0415
+
+    alone = 0
+    while alone < _ALONE:
+        try:
+            with client.as_current():
+                ended = wait(list(flying), timeout=_PATIENCE_S, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]
+            return list(ended.done)
+        except TimeoutError:
+            alone = 0 if client.ncores() else alone + 1
+    what = f"the Dask cluster at {address} has had no worker for {_ALONE * _PATIENCE_S} s"
+    raise EsxparseError(f"{what}: start some and run it again, what is done is kept")
 
 
 def _version() -> str:
@@ -57,29 +110,26 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], address: str, retries:
     places = iter(range(len(items)))
     left = len(items)
     try:
-        from distributed import as_completed  # noqa: PLC0415
-
-        flying: Any = as_completed(loop=client.loop)  # type: ignore[no-untyped-call]
-        of: dict[str, int] = {}
+        flying: dict[Any, int] = {}
 
         def submit() -> None:
             place = next(places, None)
             if place is not None:
-                future = client.submit(own, work, place, items[place], retries=retries, pure=False)
-                of[future.key] = place
-                flying.add(future)
+                future = client.submit(_attempt, work, place, items[place], retries=retries, pure=False)
+                flying[future] = place
 
         for _ in range(_AHEAD * _threads(client, address)):
             submit()
-        for future in flying:
-            place = of.pop(future.key)
-            if future.cancelled():
-                raise CancelledError  # noqa: TRY301  as a lost connection is raised
-            done = Done(place, why=said(future.exception())) if future.exception() else future.result()
-            left -= 1
-            future.release()
-            submit()
-            yield done
+        while flying:
+            for future in _next(client, flying, address):
+                place = flying.pop(future)
+                error = future.exception()
+                why = str(error) if isinstance(error, BrokenError) else said(error) if error else ""
+                done = Done(place, why=why) if error else future.result()
+                left -= 1
+                future.release()
+                submit()
+                yield done
     except (CancelledError, OSError, TimeoutError) as error:
         what = f"the Dask cluster at {address} was lost before {left} of {len(items)} items were done"
         raise EsxparseError(f"{what}: run it again, what is done is kept") from error

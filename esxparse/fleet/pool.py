@@ -1,21 +1,65 @@
-"""Work on many items in processes beside this one; one that is killed is replaced."""
+"""Work on many items in processes beside this one; one that is killed is replaced, and none outlives this one."""
 
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
-from esxparse.fleet.tasks import Done, attempt
+from esxparse.fleet.tasks import Done, own, said
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+_GRACE_S: Final = 5
+"""For what an interrupted item clears away."""
 
 
-def _begin(jobs: int) -> None:
+def _begin(jobs: int, us: Connection) -> None:
     """Before anything else is imported: a process of several takes its share of the processors."""
     os.environ.setdefault("POLARS_MAX_THREADS", str(max(1, (os.cpu_count() or 1) // jobs)))
+    # A terminal interrupts all of them: an idle one is not to break the pool while others clear away.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with, args=(us,), daemon=True).start()
+
+
+def _end_with(us: Connection) -> None:
+    """Interrupts this process when the one that began it closes its end of the pipe, or dies."""
+    us.poll(None)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(_GRACE_S)
+    os._exit(1)
+
+
+def _interrupt(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
+    """Does the work; every error is an answer."""
+    try:
+        signal.signal(signal.SIGINT, _interrupt)
+        return own(work, place, item)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  one item never stops the others
+        return Done(place, why=said(error))
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _answer(future: Future[Done], place: int) -> Done:
+    """What came of an item; that it cannot travel is its own error, too."""
+    error = future.exception()
+    if isinstance(error, BrokenProcessPool):
+        raise error
+    return Done(place, why=said(error)) if error else future.result()
 
 
 def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: int) -> Generator[Done]:
@@ -24,18 +68,20 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: in
     died: Counter[int] = Counter()
     while waiting:
         # Spawned, not forked: the threads of polars do not survive a fork.
-        pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (jobs,))
+        context = get_context("spawn")
+        theirs, ours = context.Pipe(duplex=False)
+        pool = ProcessPoolExecutor(jobs, context, _begin, (jobs, theirs))
         # No more than are in work: which of them died with a process is then known.
         at_once = 1 if any(died[place] for place in waiting) else jobs
         running: dict[Future[Done], int] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    running[pool.submit(attempt, work, waiting[0], items[waiting[0]])] = waiting[0]
+                    running[pool.submit(_attempt, work, waiting[0], items[waiting[0]])] = waiting[0]
                     waiting.popleft()
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     place = running[future]
-                    done = future.result()
+                    done = _answer(future, place)
                     del running[future]
                     died.pop(place, None)
                     at_once = at_once if any(died.values()) else jobs
@@ -49,4 +95,8 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: in
                     del died[place]
                     yield Done(place, why=f"its process was killed {retries + 1} times, perhaps for lack of memory")
         finally:
+            if running:
+                ours.close()
             pool.shutdown(wait=True, cancel_futures=True)
+            ours.close()
+            theirs.close()

@@ -28,14 +28,6 @@ def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
         return Done(place, why=str(error))
 
 
-def attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
-    """Does the work; every error is an answer."""
-    try:
-        return own(work, place, item)
-    except Exception as error:  # noqa: BLE001  one item never stops the others
-        return Done(place, why=said(error))
-
-
 def said(error: BaseException) -> str:
     """An error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())[:400]
