@@ -183,17 +183,29 @@ def test_version():
     assert run("--version").stdout == f"esxparse {ex.__version__}\n"
 
 
-def test_help_and_import_load_nothing_heavy():
+def modules_after(*words: str) -> set[str]:
+    """What is imported when a command has parsed its words."""
     code = (
         "import sys, contextlib, io\n"
         "import esxparse\n"
         "from esxparse.cli import main\n"
         "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
-        "    main(['report', '--help'])\n"
-        "print(sorted({'polars', 'numpy', 'altair', 'papermill', 'jinja2', 'IPython'} & set(sys.modules)))\n"
+        "    main(sys.argv[1:])\n"
+        "print(*sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["report", "--help"]])
+def test_help_and_import_load_nothing_heavy(words):
+    assert not {"polars", "numpy", "altair", "papermill", "jinja2", "IPython"} & modules_after(*words)
+
+
+def test_a_command_loads_no_other():
+    commands = {f"esxparse.cli.{name}" for name in ("check", "info", "report", "study", "simulate", "slice")}
+    assert modules_after("info", "--help") & commands == {"esxparse.cli.info"}
+    assert modules_after("--help") >= commands
 
 
 def test_every_command_has_help():

@@ -38,8 +38,8 @@ _COMMANDS = (
 _EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands; it imports nothing heavy, so that `--help` is fast."""
+def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:
+    """The parser of these commands; it imports nothing heavy, so that `--help` is fast."""
     parser = argparse.ArgumentParser(
         prog="esxparse",
         description="Reads esxtop batch captures and writes reports about them.",
@@ -47,14 +47,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"esxparse {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
+    for command in commands:
         import_module(f"esxparse.cli.{command}").add(subparsers)
     return parser
 
 
 def _asked(words: Sequence[str]) -> argparse.Namespace:
     """What is asked for; without a command the help."""
-    parser = build_parser()
+    # Where the command comes first, nobody sees that the parser knows no other, and nobody waits for the rest.
+    parser = build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in _COMMANDS:
         parser.error(f"there is no command {command!r}; {did_you_mean(command, _COMMANDS)}".rstrip("; "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -130,17 +130,20 @@ class Table:
         `numbers` are counters, samples and instances, and lie in memory in the order of the rows. Columns are made of
         that memory; what is not to be used is taken out of it.
         """
-        order: Literal["left_right", "right_left"] = "right_left" if by_instance else "left_right"
-        keys = _rows(self.times.to_frame("time"), samples)
-        # A part takes as long as a counter: others are not repeated.
-        parts = [self.parts[name] for name in self.parts.columns if name in wanted.keys] or [self.parts["instance"]]
-        keys = keys.join(_rows(pl.DataFrame(parts), wanted.lanes), how="cross", maintain_order=order)
-        # No `select`: a query of its own for each table is what small captures take their time with.
-        keys = pl.DataFrame([keys[name] for name in wanted.keys or ["time"]])
+        axes = (places.astype(np.uint32) for places in (samples, wanted.lanes))
+        grid = np.meshgrid(*axes, indexing="xy" if by_instance else "ij")
+        row_of, lane_of = (pl.Series(places.ravel()) for places in grid)
+        # No join and no `select`: a query of its own for each table is what small captures take their time with.
+        keys = pl.DataFrame(
+            [
+                self.times[row_of].alias("time") if name == "time" else self.parts[name][lane_of]
+                for name in wanted.keys or ["time"]
+            ]
+        )
         if not by_instance and "time" in wanted.keys and self.times.is_sorted():
             # Nearly all queries sort by it.
             keys.replace_column(0, keys["time"].set_sorted())
-        if len(wanted.counters):
+        if len(wanted.counters) and self.holes.voids:
             self._void(wanted, samples, numbers)
         unmeasured = np.flatnonzero(np.isin(samples, self.holes.unmeasured))
         columns, with_holes = [], []
@@ -179,10 +182,6 @@ class Table:
         word_of = np.full(len(samples) * len(wanted.lanes), len(words), dtype=np.int64)
         word_of[lane * len(samples) + row if by_instance else row * len(wanted.lanes) + lane] = mine.word
         return pl.Series([*words, None], dtype=pl.String).gather(word_of).alias(wanted.texts[column])
-
-
-def _rows(frame: pl.DataFrame, places: Integers) -> pl.DataFrame:
-    return frame if np.array_equal(places, np.arange(frame.height)) else frame[places]
 
 
 def _numbers(block: Block, rows: Integers, shape: TableShape, holes: Gaps) -> Numbers:
