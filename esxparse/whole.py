@@ -61,29 +61,37 @@ def _is_still(file: int, path: Path) -> bool:
     return False
 
 
-def _left(lock: Path) -> bool:
-    """Whether nobody holds this lock any more; False if we may not open it."""
+@contextmanager
+def _left(lock: Path) -> Iterator[bool]:
+    """Whether nobody else holds this lock any more; False if we may not open it. It is ours until the end of the block.
+
+    What is removed is removed under its lock: its next owner may have made it and not locked it yet.
+    """
     if sys.platform == "win32":
-        return False
+        yield False
+        return
+    file = None
     try:
-        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+        with suppress(OSError):
+            file = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        ours = False
+        if file is not None:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                ours = True
+        yield ours
     finally:
-        os.close(file)
-    return True
+        if file is not None:
+            os.close(file)
 
 
 def _clear_parts(folder: Path) -> None:
     """Removes unfinished files of killed runs from a directory."""
     with suppress(OSError):
         for left in folder.glob(f".*{_PART}"):
-            if _left(left):
-                left.unlink(missing_ok=True)
+            with _left(left) as ours:
+                if ours:
+                    left.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -169,8 +177,10 @@ class Scratch:
         """Removes the directories that killed runs of this user have left."""
         with suppress(OSError):
             for left in above.iterdir():
-                if left.name.startswith(prefix) and _is_own(left) and _left(left / _LOCK):
-                    shutil.rmtree(left, ignore_errors=True)
+                if left.name.startswith(prefix) and _is_own(left):
+                    with _left(left / _LOCK) as ours:
+                        if ours:
+                            shutil.rmtree(left, ignore_errors=True)
 
 
 def _is_own(folder: Path) -> bool:

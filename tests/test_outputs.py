@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import compose
@@ -228,6 +229,29 @@ def test_what_a_killed_run_left_is_cleared_by_the_next_and_what_another_still_wr
     assert alive.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out"]
     assert (tmp_path / "out").read_bytes() == b"half"
+
+
+def test_what_is_cleared_cannot_be_taken_meanwhile(tmp_path, monkeypatch):
+    """Another run may have made it and be about to lock it: it must see that it is late."""
+    fcntl = pytest.importorskip("fcntl")
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path, "kill"], check=False)
+    (part,) = tmp_path.glob(".out*")
+    (lock,) = tmp_path.glob("esxparse-*/*lock*")
+    taken = []
+    removed = {"unlink": Path.unlink, "rmtree": shutil.rmtree}
+
+    def tried(what, path):
+        with path.open("rb") as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken.append(what)
+
+    monkeypatch.setattr(Path, "unlink", lambda path, **how: (tried(path.name, path), removed["unlink"](path, **how)))
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (tried("folder", lock), removed["rmtree"](path, **how)))
+    with whole_file(tmp_path / "mine"), Scratch(folder=tmp_path):
+        assert not part.exists()
+        assert not lock.exists()
+        assert not taken
+        monkeypatch.undo()
 
 
 def test_directories_that_are_not_ours_are_left_alone(tmp_path):
