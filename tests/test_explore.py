@@ -237,6 +237,19 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
 
 
 @pytest.mark.needs("anywidget")
+def test_an_error_of_any_kind_is_answered_in_words(rec):
+    app = ex.explore(rec)
+    sent = []
+    app.send = sent.append
+    app._answer(app, {"ask": "panel", "id": 1, "panel": {"counter": "%RDY", "table": "group_cpu", "n": "five"}}, [])
+    app._answer(app, {"ask": "nothing", "id": 2}, [])
+    app._answer(app, {"id": 3}, [])
+    assert [one["id"] for one in sent] == [1, 2, 3]
+    assert sent[0]["answer"] == {"error": "ValueError: invalid literal for int() with base 10: 'five'"}
+    assert sent[1]["answer"] == {"error": "KeyError: 'nothing'"}
+
+
+@pytest.mark.needs("anywidget")
 def test_the_explorer_follows_a_capture_that_grows(tmp_path):
     lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
     path = tmp_path / "growing.csv"

@@ -117,7 +117,9 @@ class Explorer(anywidget.AnyWidget):
             answer = answers[content["ask"]](content)
         except EsxparseError as error:
             answer = {"error": str(error)}
-        self.send({"ask": content["ask"], "id": content.get("id"), "answer": answer})
+        except Exception as error:  # noqa: BLE001 (whatever went wrong, the page waits for an answer)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _grown(self) -> bool:
         """Reads the file again if its size is another one."""
