@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 import statistics
-from datetime import datetime
+from datetime import timedelta
 
 import polars as pl
 import pytest
@@ -152,7 +152,7 @@ def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, optio
     asked = Asked.of({"counter": counter, "table": table, "n": 3, **options})
     answer = panel(Values([rec]), asked)
     made: dict[str, pl.DataFrame] = {}
-    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    exec(cell([(rec.source, timedelta())], [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
     for one in answer["series"]:
         mine = made["data_1"].filter(pl.col("instance") == one["instance"])
         assert mine["time"].dt.epoch("ms").to_list() == one["time"]
@@ -166,7 +166,7 @@ def test_copied_code_leaves_a_series_of_zeros_as_it_is(rec):
     answer = panel(Values([rec]), asked)
     assert any(set(one["mean"]) == {0.0} for one in answer["series"])
     made: dict[str, pl.DataFrame] = {}
-    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    exec(cell([(rec.source, timedelta())], [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
     for one in answer["series"]:
         mine = made["data_1"].filter(pl.col("instance") == one["instance"])
         assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4)
@@ -189,22 +189,6 @@ def test_copied_code_is_as_fine_as_what_the_page_draws(rec):
 @pytest.mark.needs("anywidget")
 def test_a_view_may_say_less_than_all(rec):
     assert ex.explore(rec, view={"smooth": 3}).view["panels"] == ex.explore(rec).view["panels"]
-
-
-def test_two_captures_by_clock_and_by_offset(rec, tmp_path):
-    later = tmp_path / "later.csv"
-    later.write_text(BUSY.read_text(encoding="utf-8").replace("03/11/2026 09:", "03/12/2026 11:"), encoding="utf-8")
-    other = ex.open(later)
-    asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
-    first = datetime.fromisoformat("2026-03-11T09:00:00+00:00").timestamp() * 1000
-    day = (24 + 2) * 3_600_000
-    starts = {
-        align: [one["time"][0] - first for one in panel(Values([rec, other], align), asked)["series"]]
-        for align in ("clock", "offset")
-    }
-    assert starts["offset"] == [0, 0]
-    assert starts["clock"][0] == 0
-    assert starts["clock"][1] == pytest.approx(day, abs=600_000)
 
 
 @pytest.mark.needs("anywidget")
