@@ -321,6 +321,24 @@ def test_a_notebook_for_the_lab_runs_and_is_not_written_over(tmp_path, monkeypat
     assert not (tmp_path / "none.ipynb").exists()
 
 
+@pytest.mark.needs("anywidget")
+def test_the_notebook_of_another_capture_of_the_same_name_is_not_opened(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        shutil.copy(BUSY, tmp_path / name / "x.csv")
+    assert main(["lab", "a/x.csv", "--no-start"]) == 0
+    first = (tmp_path / "x.ipynb").read_bytes()
+    assert main(["lab", "b/x.csv", "--no-start"]) == 1
+    said = capsys.readouterr().err
+    assert f"x.ipynb is the notebook of {tmp_path / 'a' / 'x.csv'}: name another with -o" in said
+    assert main(["lab", "a/x.csv", "b/x.csv", "--no-start"]) == 1
+    assert main(["lab", "b/x.csv", "-o", "b.ipynb", "--no-start"]) == 0
+    assert main(["lab", "a/x.csv", "--no-start"]) == 0
+    assert (tmp_path / "x.ipynb").read_bytes() == first
+    assert str(tmp_path / "b" / "x.csv") in (tmp_path / "b.ipynb").read_text(encoding="utf-8")
+
+
 def test_the_command_line_helps(capsys):
     with pytest.raises(SystemExit) as left:
         main([])
