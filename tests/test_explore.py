@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 import statistics
-from datetime import datetime
+from datetime import timedelta
 
 import polars as pl
 import pytest
@@ -152,7 +152,7 @@ def test_the_copied_code_has_the_numbers_of_the_panel(rec, counter, table, optio
     asked = Asked.of({"counter": counter, "table": table, "n": 3, **options})
     answer = panel(Values([rec]), asked)
     made: dict[str, pl.DataFrame] = {}
-    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    exec(cell([(rec.source, timedelta())], [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
     for one in answer["series"]:
         mine = made["data_1"].filter(pl.col("instance") == one["instance"])
         assert mine["time"].dt.epoch("ms").to_list() == one["time"]
@@ -166,7 +166,7 @@ def test_copied_code_leaves_a_series_of_zeros_as_it_is(rec):
     answer = panel(Values([rec]), asked)
     assert any(set(one["mean"]) == {0.0} for one in answer["series"])
     made: dict[str, pl.DataFrame] = {}
-    exec(cell(rec.source, [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
+    exec(cell([(rec.source, timedelta())], [(asked, answer)]), made)  # noqa: S102 (the code is what is tested)
     for one in answer["series"]:
         mine = made["data_1"].filter(pl.col("instance") == one["instance"])
         assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4)
@@ -189,22 +189,6 @@ def test_copied_code_is_as_fine_as_what_the_page_draws(rec):
 @pytest.mark.needs("anywidget")
 def test_a_view_may_say_less_than_all(rec):
     assert ex.explore(rec, view={"smooth": 3}).view["panels"] == ex.explore(rec).view["panels"]
-
-
-def test_two_captures_by_clock_and_by_offset(rec, tmp_path):
-    later = tmp_path / "later.csv"
-    later.write_text(BUSY.read_text(encoding="utf-8").replace("03/11/2026 09:", "03/12/2026 11:"), encoding="utf-8")
-    other = ex.open(later)
-    asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
-    first = datetime.fromisoformat("2026-03-11T09:00:00+00:00").timestamp() * 1000
-    day = (24 + 2) * 3_600_000
-    starts = {
-        align: [one["time"][0] - first for one in panel(Values([rec, other], align), asked)["series"]]
-        for align in ("clock", "offset")
-    }
-    assert starts["offset"] == [0, 0]
-    assert starts["clock"][0] == 0
-    assert starts["clock"][1] == pytest.approx(day, abs=600_000)
 
 
 @pytest.mark.needs("anywidget")
@@ -234,6 +218,19 @@ def test_the_widget_answers_and_says_what_is_wrong(rec):
     assert len(host["rows"]) == 12
     assert "no series" in nobody["error"]
     assert "samples" in short["error"]
+
+
+@pytest.mark.needs("anywidget")
+def test_an_error_of_any_kind_is_answered_in_words(rec):
+    app = ex.explore(rec)
+    sent = []
+    app.send = sent.append
+    app._answer(app, {"ask": "panel", "id": 1, "panel": {"counter": "%RDY", "table": "group_cpu", "n": "five"}}, [])
+    app._answer(app, {"ask": "nothing", "id": 2}, [])
+    app._answer(app, {"id": 3}, [])
+    assert [one["id"] for one in sent] == [1, 2, 3]
+    assert sent[0]["answer"] == {"error": "ValueError: invalid literal for int() with base 10: 'five'"}
+    assert sent[1]["answer"] == {"error": "KeyError: 'nothing'"}
 
 
 @pytest.mark.needs("anywidget")
@@ -322,6 +319,24 @@ def test_a_notebook_for_the_lab_runs_and_is_not_written_over(tmp_path, monkeypat
     assert path.read_text(encoding="utf-8") == "kept"
     assert main(["lab", str(tmp_path / "none.csv"), "--no-start"]) == 1
     assert not (tmp_path / "none.ipynb").exists()
+
+
+@pytest.mark.needs("anywidget")
+def test_the_notebook_of_another_capture_of_the_same_name_is_not_opened(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        shutil.copy(BUSY, tmp_path / name / "x.csv")
+    assert main(["lab", "a/x.csv", "--no-start"]) == 0
+    first = (tmp_path / "x.ipynb").read_bytes()
+    assert main(["lab", "b/x.csv", "--no-start"]) == 1
+    said = capsys.readouterr().err
+    assert f"x.ipynb is the notebook of {tmp_path / 'a' / 'x.csv'}: name another with -o" in said
+    assert main(["lab", "a/x.csv", "b/x.csv", "--no-start"]) == 1
+    assert main(["lab", "b/x.csv", "-o", "b.ipynb", "--no-start"]) == 0
+    assert main(["lab", "a/x.csv", "--no-start"]) == 0
+    assert (tmp_path / "x.ipynb").read_bytes() == first
+    assert str(tmp_path / "b" / "x.csv") in (tmp_path / "b.ipynb").read_text(encoding="utf-8")
 
 
 def test_the_command_line_helps(capsys):

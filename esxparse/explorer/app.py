@@ -80,13 +80,16 @@ class Explorer(anywidget.AnyWidget):
             for one in held(rec)
         ]
         self.presets = _presets(rec)
-        start, end = rec.meta.get("start"), rec.meta.get("end")
+        starts, ends = (
+            [one.meta[side] + self.values.shift(one) for one in recordings if one.meta.get(side)]
+            for side in ("start", "end")
+        )
         self.about = {
             "title": str(rec.meta.get("host") or Path(rec.source).name),
             "file": Path(rec.source).name,
             "others": [Path(other.source).name for other in recordings[1:]],
-            "start": start.timestamp() * 1000 if start else None,
-            "end": end.timestamp() * 1000 if end else None,
+            "start": min(starts).timestamp() * 1000 if starts else None,
+            "end": max(ends).timestamp() * 1000 if ends else None,
             "samples": rec.meta.get("samples"),
         }
 
@@ -102,7 +105,8 @@ class Explorer(anywidget.AnyWidget):
 
     def code(self, buckets: int = Asked.buckets) -> str:
         """The view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
-        return cell(self.recordings[0].source, [(one, panel(self.values, one)) for one in self.asked(buckets)])
+        captures = [(one.source, self.values.shift(one)) for one in self.recordings]
+        return cell(captures, [(one, panel(self.values, one)) for one in self.asked(buckets)])
 
     def _answer(self, _: Any, content: dict[str, Any], __: Any) -> None:
         answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -117,7 +121,9 @@ class Explorer(anywidget.AnyWidget):
             answer = answers[content["ask"]](content)
         except EsxparseError as error:
             answer = {"error": str(error)}
-        self.send({"ask": content["ask"], "id": content.get("id"), "answer": answer})
+        except Exception as error:  # noqa: BLE001 (whatever went wrong, the page waits for an answer)
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _grown(self) -> bool:
         """Reads the file again if its size is another one."""

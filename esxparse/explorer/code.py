@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -11,10 +12,14 @@ if TYPE_CHECKING:
     from esxparse.explorer.panel import Asked
 
 
-def cell(source: str, panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
-    """The code that makes the charts of these panels, of the first recording.
+_RECORDINGS: Final = ("rec", "other")
 
-    `source`: path of the recording. `panels`: what each shows, and the answer it got (`panel.panel`).
+
+def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
+    """The code that makes the charts of these panels.
+
+    `captures`: path of each recording, and what is added to its times. `panels`: what each shows, and the answer it
+    got (`panel.panel`).
     """
     lines = [
         "import altair as alt",
@@ -22,24 +27,38 @@ def cell(source: str, panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
         "",
         "import esxparse as ex",
         "",
-        f"rec = ex.open({source!r})",
+        *(f"{name} = ex.open({source!r})" for name, (source, _) in zip(_RECORDINGS, captures, strict=False)),
     ]
     names = [f"chart_{place}" for place in range(1, len(panels) + 1)]
     for place, (asked, answer) in enumerate(panels, 1):
-        lines += ["", f"data_{place} = (", *(f"    {step}" for step in _steps(asked, answer)), ")"]
-        lines += _chart(place, answer)
+        shifts = [shift for _, shift in captures][: 1 if answer["missing"] else None]
+        lines += ["", f"data_{place} = (", *(f"    {step}" for step in _steps(asked, answer, shifts)), ")"]
+        lines += _chart(place, answer, len(shifts))
     return "\n".join([*lines, f"alt.vconcat({', '.join(names)})" if len(names) > 1 else names[0]]) + "\n"
 
 
-def _steps(asked: Asked, answer: Mapping[str, Any]) -> list[str]:
+def _values(asked: Asked, shifts: Sequence[timedelta]) -> list[str]:
+    each = [f"ex.rows({name}, {asked.counter!r}, table={asked.table!r}, raw=False).frame" for name in _RECORDINGS]
+    if len(shifts) == 1:
+        return each[:1]
+    lines = ["pl.concat(", "    ["]
+    for place, (one, shift) in enumerate(zip(each, shifts, strict=True), 1):
+        microseconds = shift // timedelta(microseconds=1)
+        moved = f'pl.col("time") + pl.duration(microseconds={microseconds}), ' if shift else ""
+        lines.append(f"        {one}.with_columns({moved}capture=pl.lit({place})),")
+    return [*lines, "    ],", '    how="diagonal",', ")"]
+
+
+def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta]) -> list[str]:
     instances = list(dict.fromkeys(one["instance"] for one in answer["series"]))
     steps = [
-        f"ex.rows(rec, {asked.counter!r}, table={asked.table!r}, raw=False).frame",
+        *_values(asked, shifts),
         f'.filter(pl.col("instance").is_in({instances!r}))',
     ]
     if asked.start and asked.end:
         steps.append(f'.filter(pl.col("time").is_between({_moment(asked.start)}, {_moment(asked.end)}))')
-    over = '.over("instance", order_by="time")'
+    series = '"instance"' if len(shifts) == 1 else '"instance", "capture"'
+    over = f'.over({series}, order_by="time")'
     if asked.difference:
         steps.append(f'.with_columns(pl.col("value").diff(){over})')
     if asked.smooth > 1:
@@ -47,7 +66,7 @@ def _steps(asked: Asked, answer: Mapping[str, Any]) -> list[str]:
     if asked.normalise:
         # A series of zeros stays one: 0 / 0 would be no number.
         steps += [
-            '.with_columns(highest=pl.col("value").abs().max().over("instance"))',
+            f'.with_columns(highest=pl.col("value").abs().max().over({series}))',
             '.with_columns(pl.when(pl.col("highest") > 0).then(pl.col("value") / pl.col("highest"))',
             '    .otherwise(pl.col("value")))',
         ]
@@ -56,19 +75,20 @@ def _steps(asked: Asked, answer: Mapping[str, Any]) -> list[str]:
         if answer["weighted"] and not asked.normalise:
             mean = '(pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()'
         steps += [
-            f'.group_by("name", "instance", pl.col("time").dt.truncate("{answer["step_s"]}s"))',
+            f'.group_by("name", {series}, pl.col("time").dt.truncate("{answer["step_s"]}s"))',
             f'.agg(value={mean}, low=pl.col("value").min(), high=pl.col("value").max())',
         ]
-    return [*steps, '.sort("instance", "time")', ".collect()"]
+    return [*steps, f'.sort({series}, "time")', ".collect()"]
 
 
-def _chart(place: int, answer: Mapping[str, Any]) -> list[str]:
+def _chart(place: int, answer: Mapping[str, Any], captures: int) -> list[str]:
     title = f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"]
     return [
         f"chart_{place} = alt.Chart(data_{place}, width=720, height=180).mark_line().encode(",
         '    alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc")),',
         f'    alt.Y("value:Q", title={title!r}),',
         '    alt.Color("name:N", title=None),',
+        *(['    alt.StrokeDash("capture:N"),'] if captures > 1 else []),
         ")",
     ]
 

@@ -15,6 +15,7 @@ const element = (name, settings = {}, ...inside) => {
   return made;
 };
 const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).replace("T", " ");
+const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(start, true).slice(0, 10) !== clock(end, true).slice(0, 10))} UTC`;
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 
@@ -103,7 +104,7 @@ function render({ model, el }) {
 
   function fillTop() {
     const about = model.get("about");
-    const times = about.start === null ? "" : `${clock(about.start, true)} to ${clock(about.end)} UTC`;
+    const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
     title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} samples${others}`);
     presets.replaceChildren(
@@ -182,9 +183,10 @@ function render({ model, el }) {
     const cross = element("div", { className: "ex-cross" });
     const brush = element("div", { className: "ex-brush" });
     const legend = element("div", { className: "ex-legend" });
+    const missing = element("div", { className: "ex-missing ex-bad", role: "status" });
     const room = element("div", { className: "ex-room" }, chart, cross, brush);
     const box = element("section", { className: "ex-panel", onpointerdown: () => activate(place) },
-      element("div", { className: "ex-panel-bar" }, head, order, many, pattern, remove), room, legend);
+      element("div", { className: "ex-panel-bar" }, head, order, many, pattern, remove), room, legend, missing);
     const panel = { place, box, room, cross, brush, view: null, answer: null, turn: 0 };
 
     panel.draw = async () => {
@@ -205,6 +207,7 @@ function render({ model, el }) {
       const of = answer.total > some ? ` · top ${some} of ${answer.total} ${answer.noun}` : ` · ${answer.noun}`;
       head.replaceChildren(element("b", {}, answer.name), ` ${answer.unit}${of}${answer.step_s ? ` · ${answer.step_s} s: mean, lowest to highest` : ""}`);
       head.title = answer.meaning;
+      missing.textContent = answer.missing.join("; ");
       panel.view?.finalize();
       const shown = await vegaEmbed(chart, specification(answer, [start, end], room.clientWidth || 700), {
         mode: "vega-lite", renderer: "svg", actions: false, ast: true,
@@ -219,6 +222,7 @@ function render({ model, el }) {
       panel.view?.finalize();
       panel.view = panel.answer = named = null;
       chart.replaceChildren();
+      missing.textContent = "";
       room.style.display = "none";
       head.replaceChildren(element("b", {}, own().counter));
       legend.replaceChildren(element("span", { className: "ex-bad", role: "alert" }, text));
@@ -381,7 +385,7 @@ function render({ model, el }) {
 
   function zoom(range) {
     change({ range });
-    tell(range ? `${clock(range[0], true)} to ${clock(range[1])} UTC` : "");
+    tell(range ? stretch(...range) : "");
     return redraw();
   }
 
@@ -422,7 +426,7 @@ function render({ model, el }) {
   function showSimilar(answer, one) {
     const [start, end] = span();
     const { counter, table } = answer;
-    const heading = `What moved most like ${answer.name} of ${one.full}, ${clock(start, true)} to ${clock(end)} UTC`;
+    const heading = `What moved most like ${answer.name} of ${one.full}, ${stretch(start, end)}`;
     const columns = new Map([["correlation", "correlation"], ["lag_s", "seconds later"]]);
     showRows("similar", { counter, table, instance: one.instance, start, end }, heading, columns);
   }
@@ -484,10 +488,10 @@ function render({ model, el }) {
   }
   function saveTable() {
     const cell = (text) => `"${String(text).replace(/"/g, '""').replace(/^[=+\-@\t\r]/, "'$&")}"`;
-    const lines = [["counter", "unit", "instance", "time_utc", "mean", "low", "high"].join(",")];
+    const lines = [["counter", "unit", "instance", "time_utc", "mean", "low", "high", "capture"].join(",")];
     for (const { answer } of panels.filter((each) => each.answer)) {
       for (const one of answer.series) {
-        one.time.forEach((time, at) => lines.push([cell(answer.name), cell(answer.unit), cell(one.instance), new Date(time).toISOString(), one.mean[at] ?? "", one.low[at] ?? "", one.high[at] ?? ""].join(",")));
+        one.time.forEach((time, at) => lines.push([cell(answer.name), cell(answer.unit), cell(one.instance), new Date(time).toISOString(), one.mean[at] ?? "", one.low[at] ?? "", one.high[at] ?? "", one.capture].join(",")));
       }
     }
     const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));

@@ -33,13 +33,16 @@ def prepare(files: Sequence[Path], notebook: Path | None = None) -> tuple[Path, 
 
     `files`: one recording, or two that are drawn over each other; none for the bundled one. `notebook`: where to.
 
-    Raises EsxparseError: There are more, a file cannot be read, or has no table over time.
+    Raises EsxparseError: There are more, a file cannot be read, or the notebook that is there is of other recordings.
     """
     if len(files) > _MOST:
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
     there = list(files) or [datasets_dir() / "busy-host" / "busy-host.csv"]
     path = notebook or Path(there[0].name).with_suffix(".ipynb")
+    of = [str(one.resolve()) for one in there]
     if path.exists():
+        if (others := _recordings(path)) not in (None, of):
+            raise EsxparseError(f"{path} is the notebook of {' and '.join(others)}: name another with -o NOTEBOOK")
         return path, False
     first = opened(there[0])
     for other in there[1:]:
@@ -47,17 +50,26 @@ def prepare(files: Sequence[Path], notebook: Path | None = None) -> tuple[Path, 
     counter = "%RDY" if "group_cpu" in first else next(iter(first))
     given = {
         "title": there[0].name,
-        "first": str(there[0].resolve()),
-        "other": f", ex.open({str(there[1].resolve())!r})" if len(there) > 1 else "",
+        "first": of[0],
+        "other": f", ex.open({of[1]!r})" if len(of) > 1 else "",
         "counter": counter,
     }
     sources = _CELLS if "group_cpu" in first else _CELLS[:3]
     with whole_file(path) as file:
-        file.write(json.dumps(_notebook([source.format(**given) for source in sources]), indent=1).encode())
+        file.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())
     return path, True
 
 
-def _notebook(sources: Sequence[str]) -> dict[str, Any]:
+def _recordings(notebook: Path) -> list[str] | None:
+    """The recordings that a notebook was made for; None if it is not one of ours, or does not say."""
+    try:
+        made: list[str] = json.loads(notebook.read_bytes())["metadata"]["esxparse"]["recordings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return made
+
+
+def _notebook(sources: Sequence[str], recordings: Sequence[str]) -> dict[str, Any]:
     words, *code = sources
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "about", "metadata": {}, "source": words}]
     cells += [
@@ -65,7 +77,8 @@ def _notebook(sources: Sequence[str]) -> dict[str, Any]:
         for at, one in enumerate(code)
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    metadata = {"kernelspec": kernel, "esxparse": {"recordings": recordings}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def present(path: str) -> None:

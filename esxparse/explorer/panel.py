@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import polars as pl
@@ -85,23 +86,31 @@ class Values:
 
     recordings: Sequence[Recording]
     align: Align = "clock"
-    _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame, list[str]]] = field(default_factory=dict)
 
-    def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame]:
-        """The counter, with its `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, perhaps `weight`."""
+    def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame, list[str]]:
+        """The counter, with its `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, perhaps `weight`.
+
+        At last why the second recording is not in it, if it is not.
+        """
         key = counter, table
         if key not in self._kept:
             found = rows(self.recordings[0], counter, table=table, raw=False)
-            frames = [found.frame.with_columns(capture=pl.lit(1))]
+            frames, missing = [found.frame.with_columns(capture=pl.lit(1))], []
             for other in self.recordings[1:]:
-                shift = self._shift(other)
-                again = rows(other, counter, table=table, raw=False).frame
-                frames.append(again.with_columns(pl.col("time") + shift, capture=pl.lit(2)))
+                try:
+                    again = rows(other, counter, table=table, raw=False).frame
+                except EsxparseError:
+                    name = Path(other.source).name
+                    missing.append(f"the second capture ({name}) has no {found.held.name} of {table} over time")
+                else:
+                    frames.append(again.with_columns(pl.col("time") + self.shift(other), capture=pl.lit(2)))
             data = pl.concat(frames, how="diagonal").collect().rename({"name": "full"})
-            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "instance").collect()
+            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "instance").collect(), missing
         return self._kept[key]
 
-    def _shift(self, other: Recording) -> timedelta:
+    def shift(self, other: Recording) -> timedelta:
+        """What is added to the times of a recording."""
         first, second = (rec.meta.get("start") for rec in (self.recordings[0], other))
         if self.align == "clock" or first is None or second is None:
             return timedelta()
@@ -114,12 +123,12 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
     `step_s` (of a bucket; None where each sample is drawn), `weighted` (means by commands), `levels` (limits of the
-    rules on the counter) and `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and
-    lists: `time` (milliseconds), `mean`, `low`, `high`.
+    rules on the counter), `missing` (why the second recording is not drawn) and `series`, each with `label`, `full`,
+    `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`.
 
     Raises EsxparseError: There is no such counter, or no instance has the pattern.
     """
-    found, data = values.of(asked.counter, asked.table)
+    found, data, missing = values.of(asked.counter, asked.table)
     if asked.start is not None and asked.end is not None:
         data = data.filter(pl.col("time").is_between(asked.start, asked.end))
     if asked.pattern:
@@ -171,6 +180,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "levels": []
         if asked.normalise or asked.difference
         else _levels(found, data["instance"].n_unique() == 1, profile),
+        "missing": missing,
         "series": series,
     }
 

@@ -1,0 +1,89 @@
+"""Two captures in one explorer: what is drawn of each, what is said, and what the copied code holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import polars as pl
+import pytest
+
+import esxparse as ex
+from esxparse.explorer.panel import Asked, Values, panel
+
+BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+
+
+@pytest.fixture(scope="module")
+def rec():
+    return ex.open(BUSY)
+
+
+@pytest.fixture
+def other(tmp_path):
+    """The same capture a day and two hours later."""
+    later = tmp_path / "later.csv"
+    later.write_text(BUSY.read_text(encoding="utf-8").replace("03/11/2026 09:", "03/12/2026 11:"), encoding="utf-8")
+    return ex.open(later)
+
+
+def test_two_captures_by_clock_and_by_offset(rec, other):
+    asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 1})
+    first = datetime.fromisoformat("2026-03-11T09:00:00+00:00").timestamp() * 1000
+    day = (24 + 2) * 3_600_000
+    starts = {
+        align: [one["time"][0] - first for one in panel(Values([rec, other], align), asked)["series"]]
+        for align in ("clock", "offset")
+    }
+    assert starts["offset"] == [0, 0]
+    assert starts["clock"][0] == 0
+    assert starts["clock"][1] == pytest.approx(day, abs=600_000)
+
+
+@pytest.mark.needs("anywidget")
+def test_the_axis_of_two_captures_spans_what_is_drawn(rec, other):
+    def minutes(*captures, align="clock"):
+        about = ex.explore(*captures, align=align).about
+        return (about["end"] - about["start"]) / 60_000
+
+    assert minutes(rec, other) == minutes(other, rec) == 26 * 60 + 10
+    assert minutes(rec, other, align="offset") == minutes(rec) == 10
+
+
+@pytest.mark.needs("anywidget")
+@pytest.mark.parametrize("align", ["clock", "offset"])
+@pytest.mark.parametrize(
+    "options", [{}, {"smooth": 3, "difference": True}, {"normalise": True}, {"buckets": 20}], ids=str
+)
+@pytest.mark.parametrize(("counter", "table"), [("%RDY", "group_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
+def test_the_copied_code_has_the_numbers_of_both_captures(rec, other, counter, table, options, align):
+    view = {"panels": [{"counter": counter, "table": table, "n": 3}], **options}
+    app = ex.explore(rec, other, align=align, view=view)
+    buckets = options.get("buckets", 400)
+    made: dict[str, pl.DataFrame] = {}
+    exec(app.code(buckets), made)  # noqa: S102 (the code is what is tested)
+    (asked,) = app.asked(buckets)
+    series = panel(app.values, asked)["series"]
+    assert [one["capture"] for one in series] == [1, 2] * 3
+    for one in series:
+        of = (pl.col("instance") == one["instance"]) & (pl.col("capture") == one["capture"])
+        mine = made["data_1"].filter(of)
+        assert mine["time"].dt.epoch("ms").to_list() == one["time"]
+        assert mine["value"].to_list() == pytest.approx(one["mean"], abs=1e-4, nan_ok=True)
+    assert "strokeDash" in made["chart_1"].to_dict()["encoding"]
+
+
+@pytest.mark.needs("anywidget")
+def test_a_second_capture_without_the_table_leaves_the_first_as_it_is(rec, other):
+    lacking = replace(other, tables={name: other.tables[name] for name in other if name != "numa_node"})
+    panels = [{"counter": "%RDY", "table": "group_cpu"}, {"counter": "free_mbytes", "table": "numa_node"}]
+    app = ex.explore(rec, lacking, view={"panels": panels})
+    both, one = (panel(app.values, asked) for asked in app.asked())
+    assert both["missing"] == []
+    assert {each["capture"] for each in both["series"]} == {1, 2}
+    assert {each["capture"] for each in one["series"]} == {1}
+    assert one["missing"] == ["the second capture (later.csv) has no NUMA free of numa_node over time"]
+    made: dict[str, pl.DataFrame] = {}
+    exec(app.code(), made)  # noqa: S102 (the code is what is tested)
+    assert set(made["data_1"]["capture"]) == {1, 2}
+    assert "capture" not in made["data_2"].columns
