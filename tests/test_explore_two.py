@@ -50,6 +50,19 @@ def test_the_axis_of_two_captures_spans_what_is_drawn(rec, other):
     assert minutes(rec, other, align="offset") == minutes(rec) == 10
 
 
+def test_a_range_shows_the_capture_that_has_samples_in_it_or_says_that_none_has(rec, other):
+    def shown(start, end):
+        asked = Asked.of({"counter": "%RDY", "table": "group_cpu", "start": start, "end": end})
+        return {one["capture"] for one in panel(Values([rec, other]), asked)["series"]}
+
+    start = rec.meta["start"].timestamp() * 1000
+    later = other.meta["start"].timestamp() * 1000
+    assert shown(start, start + 60_000) == {1}
+    assert shown(later, later + 60_000) == {2}
+    with pytest.raises(ex.EsxparseError, match="no sample of %RDY from 2026-03-11 10:00:00 to 2026-03-11 11:00:00 UTC"):
+        shown(start + 3_600_000, start + 7_200_000)
+
+
 @pytest.mark.needs("anywidget")
 @pytest.mark.parametrize("align", ["clock", "offset"])
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "lab",
         help="explore recordings in JupyterLab",
         description="Writes a notebook with the explorer on a recording, or on two over each other, and starts "
-        "JupyterLab on it. A notebook that is there already is opened as it is, unless it was made for other recordings.",
+        "JupyterLab on it. A notebook of theirs that is there already is opened as it is.",
     )
     parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help="a recording, or two; the bundled one")
     parser.add_argument("-o", "--output", metavar="NOTEBOOK", type=Path, help="the notebook, FILE.ipynb unless named")

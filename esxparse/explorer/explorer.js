@@ -41,9 +41,12 @@ function render({ model, el }) {
       waiting.set(id, { resolve, reject });
       model.send({ ask: what, id, ...more });
     });
-  const state = () => model.get("view");
+  const state = () => ({ panels: [], ...model.get("view") });
+  let changing = false;
   const change = (part) => {
+    changing = true;
     model.set("view", { ...state(), ...part });
+    changing = false;
     model.save_changes();
   };
   const whole = () => [model.get("about").start, model.get("about").end];
@@ -507,6 +510,13 @@ function render({ model, el }) {
     else one.resolve(message.answer);
   };
   model.on("msg:custom", heard);
+  // Another view of the widget, or Python.
+  const changed = () => {
+    if (changing) return;
+    fillTools();
+    build();
+  };
+  model.on("change:view", changed);
   // What is chosen by a click is chosen by Enter; those that do more have handlers of their own.
   below.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches("[tabindex]")) event.target.click();
@@ -565,6 +575,7 @@ function render({ model, el }) {
     clearInterval(following);
     resized.disconnect();
     model.off("msg:custom", heard);
+    model.off("change:view", changed);
     panels.forEach((one) => one.view?.finalize());
   };
 }

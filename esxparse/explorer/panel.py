@@ -126,15 +126,18 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     rules on the counter), `missing` (why the second recording is not drawn) and `series`, each with `label`, `full`,
     `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`.
 
-    Raises EsxparseError: There is no such counter, or no instance has the pattern.
+    Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
     found, data, missing = values.of(asked.counter, asked.table)
     if asked.start is not None and asked.end is not None:
         data = data.filter(pl.col("time").is_between(asked.start, asked.end))
+    if data.is_empty():
+        where = f" from {asked.start:%F %T} to {asked.end:%F %T} UTC" if asked.start and asked.end else ""
+        raise EsxparseError(f"no sample of {found.held.name}{where}")
     if asked.pattern:
         data = _matching(data, asked.pattern)
     ranked = ranking.top(
-        data.filter(pl.col("capture") == 1).lazy(),
+        data.filter(pl.col("capture") == pl.col("capture").min()).lazy(),
         ["label", "instance", "full"],
         "value",
         asked.n,
