@@ -87,7 +87,7 @@ def _version() -> str:
 
 
 def _threads(client: Any, address: str) -> int:
-    """Threads of all workers, which have to have this version of esxparse."""
+    """Threads of all workers, which have to have this version of esxparse, as the scheduler does."""
     there = client.ncores()
     if not there:
         raise EsxparseError(f"the Dask scheduler at {address} has no workers: start some with dask worker {address}")
@@ -95,6 +95,13 @@ def _threads(client: Any, address: str) -> int:
     other = {str(one) for one in answers.values()} - {__version__}
     if other:
         raise EsxparseError(f"workers of {address} have esxparse {', '.join(sorted(other))}, not {__version__}")
+    try:
+        scheduler = client.run_on_scheduler(_version)
+    except ModuleNotFoundError:
+        scheduler = None
+    if scheduler != __version__:
+        has = f"esxparse {scheduler}, not {__version__}" if scheduler else "no esxparse"
+        raise EsxparseError(f"the scheduler at {address} has {has}: start it where esxparse[fleet] is installed")
     return sum(there.values())
 
 
