@@ -186,7 +186,7 @@ function render({ model, el }) {
     const cross = element("div", { className: "ex-cross" });
     const brush = element("div", { className: "ex-brush" });
     const legend = element("div", { className: "ex-legend" });
-    const missing = element("div", { className: "ex-missing ex-bad", role: "status" });
+    const missing = element("div", { className: "ex-missing ex-warning", role: "status" });
     const room = element("div", { className: "ex-room" }, chart, cross, brush);
     const box = element("section", { className: "ex-panel", onpointerdown: () => activate(place) },
       element("div", { className: "ex-panel-bar" }, head, order, many, pattern, remove), room, legend, missing);
