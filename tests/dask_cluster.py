@@ -25,7 +25,9 @@ def _with_us(parent: int):
 class Cluster:
     """A scheduler and its workers, each a process that can be killed."""
 
-    def __init__(self, folder: Path, workers: int, path: tuple[str, ...] = (), *, pinned: bool = False) -> None:
+    def __init__(
+        self, folder: Path, workers: int, path: tuple[str, ...] = (), *, pinned: bool = False, first: str = ""
+    ) -> None:
         self._folder = folder
         self._pinned = pinned
         self._env = os.environ | {
@@ -36,7 +38,8 @@ class Cluster:
         file = folder / "scheduler.json"
         file.unlink(missing_ok=True)
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
+            *("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)),
+            first=first,
         )
         self._wait(file.is_file)
         # The file is there before all of it is written.
@@ -56,10 +59,15 @@ class Cluster:
             os.sched_setaffinity(made.pid, {place})
         return made
 
-    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, *words: str, first: str = "") -> subprocess.Popen[bytes]:
+        env = self._env | ({"PYTHONPATH": first} if first else {})
         command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
         with (self._folder / f"{words[0]}-{time.monotonic_ns()}.log").open("wb") as log:
-            return subprocess.Popen(command, env=self._env, stdout=log, stderr=log, preexec_fn=_with_us(os.getpid()))  # noqa: PLW1509
+            # `-m` looks for modules in its directory first.
+            here = first or None
+            return subprocess.Popen(
+                command, env=env, cwd=here, stdout=log, stderr=log, preexec_fn=_with_us(os.getpid())
+            )  # noqa: PLW1509
 
     @staticmethod
     def _wait(ready) -> None:
@@ -81,13 +89,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), *, pinned: bool = False):
+def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), *, pinned: bool = False, first: str = ""):
     """A cluster as long as it is entered.
 
     `path`: where workers find modules of tests. `pinned`: whether each worker has a processor of its own.
+    `first`: where the scheduler looks for modules before anywhere else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, workers, path, pinned=pinned)
+    made = Cluster(folder, workers, path, pinned=pinned, first=first)
     try:
         yield made
     finally:

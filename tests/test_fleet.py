@@ -196,6 +196,25 @@ def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
             list(fleet.run(fleet_work.deadly, jobs, Crew(on=made.on)))
 
 
+@pytest.mark.needs("distributed")
+@pytest.mark.parametrize(
+    ("module", "has"),
+    [("raise ModuleNotFoundError", "no esxparse"), ("", "esxparse 0.0.9, not ")],
+    ids=["none", "another version"],
+)
+def test_a_scheduler_without_this_esxparse_is_said_once(tmp_path, module, has):
+    other = tmp_path / "other" / "esxparse"
+    (other / "fleet").mkdir(parents=True)
+    (other / "__init__.py").write_text(module)
+    (other / "fleet" / "__init__.py").touch()
+    (other / "fleet" / "cluster.py").write_text("def _version(): return '0.0.9'")
+    with (
+        cluster(tmp_path / "dask", workers=1, path=(HERE,), first=str(other.parent)) as made,
+        pytest.raises(EsxparseError, match=f"the scheduler at .* has {has}"),
+    ):
+        list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
+
+
 def small_study(folder: Path) -> Path:
     hosts.capture(folder, "esx-01", (1, 2, 3, 4))
     hosts.capture(folder, "esx-02", (5, 6, 7, 8))
