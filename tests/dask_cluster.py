@@ -63,11 +63,10 @@ class Cluster:
         env = self._env | ({"PYTHONPATH": first} if first else {})
         command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
         with (self._folder / f"{words[0]}-{time.monotonic_ns()}.log").open("wb") as log:
+            end = _with_us(os.getpid())
             # `-m` looks for modules in its directory first.
             here = first or None
-            return subprocess.Popen(
-                command, env=env, cwd=here, stdout=log, stderr=log, preexec_fn=_with_us(os.getpid())
-            )  # noqa: PLW1509
+            return subprocess.Popen(command, env=env, cwd=here, stdout=log, stderr=log, preexec_fn=end)  # noqa: PLW1509
 
     @staticmethod
     def _wait(ready) -> None:
