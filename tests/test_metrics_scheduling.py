@@ -243,24 +243,16 @@ def test_vms_of_one_name_keep_their_own_worlds() -> None:
     assert got.select("group_id", "vm", "vcpus", "ready_pct").rows() == [(1, "web", 1, 40.0), (2, "web", 2, 2.0)]
 
 
-def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up() -> None:
-    group = pl.LazyFrame({"time": [0], "group_id": [9], "pct_ready": [9.0]})
-    worlds = pl.LazyFrame(
-        {
-            "time": [0] * 4,
-            "group_id": [9] * 4,
-            "group": ["old"] * 4,
-            "world_id": [1, 2, 3, 4],
-            "world": ["vmm0:old", "vcpu-0:old", "vmm1:old", "vcpu-1:old"],
-            "pct_ready": [1.0, 0.5, 2.0, 0.5],
-        }
-    )
-    row = scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect().row(0, named=True)
-    assert (row["vcpus"], row["ready_pct"]) == (2, 2.0)
-
-
-@pytest.mark.parametrize("told", [[1.0, None, 2.0, 0.5], [None, 0.5, 2.0, 0.5]])
-def test_a_vcpu_of_esx_4_with_half_its_time_unknown_is_told_by_the_group(told: list[float | None]) -> None:
+@pytest.mark.parametrize(
+    ("told", "waits"),
+    [
+        ([1.0, 0.5, 2.0, 0.5], ("vCPU worlds", 2.0)),
+        # Half of a vCPU's time is not all of it.
+        ([1.0, None, 2.0, 0.5], ("group", 4.5)),
+        ([None, 0.5, 2.0, 0.5], ("group", 4.5)),
+    ],
+)
+def test_the_two_worlds_of_a_vcpu_of_esx_4_add_up(told: list[float | None], waits: tuple[str, float]) -> None:
     group = pl.LazyFrame({"time": [0], "group_id": [9], "pct_ready": [9.0]})
     worlds = pl.LazyFrame(
         {
@@ -273,7 +265,7 @@ def test_a_vcpu_of_esx_4_with_half_its_time_unknown_is_told_by_the_group(told: l
         }
     )
     row = scheduling.per_vcpu(group, inventory.vms(worlds), worlds).collect().row(0, named=True)
-    assert (row["ready_from"], row["ready_pct"]) == ("group", 4.5)
+    assert (row["vcpus"], row["ready_from"], row["ready_pct"]) == (2, *waits)
 
 
 def test_samples_of_one_time_keep_their_own_waits() -> None:
