@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -185,6 +186,14 @@ def test_a_port_that_takes_the_call_and_says_nothing_is_no_scheduler(monkeypatch
         pytest.raises(EsxparseError, match="no Dask scheduler answers"),
     ):
         list(fleet.run(fleet_work.square, [1], Crew(on=f"dask://127.0.0.1:{mute.getsockname()[1]}")))
+
+
+@pytest.mark.needs("distributed")
+def test_a_notebook_whose_thread_has_a_loop_uses_a_cluster(dask):
+    async def cell():
+        return [done.result for done in in_order(fleet.run(fleet_work.square, range(3), Crew(on=dask.on)))]
+
+    assert asyncio.run(cell()) == [0, 1, 4]
 
 
 @pytest.mark.needs("distributed")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import pickle
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from esxparse.errors import EsxparseError
@@ -46,7 +47,9 @@ def _reached(address: str) -> None:
         async with rpc(address, timeout=_PATIENCE_S) as scheduler:  # type: ignore[no-untyped-call]
             await asyncio.wait_for(scheduler.identity(), _PATIENCE_S)
 
-    asyncio.run(asked())
+    # A notebook's own thread has a loop already.
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, asked()).result()
 
 
 class BrokenError(Exception):
