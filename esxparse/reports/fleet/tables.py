@@ -29,8 +29,7 @@ from esxparse.reports.fleet.gather import Fleet, by_release, by_trouble, same_ob
 _MOST: Final = 6
 _NAMED: Final = 4
 _READY: Final = "cpu.ready"
-"""The rule whose thresholds rank VMs."""
-"""Ready per vCPU; the limits of the rule `cpu.ready`."""
+"""The rule whose thresholds rank VMs: ready per vCPU."""
 _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
 
