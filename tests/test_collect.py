@@ -108,9 +108,10 @@ def test_a_bmc_that_reboots_leaves_a_gap_and_is_polled_again(tmp_path):
         stop.set()
         run.join()
     rec = ex.open(output)
-    assert rec["gaps"].collect()["error"].str.contains("connection refused").all()
+    # A question that was under way is not answered; the next ones are refused.
+    assert rec["gaps"].collect()["error"].str.contains("connection refused")[1:].all()
     assert len(said) == 2
-    assert "connection refused; retrying" in said[0]
+    assert "; retrying" in said[0]
     assert "answers again" in said[1]
 
 
