@@ -25,13 +25,14 @@ def test_a_damaged_entry_is_replaced_by_force(tmp_path, wrong):
     where, file = tmp_path / "lake", hosts.capture(tmp_path)
     ex.lake(where).add([file])
     entry = next((where / "catalogue").iterdir())
-    before = entry.read_bytes()
+    before = entry.read_text()
     entry.write_text(wrong)
     told = []
     ex.lake(where).add([file], told=lambda _, made: told.append(made))
     assert told[0].endswith("add the capture again with --force")
     assert [one.skipped for one in ex.lake(where).add([file], replace=True)] == [False]
-    assert entry.read_bytes() == before
+    assert hosts.unwritten(entry.read_text()) == hosts.unwritten(before)
+    assert upkeep.compact(Store.of(where), timedelta(0)), "what nobody could name any more"
 
 
 def test_files_of_other_people_are_no_part_of_it_and_stay(tmp_path):
@@ -134,7 +135,9 @@ def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys
     said = f"{path} is damaged: its content is not what was written; add {file} again with --force"
     assert said in capsys.readouterr().err
     ex.lake(where).add([file], replace=True)
-    assert (where / path).read_bytes() == before
+    again = next(one["path"] for one in ex.lake(where).captures[0].files("vcpu"))
+    assert (where / again).read_bytes() == before
+    assert not (where / path).exists()
     assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
 
 
@@ -182,13 +185,14 @@ def test_an_entry_of_a_newer_version_is_no_damaged_one(tmp_path, change):
     assert "was written by a newer esxparse" in told[0]
 
 
-def test_a_writer_keeps_what_a_killed_one_has_left_from_compact(tmp_path):
+def test_what_a_killed_writer_has_left_goes_while_the_capture_is_added_again(tmp_path):
     where, file = tmp_path / "lake", hosts.capture(tmp_path)
     ex.lake(where).add([file])
     entry = ex.lake(where).captures[0]
     (where / entry.path).unlink()
-    old = [where / one["path"] for one in entry.files()]
-    for one in old:
-        os.utime(one, (0, 0))
+    for path in entry.paths:
+        os.utime(where / path, (0, 0))
     ex.lake(where).add([file])
-    assert all(one.stat().st_mtime > 0 for one in old)
+    assert {one.path for one in upkeep.compact(Store.of(where))} == entry.paths
+    assert upkeep.verify(Store.of(where), content=True).damaged == ()
+    assert ex.lake(where)["vcpu"].collect().height == 3

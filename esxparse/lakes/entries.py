@@ -113,6 +113,11 @@ class Entry:
             if table in {None, name}:
                 yield from one["files"]
 
+    @property
+    def paths(self) -> set[str]:
+        """Of all its files."""
+        return {one["path"] for one in self.files()}
+
     def schema(self, table: str) -> dict[str, Any]:
         """The columns of a table."""
         return {name: _TYPES[kind] for name, kind in self.tables[table]["columns"].items()}

@@ -59,7 +59,9 @@ def verify(store: Store, *, content: bool = False) -> State:
     named = {one["path"] for entry in found for one in entry.files()} | {judged(one.id) for one in found}
     sizes = {path: one.size for path, one in files.items()}
     listed = [(entry, one) for entry in found for one in entry.files()]
-    doubtful = [(entry, one) for entry, one in listed if content or sizes.get(one["path"]) != one["bytes"]]
+    doubtful = [(entry, one, sizes.get(one["path"])) for entry, one in listed]
+    if not content:
+        doubtful = [(entry, one, size) for entry, one, size in doubtful if size != one["bytes"]]
     return State(
         captures=len(found),
         files=len(named & files.keys()),
@@ -72,15 +74,23 @@ def verify(store: Store, *, content: bool = False) -> State:
     )
 
 
-def _damaged(store: Store, entry: Entry, file: Mapping[str, Any], *, content: bool) -> tuple[Entry, str] | None:
-    """What is wrong with a file of a capture, unless the capture was taken out or replaced meanwhile."""
-    path = file["path"]
-    size = store.size(path)
-    if size is None:
+def _damaged(
+    store: Store, entry: Entry, file: Mapping[str, Any], size: int | None, *, content: bool
+) -> tuple[Entry, str] | None:
+    """What is wrong with a file of a capture, unless the capture was taken out or replaced meanwhile.
+
+    `size`: what it had when files were listed.
+    """
+    path, wanted = file["path"], file["bytes"]
+    if size != wanted:
+        # It may have come since.
+        size = store.size(path)
+    digest = store.sha256(path) if content and size == wanted and "sha256" in file else file.get("sha256")
+    if size is None or (digest is None and "sha256" in file):
         what = "is missing"
-    elif size != file["bytes"]:
-        what = f"has {size:,} bytes of {file['bytes']:,}"
-    elif content and "sha256" in file and store.sha256(path) != file["sha256"]:
+    elif size != wanted:
+        what = f"has {size:,} bytes of {wanted:,}"
+    elif digest != file.get("sha256"):
         what = "is damaged: its content is not what was written"
     else:
         return None
@@ -102,13 +112,19 @@ def remove(store: Store, found: Iterable[Entry]) -> None:
     """Takes captures out: first the entries, by which they no longer count, then their files."""
     gone = list(found)
     store.remove(one.path for one in gone)
-    store.remove([path for one in gone for path in (*(file["path"] for file in one.files()), judged(one.id))])
+    store.remove([path for one in gone for path in (*one.paths, judged(one.id))])
 
 
 def discard(store: Store, key: str) -> None:
-    """Takes out a capture whose entry cannot be read."""
-    store.remove([entries.path_of(key)])
-    store.remove([one.path for one in store.files("") if _OURS.fullmatch(one.path) and _id_of(one.path) == key])
+    """Takes out a capture whose entry cannot be read, with the files that were there before the entry.
+
+    Later ones may be those of a writer that is about to replace it.
+    """
+    written = {one.path: one.changed for one in store.files("")}
+    entry = entries.path_of(key)
+    store.remove([entry])
+    ours = [one for one in written if _OURS.fullmatch(one) and _id_of(one) == key]
+    store.remove(one for one in ours if entry in written and written[one] <= written[entry])
 
 
 def compact(store: Store, older: timedelta = SAFE) -> list[File]:
