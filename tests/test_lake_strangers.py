@@ -169,7 +169,10 @@ def test_a_damaged_entry_stops_questions_and_nothing_else(tmp_path, capsys):
     assert upkeep.compact(Store.of(where), timedelta(0)) == [], "its files may be wanted"
     with pytest.raises(EsxparseError, match="esxparse lake verify lists all that is wrong"):
         ex.lake(where).sql("SELECT count(*) FROM vcpu")
-    assert main(["lake", "rm", first.id, "--lake", where]) == 0
+    assert main(["lake", "rm", "", "--lake", where]) == 1
+    assert "has 2 captures with the id ''" in capsys.readouterr().err
+    assert main(["lake", "rm", first.id[:6], "--lake", where]) == 0
+    assert capsys.readouterr().out == f"{first.id}: an entry that cannot be read is taken out\n"
     assert [one.host for one in ex.lake(where).captures] == ["esx-02"]
     assert upkeep.verify(Store.of(where)).left == ()
 
@@ -196,3 +199,14 @@ def test_what_a_killed_writer_has_left_goes_while_the_capture_is_added_again(tmp
     assert {one.path for one in upkeep.compact(Store.of(where))} == entry.paths
     assert upkeep.verify(Store.of(where), content=True).damaged == ()
     assert ex.lake(where)["vcpu"].collect().height == 3
+
+
+def test_a_lake_that_is_still_to_be_made_is_empty(tmp_path):
+    lake = ex.lake(tmp_path / "lake")
+    assert not lake
+    assert repr(lake) == f"Lake({tmp_path}/lake)\n  no captures"
+    assert not (tmp_path / "lake").exists()
+    lake.add([hosts.capture(tmp_path)])
+    assert lake
+    assert "1 captures of 1 hosts, 6 rows" in repr(lake)
+    assert not lake.of(since="2030-01-01")

@@ -173,17 +173,18 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _rm(options: argparse.Namespace) -> int:
-    from esxparse.lakes import upkeep  # noqa: PLC0415
+    from esxparse.lakes import entries, upkeep  # noqa: PLC0415
 
     found, unreadable = _readable(options)
-    keys = dict.fromkeys(options.ids)
-    gone = [found.capture(key) for key in keys if key not in unreadable]
-    upkeep.remove(found.store, gone)
-    for key in keys.keys() & unreadable.keys():
-        upkeep.discard(found.store, key)
-    if not options.quiet:
-        for one in gone:
-            print(printable(f"{one.id}: {one.source} of host {one.host} is taken out"))
+    there = {one.id: one for one in found.captures}
+    keys = dict.fromkeys(entries.chosen([*there, *unreadable], key, found.store.uri) for key in options.ids)
+    upkeep.remove(found.store, [there[key] for key in keys if key in there])
+    for key in keys:
+        if key in unreadable:
+            upkeep.discard(found.store, key)
+        if not options.quiet:
+            what = f"{there[key].source} of host {there[key].host}" if key in there else "an entry that cannot be read"
+            print(printable(f"{key}: {what} is taken out"))
     return 0
 
 

@@ -103,6 +103,10 @@ class Lake:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __bool__(self) -> bool:
+        """Whether it has captures, which a lake that is still to be made has not."""
+        return bool(self.captures if self.held is not None else entries.listed(self.store))
+
     def __getitem__(self, table: str) -> pl.LazyFrame:
         """A table across the captures, with `date` and `host` as its last columns.
 
@@ -193,11 +197,8 @@ class Lake:
         Raises:
             EsxparseError: There is none, or several.
         """
-        found = [one for one in self.captures if one.id.startswith(key)]
-        if len(found) == 1:
-            return found[0]
-        what = "no capture" if not found else f"{len(found)} captures"
-        raise EsxparseError(f"lake {self.store.uri} has {what} with the id {key!r}: see esxparse lake ls")
+        by_id = {one.id: one for one in self.captures}
+        return by_id[entries.chosen(by_id, key, self.store.uri)]
 
     def recording(self, key: str) -> Recording:
         """One capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
@@ -306,6 +307,8 @@ class Lake:
         return made
 
     def __repr__(self) -> str:
+        if not self:
+            return f"Lake({self.store.uri})\n  no captures"
         hosts = {one.host for one in self.captures}
         rows = sum(table["rows"] for one in self.captures for table in one.tables.values())
         return "\n".join(
