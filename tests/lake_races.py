@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import esxparse as ex
 from esxparse.errors import EsxparseError
-from esxparse.lakes import upkeep
+from esxparse.lakes import merging, upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +24,17 @@ def change(what: str, where: str, file: str) -> None:
     lake = ex.lake(where)
     try:
         if what == "rm":
-            upkeep.remove(lake.store, lake.captures)
+            upkeep.remove(lake.store, lake.captures[:1])
+        elif what == "merge":
+            for day in merging.days(lake):
+                merging.merge(day)
+        elif what == "compact":
+            upkeep.compact(lake.store)
         else:
             lake.add([file], replace=what == "force")
     except EsxparseError as error:
         # Another run was quicker.
-        if "there is no lake" not in str(error):
+        if "there is no lake" not in str(error) and not (what == "merge" and "No such file" in str(error)):
             raise
 
 

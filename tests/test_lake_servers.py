@@ -6,6 +6,7 @@ from itertools import cycle, repeat
 
 import hosts
 import pytest
+from polars.testing import assert_frame_equal
 from s3_server import s3
 
 import esxparse as ex
@@ -96,3 +97,20 @@ def test_content_is_read_without_asking_for_sizes_again(server, tmp_path):
     assert upkeep.verify(Store.of(where), content=True).damaged == ()
     assert [(method, path) for method, path in server.asked if method == "HEAD"] == []
     assert len([path for _, path in server.asked if path.endswith(".parquet")]) == 2
+
+
+@pytest.mark.needs("moto", "duckdb")
+def test_of_merged_captures_one_file_is_fetched(server, tmp_path):
+    where = f"s3://lake/{tmp_path.name}"
+    for number in range(2):
+        ready = tuple(range(3 * number, 3 * number + 3))
+        ex.lake(where).add([hosts.capture(tmp_path, "esx-01", ready)])
+    wanted = ex.lake(where)["vcpu"].collect()
+    assert main(["lake", "compact", "--merge", "--lake", where, "-q"]) == 0
+    server.sent.clear()
+    assert_frame_equal(ex.lake(where)["vcpu"].collect(), wanted)
+    assert ex.lake(where).sql("SELECT sum(pct_ready) FROM vcpu").item() == 15
+    fetched = {path for path, _ in server.sent if path.endswith(".parquet")}
+    assert len(fetched) == 1
+    assert "/merged/table=vcpu/date=2026-03-02/host=esx-01/" in fetched.pop()
+    assert upkeep.verify(Store.of(where), content=True).spoilt == ()
