@@ -321,7 +321,8 @@ class Lake:
             if not done.why:
                 made.append(done.result)
             if told is not None:
-                told(str(captures[done.place]), done.why or done.result)
+                name = str(captures[done.place])
+                told(name, done.why_of(name) if done.why else done.result)
         return made
 
     def __repr__(self) -> str:
