@@ -83,9 +83,9 @@ def _shape(number: int) -> bytes:
 
 
 def state(lake: Path) -> dict[str, str]:
-    """The files of a lake with their checksums."""
-    files = sorted(lake.glob("table=*/**/*.parquet"))
-    return {str(one.relative_to(lake)): hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
+    """The files that count of a lake, by all of their names that is not drawn by lot, with their checksums."""
+    paths = sorted(path for one in ex.lake(lake).captures for path in one.paths)
+    return {path.rpartition("-")[0]: hashlib.sha256((lake / path).read_bytes()).hexdigest() for path in paths}
 
 
 def rows(lake: Path) -> int:

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,17 @@ class Cluster:
     """A scheduler and its workers, each a process that can be killed."""
 
     def __init__(
-        self, folder: Path, workers: int, path: tuple[str, ...] = (), *, pinned: bool = False, first: str = ""
+        self,
+        folder: Path,
+        workers: int,
+        path: tuple[str, ...] = (),
+        *,
+        pinned: bool = False,
+        first: str = "",
+        limit: str = "",
     ) -> None:
         self._folder = folder
+        self._nanny = ("--memory-limit", limit) if limit else ("--no-nanny",)
         self._pinned = pinned
         self._env = os.environ | {
             "PYTHONPATH": os.pathsep.join((*path, os.environ.get("PYTHONPATH", ""))),
@@ -52,9 +61,8 @@ class Cluster:
 
     def _worker(self, place: int) -> subprocess.Popen[bytes]:
         folder = str(self._folder / f"worker-{place}")
-        made = self._start(
-            "worker", self.tcp, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", folder
-        )
+        words = ("--nthreads", "1", "--no-dashboard", "--local-directory", folder, *self._nanny)
+        made = self._start("worker", self.tcp, *words)
         if self._pinned:
             os.sched_setaffinity(made.pid, {place})
         return made
@@ -88,14 +96,15 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), *, pinned: bool = False, first: str = ""):
+def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), **more: Any):
     """A cluster as long as it is entered.
 
     `path`: where workers find modules of tests. `pinned`: whether each worker has a processor of its own.
-    `first`: where the scheduler looks for modules before anywhere else.
+    `first`: where the scheduler looks for modules before anywhere else. `limit`: memory of each worker, which a nanny
+    then kills if it takes more.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, workers, path, pinned=pinned, first=first)
+    made = Cluster(folder, workers, path, **more)
     try:
         yield made
     finally:

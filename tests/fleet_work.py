@@ -34,6 +34,15 @@ def deadly(job: tuple[str, int]) -> int:
     return number
 
 
+def greedy(number: int) -> int:
+    """Takes more and more memory for item 2."""
+    held = []
+    while number == 2:
+        held.append(bytearray(b"x") * (20 << 20))
+        time.sleep(0.05)
+    return number
+
+
 class UnreadableError(Exception):
     """What can be written, and not be read back."""
 

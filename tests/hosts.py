@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import compose
@@ -46,3 +47,8 @@ def wide(folder: Path, host: str, samples: int = 12000) -> Path:
     primes = (7919, 6353, 104729, 1299709, 15485863, 32452843, 49979687, 67867967, 86028121, 982451653, 1000003)
     rows = [[f"{sample * one % 99991 / 999.91:.3f}" for one in primes] for sample in range(samples)]
     return compose.write(folder, compose.text(columns, rows, step=0), f"{host}.csv")
+
+
+def unwritten(text: str) -> str:
+    """Paths in a lake without what tells one writing of a capture from another."""
+    return re.sub(r"-[0-9a-f]{16}\.parquet", ".parquet", text)

@@ -21,6 +21,8 @@ class S3:
         self._server = serving.make_server("127.0.0.1", 0, self._counting, threaded=True)
         self.sent: list[tuple[str, int]] = []
         """Path and bytes of each answer to a GET."""
+        self.asked: list[tuple[str, str]] = []
+        """Method and path of each request."""
         self.busy: Iterator[bool] = repeat(False)
         """Of each request whether it is answered 503."""
         self.env = {
@@ -40,9 +42,10 @@ class S3:
         connection.close()
 
     def _counting(self, environ, start_response):
+        self.asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
         if next(self.busy):
-            start_response("503 Service Unavailable", [])
-            return [b""]
+            start_response("503 Slow Down", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"]
         content = b"".join(self._app(environ, start_response))
         if environ["REQUEST_METHOD"] == "GET":
             self.sent.append((environ["PATH_INFO"], len(content)))

@@ -69,7 +69,7 @@ def test_a_process_that_is_killed_costs_a_repetition_and_a_deadly_item_its_own_a
     found = {one.place: one for one in fleet.run(fleet_work.deadly, jobs, Crew(jobs=2, retries=1))}
     assert sorted(found) == [0, 1, 2, 3, 4]
     assert [found[place].result for place in (0, 1, 3, 4)] == [0, 1, 3, 4]
-    assert "was killed 2 times" in found[2].why
+    assert found[2].why_of("esx-02.csv") == "esx-02.csv: its process was killed 2 times, perhaps for lack of memory"
 
 
 @pytest.mark.needs("distributed")
@@ -134,6 +134,45 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path):
         (work / "go").touch()
         asking.join(60)
         assert sorted((one.place, one.result) for one in found) == [(n, n) for n in range(6)]
+
+
+@pytest.mark.needs("distributed")
+def test_an_item_that_takes_too_much_memory_is_its_own_error(tmp_path):
+    with cluster(tmp_path / "dask", path=(HERE,), limit="400MB") as made:
+        found = {one.place: one for one in fleet.run(fleet_work.greedy, range(5), Crew(on=made.on))}
+    assert [found[place].result for place in (0, 1, 3, 4)] == [0, 1, 3, 4]
+    assert found[2].why_of("esx-02.csv") == "esx-02.csv: its worker was killed 4 times, perhaps for lack of memory"
+
+
+def tasks_of(dask_scheduler) -> list[str]:
+    return [str(key) for key in dask_scheduler.tasks]
+
+
+@pytest.mark.needs("distributed")
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
+def test_a_cluster_has_no_tasks_left_of_who_was_interrupted(dask, tmp_path, end, code):
+    from distributed import Client  # noqa: PLC0415  an extra
+
+    words = [sys.executable, fleet_work.__file__, str(tmp_path), dask.on]
+    with (
+        Client(dask.tcp, set_as_default=False) as client,
+        subprocess.Popen(words, stderr=subprocess.PIPE) as asking,
+    ):
+        begun(tmp_path, 2)
+        assert {key.split("-")[0] for key in client.run_on_scheduler(tasks_of)} == {"fleet_work.waits_and_clears"}
+        asking.send_signal(end)
+        said = asking.communicate(timeout=60)[1].decode()
+        assert (asking.returncode, said) == (code, "")
+        until = time.monotonic() + 60
+        while client.run_on_scheduler(tasks_of):
+            assert time.monotonic() < until, "tasks are left"
+            time.sleep(0.05)
+        (tmp_path / "go").touch()
+        while list(tmp_path.glob("part-*")):
+            assert time.monotonic() < until, "what had begun is not cleared away"
+            time.sleep(0.05)
+        assert len(list(tmp_path.glob("begun-*"))) == 2
 
 
 @pytest.mark.needs("distributed")
@@ -271,12 +310,17 @@ def test_reports_of_a_batch_are_made_by_a_cluster(dask, tmp_path):
     assert ex.batch(night, tmp_path / "reports", on=dask.on).reused == 2
 
 
+def rows_of(lake: ex.Lake) -> dict[str, int]:
+    """Rows of the files of a lake, without what tells one writing from another."""
+    return {hosts.unwritten(file["path"]): file["rows"] for one in lake.captures for file in one.files()}
+
+
 @pytest.mark.search
 @pytest.mark.needs("distributed", "moto", "obstore")
 def test_a_cluster_fills_a_lake_on_s3_whoever_dies(tmp_path, monkeypatch):
     files = [hosts.capture(tmp_path, f"esx-{place:02d}", tuple(range(place + 3))) for place in range(12)]
     ex.lake(tmp_path / "lake").add(files)
-    wanted = {file["path"]: file["rows"] for one in ex.lake(tmp_path / "lake").captures for file in one.files()}
+    wanted = rows_of(ex.lake(tmp_path / "lake"))
     with s3() as server:
         for name, value in server.env.items():
             monkeypatch.setenv(name, value)
@@ -297,6 +341,6 @@ def test_a_cluster_fills_a_lake_on_s3_whoever_dies(tmp_path, monkeypatch):
                     again = ex.lake(uri).add(files, crew=Crew(on=made.on))
                     assert sum(one.skipped for one in again) >= 4
             lake = ex.lake(uri)
-            assert {file["path"]: file["rows"] for one in lake.captures for file in one.files()} == wanted
+            assert rows_of(lake) == wanted
             assert len(lake.captures) == len(files)
             assert upkeep.verify(lake.store).damaged == ()

@@ -25,13 +25,14 @@ def test_a_damaged_entry_is_replaced_by_force(tmp_path, wrong):
     where, file = tmp_path / "lake", hosts.capture(tmp_path)
     ex.lake(where).add([file])
     entry = next((where / "catalogue").iterdir())
-    before = entry.read_bytes()
+    before = entry.read_text()
     entry.write_text(wrong)
     told = []
     ex.lake(where).add([file], told=lambda _, made: told.append(made))
     assert told[0].endswith("add the capture again with --force")
     assert [one.skipped for one in ex.lake(where).add([file], replace=True)] == [False]
-    assert entry.read_bytes() == before
+    assert hosts.unwritten(entry.read_text()) == hosts.unwritten(before)
+    assert upkeep.compact(Store.of(where), timedelta(0)), "what nobody could name any more"
 
 
 def test_files_of_other_people_are_no_part_of_it_and_stay(tmp_path):
@@ -134,7 +135,9 @@ def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys
     said = f"{path} is damaged: its content is not what was written; add {file} again with --force"
     assert said in capsys.readouterr().err
     ex.lake(where).add([file], replace=True)
-    assert (where / path).read_bytes() == before
+    again = next(one["path"] for one in ex.lake(where).captures[0].files("vcpu"))
+    assert (where / again).read_bytes() == before
+    assert not (where / path).exists()
     assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
 
 
@@ -166,7 +169,10 @@ def test_a_damaged_entry_stops_questions_and_nothing_else(tmp_path, capsys):
     assert upkeep.compact(Store.of(where), timedelta(0)) == [], "its files may be wanted"
     with pytest.raises(EsxparseError, match="esxparse lake verify lists all that is wrong"):
         ex.lake(where).sql("SELECT count(*) FROM vcpu")
-    assert main(["lake", "rm", first.id, "--lake", where]) == 0
+    assert main(["lake", "rm", "", "--lake", where]) == 1
+    assert "has 2 captures with the id ''" in capsys.readouterr().err
+    assert main(["lake", "rm", first.id[:6], "--lake", where]) == 0
+    assert capsys.readouterr().out == f"{first.id}: an entry that cannot be read is taken out\n"
     assert [one.host for one in ex.lake(where).captures] == ["esx-02"]
     assert upkeep.verify(Store.of(where)).left == ()
 
@@ -182,13 +188,25 @@ def test_an_entry_of_a_newer_version_is_no_damaged_one(tmp_path, change):
     assert "was written by a newer esxparse" in told[0]
 
 
-def test_a_writer_keeps_what_a_killed_one_has_left_from_compact(tmp_path):
+def test_what_a_killed_writer_has_left_goes_while_the_capture_is_added_again(tmp_path):
     where, file = tmp_path / "lake", hosts.capture(tmp_path)
     ex.lake(where).add([file])
     entry = ex.lake(where).captures[0]
     (where / entry.path).unlink()
-    old = [where / one["path"] for one in entry.files()]
-    for one in old:
-        os.utime(one, (0, 0))
+    for path in entry.paths:
+        os.utime(where / path, (0, 0))
     ex.lake(where).add([file])
-    assert all(one.stat().st_mtime > 0 for one in old)
+    assert {one.path for one in upkeep.compact(Store.of(where))} == entry.paths
+    assert upkeep.verify(Store.of(where), content=True).damaged == ()
+    assert ex.lake(where)["vcpu"].collect().height == 3
+
+
+def test_a_lake_that_is_still_to_be_made_is_empty(tmp_path):
+    lake = ex.lake(tmp_path / "lake")
+    assert not lake
+    assert repr(lake) == f"Lake({tmp_path}/lake)\n  no captures"
+    assert not (tmp_path / "lake").exists()
+    lake.add([hosts.capture(tmp_path)])
+    assert lake
+    assert "1 captures of 1 hosts, 6 rows" in repr(lake)
+    assert not lake.of(since="2030-01-01")

@@ -104,5 +104,5 @@ def run(options: argparse.Namespace) -> int:
         )
         for number, files in enumerate(groups, 1)
     ]
-    code = each_on(crew, jobs, _checked, tell)
+    code = each_on(crew, jobs, [", ".join(files) for files in groups], _checked, tell)
     return code or (_FOUND if statuses & bad else 0)

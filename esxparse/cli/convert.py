@@ -94,4 +94,4 @@ def run(options: argparse.Namespace) -> int:
         if not options.quiet:
             print(printable(_told(made)))
 
-    return each_on(crew, jobs, _converted, tell)
+    return each_on(crew, jobs, options.captures, _converted, tell)

@@ -72,5 +72,5 @@ def run(options: argparse.Namespace) -> int:
         (path_for(crew, file), options.shape, options.profile, opening, label)
         for file, label in zip(options.files, labels, strict=True)
     ]
-    code = each_on(crew, jobs, _diagnosed, tell)
+    code = each_on(crew, jobs, options.files, _diagnosed, tell)
     return code or (_FOUND if severities & set(bad) else 0)

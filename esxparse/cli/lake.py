@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from esxparse.cli.output import add_crew, add_force, add_opening, fail, given_crew, given_opening
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from esxparse.lakes import Lake
     from esxparse.lakes.adding import Added
     from esxparse.lakes.entries import Entry
+    from esxparse.lakes.merged import Merged
 
 _OF_ADD = ("member", "lazy", "segment")
 _SHOWN = 20
@@ -50,6 +52,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     one.add_argument("--content", action="store_true", help="read the files and compare their content, too")
     one = _command(commands, "compact", _compact, "take away what writers that were killed have left")
     one.add_argument("--older", default="1d", metavar="LENGTH", help="only files older than this (default: 1d)")
+    one.add_argument(
+        "--merge",
+        action=argparse.BooleanOptionalAction,
+        help="also write the small captures of one host and day once more as one file per table, which questions take "
+        "instead; --no-merge takes such files away",
+    )
+    add_crew(one)
     one = _command(commands, "judge", _judge, "diagnose and check each capture, and keep what is said for reports")
     add_crew(one)
     one = _command(commands, "report", _report, "a report on the whole fleet; judges what is not judged yet")
@@ -173,17 +182,18 @@ def _sql(options: argparse.Namespace) -> int:
 
 
 def _rm(options: argparse.Namespace) -> int:
-    from esxparse.lakes import upkeep  # noqa: PLC0415
+    from esxparse.lakes import entries, upkeep  # noqa: PLC0415
 
     found, unreadable = _readable(options)
-    keys = dict.fromkeys(options.ids)
-    gone = [found.capture(key) for key in keys if key not in unreadable]
-    upkeep.remove(found.store, gone)
-    for key in keys.keys() & unreadable.keys():
-        upkeep.discard(found.store, key)
-    if not options.quiet:
-        for one in gone:
-            print(printable(f"{one.id}: {one.source} of host {one.host} is taken out"))
+    there = {one.id: one for one in found.captures}
+    keys = dict.fromkeys(entries.chosen([*there, *unreadable], key, found.store.uri) for key in options.ids)
+    upkeep.remove(found.store, [there[key] for key in keys if key in there])
+    for key in keys:
+        if key in unreadable:
+            upkeep.discard(found.store, key)
+        if not options.quiet:
+            what = f"{there[key].source} of host {there[key].host}" if key in there else "an entry that cannot be read"
+            print(printable(f"{key}: {what} is taken out"))
     return 0
 
 
@@ -193,12 +203,17 @@ def _verify(options: argparse.Namespace) -> int:
     state = upkeep.verify(_opened(options).store, content=options.content)
     for why in state.unreadable.values():
         fail(EsxparseError(why))
+    for what in state.spoilt:
+        fail(EsxparseError(f"{what}; take merged files away with esxparse lake compact --no-merge"))
     for entry, what in state.damaged:
         fail(EsxparseError(f"{entry.id} of host {entry.host}: {what}; add {entry.source} again with --force"))
     if not options.quiet:
         for pair in state.overlapping:
             print(printable(_twice(pair)))
         print(f"{state.captures:,} captures, {state.files:,} files, {state.bytes / _GB:,.2f} GB")
+        if state.merged:
+            size = sum(state.merged.values()) / _GB
+            print(f"{len(state.merged):,} merged files, {size:,.2f} GB, stand for small ones of one host and day")
         if options.content and state.unsigned:
             print(f"{state.unsigned:,} files of an early version have no checksum: only their size was compared")
         if state.left:
@@ -206,17 +221,49 @@ def _verify(options: argparse.Namespace) -> int:
             print(
                 f"{len(state.left):,} files ({size:,.1f} MB) belong to no capture: esxparse lake compact removes them"
             )
-    return 1 if state.damaged or state.unreadable else 0
+    return 1 if state.damaged or state.unreadable or state.spoilt else 0
 
 
 def _compact(options: argparse.Namespace) -> int:
     from esxparse.lakes import upkeep  # noqa: PLC0415
 
-    older = period("1s" if options.older == "0" else options.older, "older")
-    gone = upkeep.compact(_opened(options).store, *([older] if older and options.older != "0" else []))
+    older = timedelta(0) if options.older == "0" else period(options.older, "older") or upkeep.SAFE
+    found = _opened(options)
+    gone = upkeep.compact(found.store, older)
     if not options.quiet:
         print(f"{len(gone):,} files removed, {sum(one.size for one in gone) / 1e6:,.1f} MB")
+    if options.merge is None:
+        return 0
+    if options.merge:
+        return _merge(found, options)
+    from esxparse.lakes import merging  # noqa: PLC0415
+
+    count = merging.undo(found.store)
+    if not options.quiet:
+        print(f"{count:,} merged files removed")
     return 0
+
+
+def _merge(found: Lake, options: argparse.Namespace) -> int:
+    from esxparse import fleet  # noqa: PLC0415
+    from esxparse.lakes import merging  # noqa: PLC0415
+
+    days = merging.days(found)
+    made: list[Merged] = []
+    failed = 0
+    with Progress("merging", quiet=options.quiet) as progress:
+        for number, done in enumerate(fleet.run(merging.merge, days, given_crew(options)), 1):
+            progress(number, len(days), f"{number:,} of {len(days):,}")
+            made += done.result or ()
+            if done.why:
+                failed += 1
+                progress.clear()
+                fail(EsxparseError(f"{days[done.place]}: {done.why}"))
+    if not options.quiet:
+        size = sum(one.bytes for one in made) / 1e6
+        few = f"{sum(len(one.of) for one in made):,} files of {len(days) - failed:,} days of hosts"
+        print(f"{few} stand merged in {len(made):,}, {size:,.1f} MB")
+    return 1 if failed else 0
 
 
 def _judged(found: Lake, options: argparse.Namespace) -> int:

@@ -62,15 +62,20 @@ def path_for(crew: Crew, path: str) -> str:
     return path if crew.on is None or path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)  # noqa: PTH100
 
 
-def each_on(crew: Crew, things: Sequence[T], work: Callable[[T], R], told: Callable[[R], None]) -> int:
-    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code."""
+def each_on(
+    crew: Crew, things: Sequence[T], names: Sequence[str], work: Callable[[T], R], told: Callable[[R], None]
+) -> int:
+    """Does the work on each thing, wherever that is, tells what came of it in order, and gives the exit code.
+
+    `names`: what the things are called where an error is not their own.
+    """
     code = 0
     # A generator that is left closes what it began.
     with Progress("done", quiet=not crew.elsewhere) as progress, closing(in_order(run(work, things, crew))) as ended:
         for number, done in enumerate(ended, 1):
             progress.clear()
             if done.why:
-                fail(EsxparseError(done.why))
+                fail(EsxparseError(done.why_of(names[done.place])))
                 code = 1
             else:
                 told(done.result)

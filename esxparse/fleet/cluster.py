@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
+from uuid import uuid4
 
 from esxparse.errors import EsxparseError
 from esxparse.fleet.tasks import Done, own, said
@@ -69,6 +70,20 @@ def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
     raise BrokenError(why)
 
 
+def _why(error: BaseException) -> str:
+    """Why an item has no result, in one line."""
+    from distributed import KilledWorker  # noqa: PLC0415
+
+    if isinstance(error, KilledWorker):
+        return f"its worker was killed {error.allowed_failures + 1} times, perhaps for lack of memory"
+    return str(error) if isinstance(error, BrokenError) else said(error)
+
+
+def _named(work: Callable[[Any], Any]) -> str:
+    """A new task's key; what is before the dash is how Dask's panels call all tasks of this work."""
+    return f"{work.__module__.rpartition('.')[2]}.{work.__name__.strip('_')}-{uuid4().hex}"
+
+
 def _next(client: Any, flying: dict[Any, int], address: str) -> list[Any]:
     """Futures that have ended, at least one; an error if no worker is left to end any."""
     from distributed import wait  # noqa: PLC0415
@@ -125,7 +140,7 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], address: str, retries:
         def submit() -> None:
             place = next(places, None)
             if place is not None:
-                future = client.submit(_attempt, work, place, items[place], retries=retries, pure=False)
+                future = client.submit(_attempt, work, place, items[place], key=_named(work), retries=retries)
                 flying[future] = place
 
         for _ in range(_AHEAD * _threads(client, address)):
@@ -134,8 +149,7 @@ def run(work: Callable[[Any], Any], items: Sequence[Any], address: str, retries:
             for future in _next(client, flying, address):
                 place = flying.pop(future)
                 error = future.exception()
-                why = str(error) if isinstance(error, BrokenError) else said(error) if error else ""
-                done = Done(place, why=why) if error else future.result()
+                done = Done(place, why=_why(error)) if error else future.result()
                 left -= 1
                 future.release()
                 submit()

@@ -18,6 +18,12 @@ class Done:
     result: Any = None
     why: str = ""
     """Why there is no result, in one line; empty where there is one."""
+    own: bool = False
+    """Whether that is an error of the item's own, which names it."""
+
+    def why_of(self, name: str) -> str:
+        """Why there is no result of the item of this name."""
+        return self.why if self.own else f"{name}: {self.why}"
 
 
 def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
@@ -25,7 +31,7 @@ def own(work: Callable[[Any], Any], place: int, item: Any) -> Done:
     try:
         return Done(place, work(item))
     except EsxparseError as error:
-        return Done(place, why=str(error))
+        return Done(place, why=str(error), own=True)
 
 
 def said(error: BaseException) -> str:

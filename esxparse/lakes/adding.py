@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import secrets
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,11 +93,14 @@ def add(job: Job) -> Added:
         host = entries.host_of(job.host, rec.meta.get("host"), rec.source)
         entry = _stored(rec, part, job.store, key, host, origin)
     if not job.store.put(entry.path, entry.encoded(), replace=job.replace or there is not None):
-        # Another writer was quicker: its files are the same ones.
+        # Another writer was quicker, or a store lost its answer to us and was asked twice: then these files count.
         other = entries.find(job.store, key)
-        return _added(other, skipped=True) if other and _holds(other, job, options) else _added(entry, skipped=True)
+        job.store.remove(entry.paths - (other.paths if other else set()))
+        if other is not None:
+            _holds(other, job, options)
+        return _added(other or entry, skipped=other is None or other.paths != entry.paths)
     if there is not None:
-        job.store.remove({one["path"] for one in there.files()} - {one["path"] for one in entry.files()})
+        job.store.remove(there.paths)
     return _added(entry, skipped=False)
 
 
@@ -121,10 +124,13 @@ def _holds(there: entries.Entry, job: Job, options: Mapping[str, str]) -> bool:
 
 
 def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origin: dict[str, Any]) -> entries.Entry:
-    """Puts the tables of a recording into the lake; gives the entry that names them."""
-    read = json.dumps([host, origin["options"], manifest.LAYOUT, __version__, pl.__version__], sort_keys=True)
-    stem = f"{key}-{hashlib.sha256(read.encode()).hexdigest()[:8]}"
+    """Puts the tables of a recording into the lake; gives the entry that names them.
+
+    No other run ever writes a file of the same name: who takes away files that an entry named takes no one else's.
+    """
+    stem = f"{key}-{secrets.token_hex(8)}"
     tables: dict[str, Any] = {}
+    pieces: dict[str, Path] = {}
     for name in rec.tables:
         file = part / file_name(name)
         schema = pl.read_parquet_schema(file)
@@ -137,9 +143,7 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
         files = []
         for date, piece in _dates(file, name, rec, schema):
             path = f"table={table}/date={date}/host={host}/{stem}.parquet"
-            # What a killed writer has left may be damaged, and is old enough for `compact` to take it away.
-            if not store.put(path, piece):
-                store.put(path, piece, replace=True)
+            pieces[path] = piece
             rows = pl.scan_parquet(piece).select(pl.len()).collect().item()
             size = piece.stat().st_size
             files.append({"path": path, "date": date, "rows": rows, "bytes": size, "sha256": sha256(piece)})
@@ -150,6 +154,9 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
             "columns": columns,
             "files": files,
         }
+    # Not before all of them are known to be such as a lake can hold.
+    for path, piece in pieces.items():
+        store.put(path, piece, replace=True)
     return entries.Entry(
         id=key,
         host=host,

@@ -113,6 +113,11 @@ class Entry:
             if table in {None, name}:
                 yield from one["files"]
 
+    @property
+    def paths(self) -> set[str]:
+        """Of all its files."""
+        return {one["path"] for one in self.files()}
+
     def schema(self, table: str) -> dict[str, Any]:
         """The columns of a table."""
         return {name: _TYPES[kind] for name, kind in self.tables[table]["columns"].items()}
@@ -153,6 +158,24 @@ def find(store: Store, key: str) -> Entry | None:
     return None if text is None else parsed(text, store.names(path_of(key)))
 
 
+def listed(store: Store) -> list[str]:
+    """Paths of the entries there are; none where there is no lake."""
+    return [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
+
+
+def chosen(ids: Iterable[str], key: str, uri: str) -> str:
+    """The id that begins so.
+
+    Raises:
+        EsxparseError: There is none, or several.
+    """
+    found = [one for one in ids if one.startswith(key)]
+    if len(found) == 1:
+        return found[0]
+    what = "no capture" if not found else f"{len(found)} captures"
+    raise EsxparseError(f"lake {uri} has {what} with the id {key!r}: see esxparse lake ls")
+
+
 def load(store: Store) -> list[Entry]:
     """All entries, by host and time.
 
@@ -171,7 +194,7 @@ def look(store: Store) -> tuple[list[Entry], dict[str, str]]:
     Raises:
         EsxparseError: There is no lake.
     """
-    paths = [one.path for one in store.files(f"{FOLDER}/") if _FILE.fullmatch(one.path)] if store.is_there() else []
+    paths = listed(store)
     if not paths:
         raise EsxparseError(f"there is no lake at {store.uri}: esxparse lake add CAPTURE... --lake {store.uri}")
     texts = zip(paths, store.read_all(paths), strict=True)

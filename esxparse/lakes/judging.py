@@ -35,6 +35,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         "host": job.entry.host,
         "esxparse": __version__,
         "layout": job.entry.layout,
+        "options": job.entry.origin["options"],
         "quality": {
             "status": quality.status,
             "verdict": quality.verdict,
@@ -52,7 +53,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
 
 
 def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:
-    """The captures, each with what was said of it; None where nothing was, or by another version."""
+    """The captures, each with what was said of it; None where nothing was, or not of this reading by this version."""
     texts = lake.store.read_all(judged(one.id) for one in lake.captures)
     for entry, text in zip(lake.captures, texts, strict=True):
         yield entry, _current(text, entry)
@@ -63,7 +64,8 @@ def _current(text: bytes | None, entry: Entry) -> Mapping[str, Any] | None:
         found = json.loads(text or b"{}")
     except ValueError:
         return None
-    now = isinstance(found, dict) and (found.get("esxparse"), found.get("layout")) == (__version__, entry.layout)
+    wanted = {"host": entry.host, "esxparse": __version__, "layout": entry.layout, "options": entry.origin["options"]}
+    now = isinstance(found, dict) and wanted.items() <= found.items()
     return found if now and "quality" in found else None
 
 

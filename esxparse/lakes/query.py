@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -19,9 +19,10 @@ from esxparse.errors import EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
 from esxparse.formats.remote import is_url
-from esxparse.lakes import entries
+from esxparse.lakes import entries, merged
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
+from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store, why
 from esxparse.recording import Recording
 
@@ -57,6 +58,8 @@ class Lake:
     until: datetime | None = None
     held: Sequence[Entry] | None = None
     """The entries, where they are known already."""
+    stand_ins: Mapping[str, Sequence[Merged]] | None = None
+    """Merged files by table, where they are known already."""
 
     @cached_property
     def captures(self) -> tuple[Entry, ...]:
@@ -66,6 +69,10 @@ class Lake:
     @cached_property
     def _all(self) -> Sequence[Entry]:
         return entries.load(self.store) if self.held is None else self.held
+
+    @cached_property
+    def _stand_ins(self) -> Mapping[str, Sequence[Merged]]:
+        return merged.by_table(merged.load(self.store)) if self.stand_ins is None else self.stand_ins
 
     def _has(self, entry: Entry) -> bool:
         start, end = entry.span
@@ -87,7 +94,8 @@ class Lake:
         begin, end = moment(since, "since") or self.since, moment(until, "until") or self.until
         if begin and end and end <= begin:
             raise EsxparseError(f"the time ends before it begins ({begin} to {end}): change since or until")
-        return replace(self, hosts=hosts or self.hosts, since=begin, until=end, held=self._all)
+        part = replace(self, hosts=hosts or self.hosts, since=begin, until=end)
+        return replace(part, held=self._all, stand_ins=self._stand_ins)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +111,10 @@ class Lake:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __bool__(self) -> bool:
+        """Whether it has captures, which a lake that is still to be made has not."""
+        return bool(self.captures if self.held is not None else entries.listed(self.store))
+
     def __getitem__(self, table: str) -> pl.LazyFrame:
         """A table across the captures, with `date` and `host` as its last columns.
 
@@ -111,7 +123,7 @@ class Lake:
         """
         if table not in self:
             raise MissingTableError(f"lake {self.store.uri} has no table {table!r}; it has: {', '.join(self)}")
-        frames = [self._scan(files, schema) for files, schema in self._alike(table)]
+        frames = [self.scan(files, schema) for files, schema in self._alike(table)]
         # Releases differ in columns, and in whether a counter has a fraction.
         frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
         frame = frame.select(pl.exclude("date", "host"), "date", "host")
@@ -128,20 +140,29 @@ class Lake:
         columns = {one.id: json.dumps(one.tables[table]["columns"]) for one in having}
         for _, group in groupby(sorted(having, key=lambda one: columns[one.id]), key=lambda one: columns[one.id]):
             alike = list(group)
-            yield [file for one in alike for file in self.files(one, table)], alike[0].schema(table)
+            yield self._fewest(alike, table), alike[0].schema(table)
 
     def files(self, entry: Entry, table: str) -> list[str]:
         """The files of a capture's table that may have rows of the time that is asked for."""
+        return [self.store.names(path) for path in self._paths(entry, table)]
+
+    def _fewest(self, captures: Iterable[Entry], table: str) -> list[str]:
+        """The files of a table of several captures, merged ones where there are such."""
+        paths = [path for one in captures for path in self._paths(one, table)]
+        return [self.store.names(path) for path in merged.instead(paths, self._stand_ins.get(table, ()))]
+
+    def _paths(self, entry: Entry, table: str) -> list[str]:
         first = self.since.date().isoformat() if self.since else ""
         last = (self.until - timedelta(microseconds=1)).date().isoformat() if self.until else "~"
-        return [self.store.names(one["path"]) for one in entry.files(table) if first <= one["date"] <= last]
+        return [one["path"] for one in entry.files(table) if first <= one["date"] <= last]
 
-    def _scan(self, files: Sequence[str], schema: dict[str, Any], *, hive: bool = True) -> pl.LazyFrame:
+    def scan(self, files: Sequence[str], schema: Mapping[str, Any], *, hive: bool = True) -> pl.LazyFrame:
+        """Files of these columns as one table, with `date` and `host` where `hive` is true."""
         if not files:
-            return pl.LazyFrame(schema=schema | ({"date": pl.Date(), "host": pl.String()} if hive else {}))
+            return pl.LazyFrame(schema=dict(schema) | ({"date": pl.Date(), "host": pl.String()} if hive else {}))
         frame = pl.scan_parquet(
             list(files),
-            schema=schema,
+            schema=dict(schema),
             glob=False,
             hive_partitioning=hive,
             hive_schema=_HIVE if hive else None,
@@ -193,11 +214,8 @@ class Lake:
         Raises:
             EsxparseError: There is none, or several.
         """
-        found = [one for one in self.captures if one.id.startswith(key)]
-        if len(found) == 1:
-            return found[0]
-        what = "no capture" if not found else f"{len(found)} captures"
-        raise EsxparseError(f"lake {self.store.uri} has {what} with the id {key!r}: see esxparse lake ls")
+        by_id = {one.id: one for one in self.captures}
+        return by_id[entries.chosen(by_id, key, self.store.uri)]
 
     def recording(self, key: str) -> Recording:
         """One capture, as `ex.open` gives it; diagnosis, checks and metrics take it.
@@ -211,7 +229,7 @@ class Lake:
         """The recording of an entry."""
         prefix = "" if entry.format == "esxtop" else f"{entry.format}."
         tables = {
-            name.removeprefix(prefix): self._scan(self.files(entry, name), entry.schema(name), hive=False)
+            name.removeprefix(prefix): self.scan(self.files(entry, name), entry.schema(name), hive=False)
             for name in entry.tables
         }
         return Recording(entry.format, entry.source, tables, {**entry.meta, "host": entry.host}, entry.notes)
@@ -246,10 +264,11 @@ class Lake:
                 if [one.type for one in base.extract_statements(query)] != [duckdb.StatementType.SELECT]:
                     raise EsxparseError("a lake is asked by one query, which reads and changes nothing: SELECT ...")
                 for table in whole:
-                    files = [file for one in self.captures for file in self.files(one, table)]
-                    if table.lower() in words and files:
+                    if table.lower() not in words:
+                        continue
+                    if files := self._fewest((one for one in self.captures if table in one.tables), table):
                         base.execute(self._view(table, files))
-                    elif table.lower() in words:
+                    else:
                         base.register(table, whole[table].clear().collect())
                 found: pl.DataFrame = base.sql(query).pl()
             except (duckdb.Error, pl.exceptions.PolarsError) as error:
@@ -302,10 +321,13 @@ class Lake:
             if not done.why:
                 made.append(done.result)
             if told is not None:
-                told(str(captures[done.place]), done.why or done.result)
+                name = str(captures[done.place])
+                told(name, done.why_of(name) if done.why else done.result)
         return made
 
     def __repr__(self) -> str:
+        if not self:
+            return f"Lake({self.store.uri})\n  no captures"
         hosts = {one.host for one in self.captures}
         rows = sum(table["rows"] for one in self.captures for table in one.tables.values())
         return "\n".join(

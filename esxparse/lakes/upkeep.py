@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from esxparse.lakes import entries
+from esxparse.lakes import entries, merged
 from esxparse.lakes.store import at_once
 
 if TYPE_CHECKING:
     from esxparse.lakes.entries import Entry
+    from esxparse.lakes.merged import Merged
     from esxparse.lakes.store import File, Store
 
 JUDGED: Final = "judged"
 """Directory of what diagnosis and checks said of each capture."""
-_OURS: Final = re.compile(rf"table=.*/[0-9a-f]+-[0-9a-f]+\.parquet|{JUDGED}/[0-9a-f]+\.json")
+_OURS: Final = re.compile(
+    rf"({merged.FOLDER}/)?table=.*/[0-9a-f]+-[0-9a-f]+\.parquet|({JUDGED}|{merged.FOLDER}/catalogue)/[0-9a-f]+\.json"
+)
 """Files of other people stay, wherever they are."""
 SAFE: Final = timedelta(days=1)
 """Older than this, what no entry names is no longer being written."""
@@ -35,6 +38,10 @@ class State:
     """Captures with files that are missing or damaged, and what is wrong."""
     unreadable: Mapping[str, str]
     """Entries that cannot be read, by id, and why."""
+    merged: Mapping[str, int]
+    """Merged files that questions take, and their bytes."""
+    spoilt: tuple[str, ...]
+    """What is wrong with merged files."""
     unsigned: int
     """Files without a fingerprint: early versions wrote none."""
     overlapping: tuple[tuple[Entry, Entry], ...]
@@ -56,36 +63,76 @@ def verify(store: Store, *, content: bool = False) -> State:
     # Files first: a capture that is added meanwhile has none that seem to belong to nobody.
     files = {one.path: one for one in store.files("") if _OURS.fullmatch(one.path)}
     found, unreadable = entries.look(store)
-    named = {one["path"] for entry in found for one in entry.files()} | {judged(one.id) for one in found}
+    named = {path for one in found for path in one.paths}
+    taken = _taken(merged.load(store), named)
+    standing = [(path, one) for path, some in taken.items() for one in some]
+    merges = {one.path: one.bytes for _, one in standing}
+    named |= {judged(one.id) for one in found}
     sizes = {path: one.size for path, one in files.items()}
     listed = [(entry, one) for entry in found for one in entry.files()]
-    doubtful = [(entry, one) for entry, one in listed if content or sizes.get(one["path"]) != one["bytes"]]
+
+    def doubtful(path: str, wanted: int) -> bool:
+        return content or sizes.get(path) != wanted
+
+    def wrong(file: Mapping[str, Any]) -> str | None:
+        return _wrong(store, file, sizes.get(file["path"]), content=content)
+
+    def damaged(one: tuple[Entry, Mapping[str, Any]]) -> tuple[Entry, str] | None:
+        entry, file = one
+        if (what := wrong(file)) is None:
+            return None
+        # It may have been taken out or replaced meanwhile.
+        now = entries.find(store, entry.id)
+        return (entry, what) if now and now.tables == entry.tables else None
+
+    def spoilt(one: tuple[str, Merged]) -> str | None:
+        what = wrong(asdict(one[1]))
+        return what if what and store.size(one[0]) is not None else None
+
     return State(
         captures=len(found),
         files=len(named & files.keys()),
         bytes=sum(sizes[path] for path in named & files.keys()),
-        damaged=tuple(one for one in at_once(lambda one: _damaged(store, *one, content=content), doubtful) if one),
+        damaged=tuple(
+            filter(None, at_once(damaged, (one for one in listed if doubtful(one[1]["path"], one[1]["bytes"]))))
+        ),
         unreadable=unreadable,
+        merged=merges,
+        spoilt=tuple(filter(None, at_once(spoilt, (one for one in standing if doubtful(one[1].path, one[1].bytes))))),
         unsigned=sum("sha256" not in one for _, one in listed),
         overlapping=tuple(entries.overlaps(found)),
-        left=tuple(files[path] for path in sorted(files.keys() - named) if _id_of(path) not in unreadable),
+        left=tuple(
+            files[path]
+            for path in sorted(files.keys() - named - merges.keys() - taken.keys())
+            if _id_of(path) not in unreadable
+        ),
     )
 
 
-def _damaged(store: Store, entry: Entry, file: Mapping[str, Any], *, content: bool) -> tuple[Entry, str] | None:
-    """What is wrong with a file of a capture, unless the capture was taken out or replaced meanwhile."""
-    path = file["path"]
-    size = store.size(path)
+def _taken(found: Mapping[str, list[Merged]], named: set[str]) -> dict[str, list[Merged]]:
+    """The merged files that questions take: all that they stand for is there, and none stands for more."""
+    best: dict[str, tuple[int, str]] = {}
+    for path, files in found.items():
+        for one in files:
+            if named.issuperset(one.of):
+                best.update({other: max(best.get(other, (0, "")), (len(one.of), path)) for other in one.of})
+    chosen = {path for _, path in best.values()}
+    return {path: files for path, files in found.items() if path in chosen}
+
+
+def _wrong(store: Store, file: Mapping[str, Any], size: int | None, *, content: bool) -> str | None:
+    """What is wrong with a file, which had this size when files were listed."""
+    path, wanted, digest = file["path"], file["bytes"], file.get("sha256")
+    if size != wanted:
+        # It may have come since.
+        size = store.size(path)
     if size is None:
-        what = "is missing"
-    elif size != file["bytes"]:
-        what = f"has {size:,} bytes of {file['bytes']:,}"
-    elif content and "sha256" in file and store.sha256(path) != file["sha256"]:
-        what = "is damaged: its content is not what was written"
-    else:
+        return f"{path} is missing"
+    if size != wanted:
+        return f"{path} has {size:,} bytes of {wanted:,}"
+    if not content or digest is None or (found := store.sha256(path)) == digest:
         return None
-    now = entries.find(store, entry.id)
-    return (entry, f"{path} {what}") if now and now.tables == entry.tables else None
+    return f"{path} is damaged: its content is not what was written" if found else f"{path} is missing"
 
 
 def _id_of(path: str) -> str:
@@ -102,18 +149,26 @@ def remove(store: Store, found: Iterable[Entry]) -> None:
     """Takes captures out: first the entries, by which they no longer count, then their files."""
     gone = list(found)
     store.remove(one.path for one in gone)
-    store.remove([path for one in gone for path in (*(file["path"] for file in one.files()), judged(one.id))])
+    store.remove([path for one in gone for path in (*one.paths, judged(one.id))])
 
 
 def discard(store: Store, key: str) -> None:
-    """Takes out a capture whose entry cannot be read."""
-    store.remove([entries.path_of(key)])
-    store.remove([one.path for one in store.files("") if _OURS.fullmatch(one.path) and _id_of(one.path) == key])
+    """Takes out a capture whose entry cannot be read, with the files that were there before the entry.
+
+    Later ones may be those of a writer that is about to replace it.
+    """
+    written = {one.path: one.changed for one in store.files("")}
+    entry = entries.path_of(key)
+    store.remove([entry])
+    ours = [one for one in written if _OURS.fullmatch(one) and _id_of(one) == key]
+    store.remove(one for one in ours if entry in written and written[one] <= written[entry])
 
 
 def compact(store: Store, older: timedelta = SAFE) -> list[File]:
     """Takes away files that no entry names and that were written longer ago than `older`; gives them."""
     now = datetime.now(UTC)
     left = [one for one in verify(store).left if now - one.changed >= older]
+    # What names merged files goes before them.
+    store.remove(one.path for one in left if one.path.endswith(".json"))
     store.remove(one.path for one in left)
     return left

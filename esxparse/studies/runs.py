@@ -66,7 +66,7 @@ def _rows_by(crew: Crew, runs: Sequence[Run], progress: Callable[[int, int, str]
     with closing(fleet.run(_computed, [[runs[place] for place in group] for group in every], crew)) as ended:
         for done in ended:
             if done.why:
-                raise EsxparseError(done.why)
+                raise EsxparseError(done.why_of(str(runs[every[done.place][0]])))
             found |= zip(every[done.place], done.result, strict=True)
             if progress:
                 progress(len(found), len(runs), str(runs[every[done.place][0]]))
