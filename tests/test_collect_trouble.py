@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import closing
 
 import pytest
+from bmc import POWER, serve, server
 from esxi import Collecting, Esxi, alive, capture, keys, noted, until
 
 import esxparse as ex
 from esxparse.collect import host
+from esxparse.collect.lines import Lines
 from esxparse.collect.samples import Capture
 from esxparse.collect.ssh import Login
 
@@ -205,3 +208,57 @@ def test_any_failure_of_power_is_told(esx, tmp_path, monkeypatch):
     captured = host("esx", tmp_path / "out", interval=2, duration=2, redfish="https://bmc", ssh_config=esx.config)
     assert captured.power == "KeyError('x')"
     assert not (tmp_path / "out" / "power.jsonl").exists()
+
+
+def test_a_directory_removed_meanwhile_is_one_error(esx, tmp_path):
+    command = [sys.executable, "-m", "esxparse", "collect", "host", "esx", "-o", "out", "-F", esx.config]
+    power = tmp_path / "out" / "power.jsonl"
+    with (
+        server(serve) as url,
+        subprocess.Popen(
+            [*command, "--redfish", url], cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        ) as run,
+    ):
+        until(lambda: power.exists() and POWER in power.read_text() and (tmp_path / "out" / "esx.csv.gz").exists())
+        shutil.rmtree(tmp_path / "out")
+        _, said = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert "Traceback" not in said
+    *_, early, last = said.splitlines()
+    assert "esx: ended early, after" in early
+    assert last.endswith("is no longer there: it or its directory was removed or renamed meanwhile")
+    until(lambda: not esx.runs())
+
+
+def test_lines_of_a_removed_file_are_not_written_to_nowhere(tmp_path):
+    with closing(Lines(tmp_path / "power.jsonl")) as lines:
+        lines.write({"watts": 200})
+        (tmp_path / "power.jsonl").unlink()
+        with pytest.raises(ex.EsxparseError, match=r"power.jsonl is no longer there"):
+            lines.write({"watts": 201})
+
+
+def test_a_key_of_the_host_that_changes_meanwhile_ends_it_and_keeps_what_there_is(esx, tmp_path):
+    run = Collecting(esx, tmp_path / "out")
+    until(lambda: len(run.samples()) >= 2)
+    esx.know((tmp_path / "user.pub").read_text())
+    esx.cut()
+    run.join()
+    assert "its host key is not the one in known_hosts" in str(run.error)
+    [end] = noted(run.folder, "end")
+    assert end["why"] == str(run.error)
+    assert end["samples"] == len(run.samples()) == ex.open(run.file).meta["samples"]
+
+
+def test_an_esxtop_that_stalls_is_started_again(esx, tmp_path):
+    run = Collecting(esx, tmp_path / "out", patience=1)
+    until(lambda: len(run.samples()) >= 2)
+    [(stalled, _)] = esx.started()
+    os.kill(int(stalled), signal.SIGSTOP)
+    until(lambda: any("captures again" in text for text in run.said))
+    os.kill(int(stalled), signal.SIGCONT)
+    assert run.end().gaps == 1
+    # Four intervals, which are longer than the patience.
+    [gap] = noted(run.folder, "gap")
+    assert gap["why"] == "no sample came for 8 s"
+    until(lambda: not esx.runs())

@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 import statistics
+import sys
 from datetime import timedelta
 
 import polars as pl
@@ -247,6 +248,53 @@ def test_the_explorer_follows_a_capture_that_grows(tmp_path):
         file.write("".join(lines[41:61]) + lines[61][:300])
     assert app._grown()
     assert app.about["samples"] == 60
+
+
+@pytest.mark.needs("anywidget")
+def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "growing.csv"
+    path.write_text("".join(lines[:11]), encoding="utf-8")
+    module = sys.modules["esxparse.explorer.app"]
+    read = module.opened
+
+    def slow(file):
+        found = read(file)
+        with path.open("a", encoding="utf-8") as more:
+            more.write(lines[11])
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "opened", slow)
+        app = ex.follow(path)
+    assert app.about["samples"] == 10
+    assert app._grown()
+    assert app.about["samples"] == 11
+
+
+@pytest.mark.needs("anywidget")
+def test_a_followed_file_that_is_replaced_removed_or_goes_on_elsewhere(tmp_path):
+    lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "esx.csv"
+    path.write_text("".join(lines[:11]), encoding="utf-8")
+    app = ex.follow(path)
+    # Rotated: another file of the same name and size.
+    new = tmp_path / "new.csv"
+    new.write_text(path.read_text(encoding="utf-8").replace("esx-07", "esx-08"), encoding="utf-8")
+    new.replace(path)
+    assert app._grown()
+    assert app.about["title"] == "esx-08.lab.example"
+    path.unlink()
+    with pytest.raises(ex.EsxparseError, match=r"esx.csv cannot be followed: No such file"):
+        app._grown()
+    path.write_text("".join(lines[:3]), encoding="utf-8")
+    assert app._grown()
+    assert app.about["samples"] == 2
+    gap = {"before": "esx.csv", "file": "esx-2.csv", "from": "2026-03-11T09:00:10Z", "to": "2026-03-11T09:01:10Z"}
+    log = [{"collector": "esxparse collect host"}, {"gap": {**gap, "why": "the connection was cut"}}]
+    (tmp_path / "collected.jsonl").write_text("\n".join(map(json.dumps, log)), encoding="utf-8")
+    with pytest.raises(ex.EsxparseError, match=r"esx.csv has ended: .* goes on with other columns in esx-2.csv"):
+        app._grown()
 
 
 @pytest.mark.needs("anywidget")

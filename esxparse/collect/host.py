@@ -211,9 +211,12 @@ class _Power:
                 power(redfish, output, append=True, stop=self._stop, say=say, **self._options)
             except Exception as error:  # noqa: BLE001  nobody else would hear of it
                 self.failed = str(error) if isinstance(error, EsxparseError) else repr(error)
-                say(f"no power readings: {self.failed}")
-            if not output.stat().st_size:
-                output.unlink()
+            # Somebody may have removed it meanwhile.
+            some = output.exists() and output.stat().st_size > 0
+            if self.failed:
+                say(f"no {'more ' if some else ''}power readings: {self.failed}")
+            if not some:
+                output.unlink(missing_ok=True)
 
         self._thread = threading.Thread(target=poll, daemon=True)
         self._thread.start()
@@ -309,7 +312,9 @@ def host(
             run.end()
             why = run.lost or why
         except BaseException as error:
-            why = str(error) or type(error).__name__
+            why = str(error) or "interrupted"
+            if capture.samples:
+                tell(f"ended early, after {capture.samples:,} sample{'s' * (capture.samples != 1)}")
             raise
         finally:
             bmc.end()

@@ -21,13 +21,20 @@ def unwritable(path: object, error: OSError) -> EsxparseError:
     return EsxparseError(f"{path} cannot be written: {error.strerror or error}")
 
 
+def gone(path: object) -> EsxparseError:
+    """The error of a file that was removed while it was written."""
+    return EsxparseError(f"{path} is no longer there: it or its directory was removed or renamed meanwhile")
+
+
 def append(file: int, path: object, content: bytes) -> None:
     """Appends all of the content to an open file, or leaves it as it was.
 
     Raises:
-        EsxparseError: It cannot be written.
+        EsxparseError: It cannot be written, or was removed: what is written then is lost.
     """
     before = os.fstat(file)
+    if not before.st_nlink and path != STANDARD_OUTPUT:
+        raise gone(path)
     rest = memoryview(content)
     try:
         while rest:

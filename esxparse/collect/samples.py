@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from esxparse.collect.lines import append, unwritable
+from esxparse.collect.lines import append, gone, unwritable
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar
 
@@ -78,14 +78,18 @@ class Capture:
             return False
         header = self._waiting or b""
         if not (header and _ROW.match(line) and line.count(_JOINT) >= header.count(_JOINT)):
-            if line.strip():
-                self.left_out_lines += 1
-            if line.strip() and len(self.left_out) < _LEFT_OUT:
-                self.left_out.append(line[:_SHOWN].decode(errors="replace"))
+            self._leave_out(line)
             return False
         self._write(line)
         self.samples += 1
         return True
+
+    def _leave_out(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        self.left_out_lines += 1
+        if len(self.left_out) < _LEFT_OUT:
+            self.left_out.append(line[:_SHOWN].decode(errors="replace"))
 
     def _write(self, row: bytes) -> None:
         header = self._waiting
@@ -108,6 +112,8 @@ def _append(path: Path, member: bytes, *, new: bool = False) -> None:
     flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0) | getattr(os, "O_BINARY", 0)
     try:
         file = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        raise gone(path) from None
     except OSError as error:
         raise unwritable(path, error) from None
     try:

@@ -24,6 +24,7 @@ from esxparse.explorer.held import find, held
 from esxparse.explorer.overview import Overview, of_recording, of_study
 from esxparse.explorer.panel import Align, Asked, Values, moment, panel
 from esxparse.explorer.rows import NOUNS
+from esxparse.formats.collected import successor
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Recording
@@ -62,6 +63,8 @@ class Explorer(anywidget.AnyWidget):
         style = (_HERE / "explorer.css").read_text(encoding="utf-8")
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
         self.align = align
+        self.seen: tuple[int, int] | None = None
+        """The state of the file that is followed, from before it was read: it may grow meanwhile."""
         self.load(recordings)
         first = self.presets[0]["panels"] if self.presets else self._first()
         self.view = {"panels": first, "range": None, "notes": []} | (view or {})
@@ -72,8 +75,6 @@ class Explorer(anywidget.AnyWidget):
         self.recordings = recordings
         self.values = Values(recordings, self.align)
         rec = recordings[0]
-        source = Path(rec.source)
-        self._size = source.stat().st_size if source.is_file() else 0
         self.counters = [
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
@@ -126,12 +127,15 @@ class Explorer(anywidget.AnyWidget):
         self.send({"ask": content.get("ask"), "id": content.get("id"), "answer": answer})
 
     def _grown(self) -> bool:
-        """Reads the file again if its size is another one."""
+        """Reads the file again if it has another size, or is another one of its name."""
         path = Path(self.recordings[0].source)
-        size = path.stat().st_size if path.is_file() else self._size
-        if size == self._size:
+        state = _state(path)
+        if state == self.seen:
+            if after := successor(path):
+                raise EsxparseError(f"{path.name} has ended: the capture goes on with other columns in {after}")
             return False
         self.load([opened(path), *self.recordings[1:]])
+        self.seen = state
         return True
 
     def _findings(self) -> list[dict[str, Any]]:
@@ -207,13 +211,23 @@ def follow(path: str | os.PathLike[str], every: float = 5.0) -> Explorer:
 
     `path`: of the capture. `every`: seconds between two looks at the file.
 
-    Raises EsxparseError: No capture is at the path yet, or the file there has no time stamps.
+    Raises EsxparseError: No capture is at the path yet, it is not on this machine, or it has no time stamps.
     """
+    state = _state(path)
     explorer = explore(path)
     if isinstance(explorer, Overview):
         raise EsxparseError(f"{path} has no table over time: there is nothing to follow")
-    explorer.every = every
+    explorer.every, explorer.seen = every, state
     return explorer
+
+
+def _state(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """What tells a file from itself later, and from another one of its name."""
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise EsxparseError(f"{path} cannot be followed: {error.strerror or error}") from None
+    return found.st_ino, found.st_size
 
 
 def _presets(rec: Recording) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
+const JUDGED_EVERY = 12;
 
 const element = (name, settings = {}, ...inside) => {
   const made = document.createElement(name);
@@ -440,7 +441,7 @@ function render({ model, el }) {
   const escaped = (text) => (text ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
   function showFindings() {
-    below.replaceChildren(element("h4", {}, findings.length ? "Findings, most important first" : "No finding above info"),
+    below.replaceChildren(element("h4", { className: "ex-findings" }, findings.length ? "Findings, most important first" : "No finding above info"),
       ...findings.map((one) => element("div", { className: "ex-hit", tabIndex: 0,
         onclick: () => { if (one.start !== null) zoom(around(one)); } },
         element("b", { className: `ex-${one.severity}` }, one.severity), ` ${one.verdict}`)));
@@ -530,19 +531,33 @@ function render({ model, el }) {
   // A file that is still written: Python reads it again when it has grown.
   let following = null;
   let looking = false;
+  let trouble = "";
+  let looks = 0;
   async function follow() {
     if (looking) return;
     looking = true;
     try {
       const { grown } = await ask("grown");
+      looks += 1;
+      if (trouble && said.textContent === trouble) tell("");
+      trouble = "";
       if (grown) {
         fillTop();
+        // Not at every look: the findings of a large capture take seconds.
+        if (looks >= JUDGED_EVERY) await judge();
         await redraw();
       }
     } catch (error) {
-      tell(error.message, true);
+      trouble = error.message;
+      tell(trouble, true);
     }
     looking = false;
+  }
+  async function judge() {
+    looks = 0;
+    const listed = below.querySelector(".ex-findings");
+    ({ findings } = await ask("findings"));
+    if (listed?.isConnected || (findings.length && !below.childElementCount)) showFindings();
   }
   let width = 0;
   const resized = new ResizeObserver(() => {

@@ -17,6 +17,16 @@ _LARGEST: Final = 16 << 20
 
 def notes(capture: Path) -> list[Note]:
     """Notes on a capture that stands beside such a file: one for each time at which its collector had no connection."""
+    return [Note(text, severity="warning") for gap in _gaps(capture) if (text := _text(gap, capture.name))]
+
+
+def successor(capture: Path) -> str | None:
+    """The name of the file in which a capture went on with other columns; None if it did not."""
+    later = (gap.get("file") for gap in _gaps(capture) if gap.get("before") == capture.name)
+    return next((printable(str(name)) for name in later if name != capture.name), None)
+
+
+def _gaps(capture: Path) -> list[dict[str, Any]]:
     beside = capture.parent / NAME
     try:
         if beside.stat().st_size > _LARGEST:
@@ -27,8 +37,7 @@ def notes(capture: Path) -> list[Note]:
     found = [one for line in lines if isinstance(one := _parsed(line), dict)]
     if not found or found[0].get("collector") != COLLECTOR:
         return []
-    gaps = [gap for one in found if isinstance(gap := one.get("gap"), dict)]
-    return [Note(text, severity="warning") for gap in gaps if (text := _text(gap, capture.name))]
+    return [gap for one in found if isinstance(gap := one.get("gap"), dict)]
 
 
 def _parsed(line: str) -> Any:
