@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -170,3 +171,31 @@ def test_worlds_of_two_captures_are_the_same_by_name(busy_host_file):
     # The burst of orders-app is what tells the two apart (datasets/busy-host/README.md).
     surest = found.filter("differs").head(12)
     assert surest["instance"].str.contains("orders-app|vmnic1").all()
+
+
+def test_samples_of_one_time_count_as_their_mean(noise):
+    # A spreadsheet kept the minutes only. 10 +- 10 never moves, taken together.
+    pair = np.tile([0.0, 20.0], SAMPLES // 2)
+    whole = recording({"device": {"naa.1": {"davg": pair}, "naa.2": {"davg": noise()}}})
+    minutes = whole["device"].with_columns(pl.col("time").dt.truncate("10s"))
+    found = ex.changes(replace(whole, tables={"device": minutes}))
+    assert found.series["instance"].to_list() == ["naa.2"]
+    assert found.not_judged.rows() == [("device", "never moves", 1)]
+
+
+def test_series_in_long_form_are_told_by_all_that_names_them(noise):
+    # As a chart of vCenter is read: entity_id is null, the whole entity's instance is empty.
+    names = [("web-01", "", "cpu.ready"), ("web-01", "0", "cpu.ready"), ("db-01", "", "cpu.usage")]
+    frames = [
+        pl.DataFrame({"time": [moment(place) for place in range(SAMPLES)], "value": noise()}).with_columns(
+            pl.lit(entity).alias("entity"),
+            pl.lit(None, pl.String).alias("entity_id"),
+            pl.lit(instance).alias("instance"),
+            pl.lit(counter).alias("counter"),
+        )
+        for entity, instance, counter in names
+    ]
+    rec = ex.Recording("vcenter", "x.csv", {"samples": pl.concat(frames).lazy()})
+    found = ex.changes(rec).series
+    assert set(found["instance"]) == {"web-01 cpu.ready", "web-01 0 cpu.ready", "db-01 cpu.usage"}
+    assert len(ex.similar(rec, ("samples", "value", "db-01 cpu.usage"))) == 2

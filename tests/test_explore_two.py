@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 
@@ -100,3 +101,49 @@ def test_a_second_capture_without_the_table_leaves_the_first_as_it_is(rec, other
     exec(app.code(), made)  # noqa: S102 (the code is what is tested)
     assert set(made["data_1"]["capture"]) == {1, 2}
     assert "capture" not in made["data_2"].columns
+
+
+@pytest.fixture
+def restarted(tmp_path):
+    """The same host after a restart, which numbers groups, worlds and ports anew; one VM is gone."""
+    head, rows = BUSY.read_text(encoding="utf-8").split("\n", 1)
+    head = re.sub(r"(?<=[(:])\d{4,}(?=:)", lambda found: str(int(found[0]) + 7), head).replace(":print-old", ":other")
+    path = tmp_path / "restarted.csv"
+    path.write_text(f"{head}\n{rows}", encoding="utf-8")
+    return ex.open(path)
+
+
+@pytest.mark.needs("anywidget")
+@pytest.mark.parametrize(
+    ("counter", "table"),
+    [("%RDY", "group_cpu"), ("%RDY", "vcpu"), ("MbTX/s", "network_port"), ("LAT/rd", "virtual_disk")],
+)
+def test_what_a_restart_numbers_anew_is_drawn_over_itself(rec, restarted, counter, table):
+    app = ex.explore(rec, restarted, align="offset", view={"panels": [{"counter": counter, "table": table, "n": 3}]})
+    (asked,) = app.asked()
+    answer = panel(app.values, asked)
+    assert [one["capture"] for one in answer["series"]] == [1, 2] * 3
+    for first, second in zip(answer["series"][::2], answer["series"][1::2], strict=True):
+        assert first["label"] == second["label"]
+        assert first["mean"] == second["mean"]
+        assert (first["instance"] != second["instance"]) == (table != "virtual_disk")
+    assert answer["missing"] == []
+    # Only the one that bears another name is another one.
+    assert answer["total"] - panel(Values([rec]), asked)["total"] in {0, 1}
+    made: dict[str, pl.DataFrame] = {}
+    exec(app.code(), made)  # noqa: S102 (the code is what is tested)
+    for one in answer["series"]:
+        of = (pl.col("instance") == one["instance"]) & (pl.col("capture") == one["capture"])
+        assert made["data_1"].filter(of)["value"].to_list() == pytest.approx(one["mean"], abs=1e-4)
+    sent = []
+    app.send = sent.append
+    second = {key: answer["series"][1][key] for key in ("instance", "capture")}
+    said = {"ask": "similar", "id": 1, "counter": answer["counter"], "table": table, **second}
+    app._answer(app, said | {"start": app.about["start"], "end": app.about["end"]}, [])
+    assert len(sent[0]["answer"]["rows"]) == 12
+
+
+def test_what_only_the_first_capture_has_is_named(rec, restarted):
+    answer = panel(Values([rec, restarted]), Asked.of({"counter": "%RDY", "table": "group_cpu", "n": 8}))
+    assert answer["missing"] == ["the second capture (restarted.csv) has no %RDY of print-old"]
+    assert {one["capture"] for one in answer["series"] if one["label"] == "print-old"} == {1}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from esxparse.counters.series import series_name
 from esxparse.diagnosis.panels import panel
 from esxparse.errors import EsxparseError
 from esxparse.metrics import change_points
@@ -84,9 +85,10 @@ def every(rec: Recording, *, still: bool = False) -> tuple[Every, pl.DataFrame]:
     out = [(name, "no column time", len(rec[name].collect_schema())) for name in rec.tables if name not in timed]
     for table, frame in frames.items():
         numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
-        texts = [column for column, kind in frame.schema.items() if kind not in {pl.Float64, frame["time"].dtype}]
-        instance = pl.col("instance") if "instance" in texts else pl.concat_str([*texts, pl.lit("")], separator=" ")
-        named = frame.select("time", instance.fill_null("").alias("entity"), *numbers)
+        named = frame.select("time", *numbers, entity=series_name(frame.schema).fill_null(""))
+        # Several rows of one time: a spreadsheet dropped the seconds, or each row is an event.
+        if named.select("time", "entity").is_duplicated().any():
+            named = named.group_by("time", "entity", maintain_order=True).mean()
         made = panel(table, [named], times.to_list())
         resting = 0
         for counter, whole in made.values.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
+from esxparse.counters.series import lasting_name
 from esxparse.diagnosis.changes import every
 from esxparse.errors import EsxparseError
 from esxparse.metrics.interval import needs_scipy
@@ -23,9 +24,6 @@ _SIDES: Final = ("", "_after")
 _LAGS: Final = 6
 """Samples by which a series may lead or follow."""
 _FEWEST: Final = 8
-_UNSURE: Final = frozenset({"group_id", "world_id", "port_id"})
-"""Numbers that the next start of a host gives anew: two captures' instances are not told to be the same by them."""
-_NOT_NAMES: Final = frozenset({"instance", *_UNSURE})
 
 
 def similar(
@@ -132,13 +130,11 @@ def _means(whole: Every, rec: Recording) -> pl.DataFrame:
 
 def _renamed(frame: pl.DataFrame, rec: Recording) -> pl.DataFrame:
     """Instances by their names, without the numbers that a restart changes."""
-    named = []
-    for table in frame["table"].unique(maintain_order=True):
-        kinds: dict[str, Any] = dict(rec[table].collect_schema())
-        parts = [name for name, kind in kinds.items() if kind in {pl.String, pl.Int64} and name not in _NOT_NAMES]
-        if _UNSURE & set(kinds) and parts:
-            plain = pl.concat_str(parts, separator=":", ignore_nulls=True).alias("plain")
-            named.append(rec[table].select(pl.lit(table).alias("table"), "instance", plain).unique().collect())
+    named = [
+        rec[table].select("instance", table=pl.lit(table), plain=plain).unique().collect()
+        for table in frame["table"].unique(maintain_order=True)
+        if (plain := lasting_name(rec[table].collect_schema())) is not None
+    ]
     if not named:
         return frame
     new = frame.join(pl.concat(named), on=["table", "instance"], how="left", maintain_order="left")

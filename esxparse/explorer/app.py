@@ -160,11 +160,11 @@ class Explorer(anywidget.AnyWidget):
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""
-        rec, table, instance = self.recordings[0], str(said["table"]), str(said["instance"])
-        # `rows` names the host's own row, and puts the columns together that name a row without an instance.
-        joined = "instance" not in rec.tables[table].collect_schema()
-        name = "" if instance in {_HOST, table} else f"{instance} " if joined else instance
-        window = (moment(said["start"]), moment(said["end"]))
+        rec, table, instance = self.recordings[said.get("capture", 1) - 1], str(said["table"]), str(said["instance"])
+        # `rows` gives a name to the host's own row.
+        name = "" if instance in {_HOST, table} else instance
+        shift = self.values.shift(rec)
+        window = (moment(said["start"]) - shift, moment(said["end"]) - shift)
         return similar(rec, (table, str(said["counter"]), name), window).head(_CHANGES).to_dicts()
 
 

@@ -31,7 +31,7 @@ def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked
     ]
     names = [f"chart_{place}" for place in range(1, len(panels) + 1)]
     for place, (asked, answer) in enumerate(panels, 1):
-        shifts = [shift for _, shift in captures][: 1 if answer["missing"] else None]
+        shifts = [shift for _, shift in captures][: max(one["capture"] for one in answer["series"])]
         lines += ["", f"data_{place} = (", *(f"    {step}" for step in _steps(asked, answer, shifts)), ")"]
         lines += _chart(place, answer, len(shifts))
     return "\n".join([*lines, f"alt.vconcat({', '.join(names)})" if len(names) > 1 else names[0]]) + "\n"
@@ -70,12 +70,14 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
             '.with_columns(pl.when(pl.col("highest") > 0).then(pl.col("value") / pl.col("highest"))',
             '    .otherwise(pl.col("value")))',
         ]
-    if answer["step_s"]:
+    if answer["gathered"]:
+        time = f'pl.col("time").dt.truncate("{answer["step_s"]}s")' if answer["step_s"] else '"time"'
         mean = 'pl.col("value").mean()'
-        if answer["weighted"] and not asked.normalise:
-            mean = '(pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()'
+        if answer["weighted"]:
+            weight = 'pl.col("weight").filter(pl.col("value").is_not_null()).sum()'
+            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan(None)'
         steps += [
-            f'.group_by("name", {series}, pl.col("time").dt.truncate("{answer["step_s"]}s"))',
+            f'.group_by("name", {series}, {time})',
             f'.agg(value={mean}, low=pl.col("value").min(), high=pl.col("value").max())',
         ]
     return [*steps, f'.sort({series}, "time")', ".collect()"]

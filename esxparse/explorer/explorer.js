@@ -207,7 +207,7 @@ function render({ model, el }) {
       }
       if (closed || turn !== panel.turn) return;
       panel.answer = answer;
-      const some = new Set(answer.series.map((one) => one.instance)).size;
+      const some = new Set(answer.series.map((one) => one.label)).size;
       const of = answer.total > some ? ` · top ${some} of ${answer.total} ${answer.noun}` : ` · ${answer.noun}`;
       head.replaceChildren(element("b", {}, answer.name), ` ${answer.unit}${of}${answer.step_s ? ` · ${answer.step_s} s: mean, lowest to highest` : ""}`);
       head.title = answer.meaning;
@@ -432,7 +432,7 @@ function render({ model, el }) {
     const { counter, table } = answer;
     const heading = `What moved most like ${answer.name} of ${one.full}, ${stretch(start, end)}`;
     const columns = new Map([["correlation", "correlation"], ["lag_s", "seconds later"]]);
-    showRows("similar", { counter, table, instance: one.instance, start, end }, heading, columns);
+    showRows("similar", { counter, table, instance: one.instance, capture: one.capture, start, end }, heading, columns);
   }
   function showSimilarToFirst() {
     const answer = panels[active]?.answer;

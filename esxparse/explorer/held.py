@@ -10,6 +10,7 @@ import polars as pl
 
 from esxparse.counters.catalogue import lookup, objects
 from esxparse.counters.naming import table_name
+from esxparse.counters.series import NUMBERED, series_name
 from esxparse.errors import EsxparseError, nearest
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def held(rec: Recording) -> tuple[Held, ...]:
         for table in rec
         for column, kind in rec.tables[table].collect_schema().items()
         if kind.is_numeric()
-        and column not in _NO_COUNTERS
+        and column not in {*NUMBERED, *_NO_COUNTERS}
         and ((found := lookup(table, column)) is not None or kind.is_float() or rec.format != "esxtop")
     )
 
@@ -148,7 +149,6 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
 def instances_of(rec: Recording, table: str, wanted: re.Pattern[str]) -> list[str]:
     """The instances of a table whose name has the pattern, in the order of the table."""
     frame = rec.tables[table]
-    if "instance" not in frame.collect_schema():
-        return []
-    names = frame.select(pl.col("instance").drop_nulls().unique(maintain_order=True)).collect()
+    name = series_name(frame.collect_schema())
+    names = frame.select(name.drop_nulls().unique(maintain_order=True)).collect()
     return [name for name in names.to_series() if wanted.search(name)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import polars as pl
 
 from esxparse.charts import reduce
+from esxparse.counters.series import lasting_name
 from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.rows import Rows, rows
@@ -86,28 +87,39 @@ class Values:
 
     recordings: Sequence[Recording]
     align: Align = "clock"
-    _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame, list[str]]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], tuple[Rows, pl.DataFrame]] = field(default_factory=dict)
 
-    def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame, list[str]]:
+    def of(self, counter: str, table: str) -> tuple[Rows, pl.DataFrame]:
         """The counter, with its `time`, `instance`, `full`, `label`, `capture` (1 or 2), `value`, perhaps `weight`.
 
-        At last why the second recording is not in it, if it is not.
+        What both recordings have bears one label, whatever the second one numbers it.
         """
         key = counter, table
         if key not in self._kept:
             found = rows(self.recordings[0], counter, table=table, raw=False)
-            frames, missing = [found.frame.with_columns(capture=pl.lit(1))], []
+            data = found.frame.with_columns(capture=pl.lit(1), same="instance").collect()
             for other in self.recordings[1:]:
                 try:
                     again = rows(other, counter, table=table, raw=False).frame
                 except EsxparseError:
-                    name = Path(other.source).name
-                    missing.append(f"the second capture ({name}) has no {found.held.name} of {table} over time")
-                else:
-                    frames.append(again.with_columns(pl.col("time") + self.shift(other), capture=pl.lit(2)))
-            data = pl.concat(frames, how="diagonal").collect().rename({"name": "full"})
-            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "instance").collect(), missing
+                    continue
+                again = again.with_columns(pl.col("time") + self.shift(other), capture=pl.lit(2))
+                same = _same(table, self.recordings[0], other)
+                data = pl.concat([data, again.collect().join(same, "instance", "left")], how="diagonal")
+            data = data.with_columns(pl.col("same").fill_null(pl.col("instance"))).rename({"name": "full"})
+            self._kept[key] = found, reduce.with_labels(data.lazy(), "full", "same").collect()
         return self._kept[key]
+
+    def missing(self, found: Rows, data: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+        """Why the second recording is not drawn, or which of the series with these labels it lacks."""
+        if len(self.recordings) == 1:
+            return []
+        second = f"the second capture ({Path(self.recordings[1].source).name})"
+        drawn = data.filter(pl.col("capture") > 1)["label"].unique()
+        if drawn.is_empty():
+            return [f"{second} has no {found.held.name} of {found.held.table} over time"]
+        lacking = [label for label in labels if label not in drawn]
+        return [f"{second} has no {found.held.name} of {', '.join(lacking)}"] if lacking else []
 
     def shift(self, other: Recording) -> timedelta:
         """What is added to the times of a recording."""
@@ -122,13 +134,15 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     """What a page draws.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
-    `step_s` (of a bucket; None where each sample is drawn), `weighted` (means by commands), `levels` (limits of the
-    rules on the counter), `missing` (why the second recording is not drawn) and `series`, each with `label`, `full`,
+    `step_s` (of a bucket; None where each time is drawn), `gathered` (whether means of several samples are drawn),
+    `weighted` (means by commands), `levels` (limits of the rules on the counter), `missing` (what is not drawn of the
+    second recording, and why) and `series`, each with `label`, `full`,
     `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`.
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
-    found, data, missing = values.of(asked.counter, asked.table)
+    found, data = values.of(asked.counter, asked.table)
+    whole = data
     if asked.start is not None and asked.end is not None:
         data = data.filter(pl.col("time").is_between(asked.start, asked.end))
     if data.is_empty():
@@ -138,38 +152,37 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         data = _matching(data, asked.pattern)
     ranked = ranking.top(
         data.filter(pl.col("capture") == pl.col("capture").min()).lazy(),
-        ["label", "instance", "full"],
+        ["label", "full"],
         "value",
         asked.n,
         asked.order,
         found.weight,
     ).collect()
+    # A normalised value is no average of commands any more.
+    weight = found.weight if not asked.normalise else None
     kept = _changed(data.filter(pl.col("label").is_in(ranked["label"].to_list())), asked)
     reduced = reduce.over_time(
         kept.lazy(),
         ["value"],
-        ["label", "capture"],
-        weight=found.weight if not asked.normalise else None,
+        ["label", "instance", "capture"],
+        weight=weight,
         buckets=asked.buckets,
     )
-    by = reduce.rounded(reduced.frame, 4).partition_by("label", "capture", as_dict=True)
+    by = reduced.frame.partition_by("label", "capture", as_dict=True)
     series = [
         {
-            "label": row["label"],
+            "label": reduce.drawable([row["label"]])[0],
             "full": row["full"],
-            "instance": row["instance"],
+            "instance": frame["instance"][0],
             "capture": capture,
             "ranked": row[asked.order],
-            "time": frame["time"].to_list(),
-            "mean": frame["value"].to_list(),
-            "low": frame["value_min"].to_list(),
-            "high": frame["value_max"].to_list(),
+            **_drawn(frame),
         }
         for row in ranked.to_dicts()
         for capture in (1, 2)
         if (frame := by.get((row["label"], capture))) is not None
     ]
-    held = found.held
+    held, total = found.held, data["label"].n_unique()
     return {
         "name": held.name,
         "table": held.table,
@@ -177,15 +190,35 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "unit": "of its highest value" if asked.normalise else found.unit,
         "meaning": held.meaning,
         "noun": found.noun,
-        "total": data["instance"].n_unique(),
+        "total": total,
         "step_s": reduced.step_s,
-        "weighted": found.weight is not None,
-        "levels": []
-        if asked.normalise or asked.difference
-        else _levels(found, data["instance"].n_unique() == 1, profile),
-        "missing": missing,
+        "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
+        "weighted": weight is not None,
+        "levels": [] if asked.normalise or asked.difference else _levels(found, total == 1, profile),
+        "missing": values.missing(found, whole, ranked["label"].to_list()),
         "series": series,
     }
+
+
+def _drawn(frame: pl.DataFrame) -> dict[str, list[float | None]]:
+    columns = {"time": "time", "mean": "value", "low": "value_min", "high": "value_max"}
+    return reduce.rounded(frame.select(**columns), 4).to_dict(as_series=False)
+
+
+def _same(table: str, first: Recording, second: Recording) -> pl.DataFrame:
+    """Each `instance` of the second one's table, and as `same` that of the first one's which has its name.
+
+    Names that a table has twice say nothing: there the instances must be the same.
+    """
+    named = []
+    for rec in (first, second):
+        frame = rec.tables[table]
+        name = lasting_name(frame.collect_schema())
+        if name is None:
+            return pl.DataFrame(schema={"instance": pl.String, "same": pl.String})
+        named.append(frame.select("instance", _name=name).unique().collect().unique("_name", keep="none"))
+    mine, others = named
+    return others.join(mine.rename({"instance": "same"}), "_name").select("instance", "same")
 
 
 def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:

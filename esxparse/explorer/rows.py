@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from esxparse.counters.naming import column_name
+from esxparse.counters.series import series_name
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import NAMED, VM, Held, find
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
@@ -92,14 +93,11 @@ def rows(
     there = frame.collect_schema().names()
     if found.table in _ROLL_UPS and (part := _ROLL_UPS[found.table]) in there:
         frame = frame.filter(pl.col(part).is_not_null())
-    if "instance" not in there:
-        keys = [one for one in there if one not in {"time", found.column} and frame.collect_schema()[one] == pl.String]
-        joined = pl.concat_str(keys, separator=" ", ignore_nulls=True) if keys else pl.lit(found.table)
-        frame = frame.with_columns(joined.alias("instance"))
+    frame = frame.with_columns(instance=series_name(frame.collect_schema()))
     frame = frame.filter(pl.col("instance").ne_missing(_TOTAL))
     if vm is not None:
         frame = _of_vm(frame, found, [vm] if isinstance(vm, str) else list(vm))
-    frame = frame.with_columns(pl.col("instance").fill_null("host"))
+    frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
     name_column = NAMED.get(found.table, "instance")
     named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
     named = pl.lit(_PREFIX.get(found.table, "")) + named
