@@ -66,3 +66,19 @@ def test_a_wave_of_two_samples_is_half_of_its_ordinate():
     values = np.tile([1.0, -1.0], 30)
     # Variance 1, as that of a sine of amplitude sqrt(2).
     assert _series.swing(np.arange(60.0), values) == pytest.approx(2 * np.sqrt(2), rel=0.05)
+
+
+@pytest.mark.parametrize("count", [3, 7, 24, 120])
+def test_what_residuals_of_neighbours_that_are_alike_do_is_what_the_matrices_say(count):
+    """The residuals of a line are `R y` with `R = 1 - B B'`: their covariances are those of `R L R`."""
+    x = np.arange(float(count)) + np.arange(count) % 3
+    x = np.round((x - x.mean()) / np.linalg.norm(x - x.mean()), 9)
+    basis = np.column_stack([np.full(count, count**-0.5), x])
+    residual = np.eye(count) - basis @ basis.T
+    apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+    variance, correlation = _series._under_ar1(x.tobytes())
+    for place, phi in enumerate(_series._PHI):
+        like = np.where(apart == 0, 1.0, phi**apart)
+        left = residual @ like @ residual
+        assert variance[place] == pytest.approx(x @ like @ x / np.trace(left), rel=1e-10)
+        assert correlation[place] == pytest.approx(np.trace(left, offset=1) / np.trace(left), rel=1e-10, abs=1e-12)

@@ -30,6 +30,19 @@ def vcpu_number() -> pl.Expr:
     return pl.col("world").str.extract(WORLD_OF_VCPU, 1).cast(pl.Int64)
 
 
+def vcpu_worlds(vcpu: pl.LazyFrame, name: str) -> pl.LazyFrame:
+    """Keep the worlds of vCPUs, in their order, and add the number of each (`vcpu_number`) as the column `name`.
+
+    Needs column `world`. The number is read once of each world, not in each sample.
+
+    >>> worlds = pl.LazyFrame({"time": [0, 0, 1, 1], "world": ["vmx", "vmx-vcpu-3:db"] * 2})
+    >>> vcpu_worlds(worlds, "vcpu").collect().rows()
+    [(0, 'vmx-vcpu-3:db', 3), (1, 'vmx-vcpu-3:db', 3)]
+    """
+    numbers = vcpu.select("world").unique().with_columns(vcpu_number().alias(name))
+    return vcpu.join(numbers.filter(pl.col(name).is_not_null()), on="world", maintain_order="left")
+
+
 def world_kind() -> pl.Expr:
     """Give the kind of each world of a `vcpu` table: one of `KINDS`, never null for a named world.
 

@@ -20,7 +20,7 @@ from esxparse import toml
 from esxparse.errors import EsxparseError
 
 from .frames import column, names, placed, renamed
-from .inventory import vcpu_number
+from .inventory import vcpu_worlds
 
 STATES: Final[dict[str, str]] = toml.beside(__file__, "counters.toml")["scheduling"]
 _ORDER = (*list(STATES)[:2], "contention_pct", *list(STATES)[2:])
@@ -97,10 +97,9 @@ _KEYS: Final = ("time", "_place", "group_id")
 def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """Put the means over the worlds of vCPUs in the place of the group's waits, where every vCPU tells them."""
     there = names(vcpu)
-    number = vcpu_number().alias("_vcpu")
     waits = {name: column(there, STATES[name]) for name in _WAITS}
     worlds = (
-        placed(vcpu.with_columns(number).filter(pl.col("_vcpu").is_not_null()), "group_id", "world_id")
+        placed(vcpu_worlds(vcpu, "_vcpu"), "group_id", "world_id")
         .group_by(_KEYS)
         .agg(
             pl.col("_vcpu").n_unique(),  # ESX 3.5 and 4 have two worlds of a vCPU, whose times add up
@@ -147,8 +146,7 @@ def each_vcpu(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """
     there = names(vcpu)
     return (
-        vcpu.with_columns(vcpu_number().alias("vcpu"))
-        .filter(pl.col("vcpu").is_not_null())
+        vcpu_worlds(vcpu, "vcpu")
         .select(
             "time",
             "group_id",
