@@ -6,8 +6,8 @@ import csv
 import json
 import shutil
 import statistics
-import sys
 from datetime import timedelta
+from importlib import import_module
 
 import polars as pl
 import pytest
@@ -255,7 +255,7 @@ def test_a_followed_file_that_grows_while_it_is_read_is_read_again(tmp_path, mon
     lines = BUSY.read_text(encoding="utf-8").splitlines(keepends=True)
     path = tmp_path / "growing.csv"
     path.write_text("".join(lines[:11]), encoding="utf-8")
-    module = sys.modules["esxparse.explorer.app"]
+    module = import_module("esxparse.explorer.app")
     read = module.opened
 
     def slow(file):
@@ -387,6 +387,34 @@ def test_the_notebook_of_another_capture_of_the_same_name_is_not_opened(tmp_path
     assert str(tmp_path / "b" / "x.csv") in (tmp_path / "b.ipynb").read_text(encoding="utf-8")
 
 
+@pytest.mark.needs("anywidget")
+def test_what_no_notebook_can_be_made_of_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(BUSY, "x.csv")
+    for arguments, said in (
+        (["."], ". is a directory of 1 esxtop: name a capture in it"),
+        (["x.csv", "-o", "x.csv"], "x.csv is not the name of a notebook: end it in .ipynb"),
+        (["x.csv", "-o", "."], ". is not the name of a notebook"),
+        (["x.csv", "-o", "none/x.ipynb"], f"none/x.ipynb cannot be written: there is no directory {tmp_path}/none"),
+        (["https://me:secret@esx/x.csv"], "https://esx/x.csv cannot be read again later: write it to a file"),
+        (["-"], "- cannot be read again later"),
+    ):
+        assert main(["lab", *arguments, "--no-start"]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"esxparse: {said}")
+        assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.needs("anywidget")
+def test_the_title_of_a_notebook_is_the_name_of_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(BUSY, "_*a*_ <b> #1.csv")
+    assert main(["lab", "_*a*_ <b> #1.csv", "--no-start"]) == 0
+    title = json.loads((tmp_path / "_*a*_ <b> #1.ipynb").read_text(encoding="utf-8"))["cells"][0]["source"]
+    assert title.splitlines()[0] == r"# \_\*a\*\_ \<b\> \#1.csv"
+
+
 def test_the_command_line_helps(capsys):
     with pytest.raises(SystemExit) as left:
         main([])
@@ -396,6 +424,15 @@ def test_the_command_line_helps(capsys):
         main(["reprot", "x"])
     assert left.value.code == 2
     assert "did you mean 'report'?" in capsys.readouterr().err
+    for words, near in (
+        (["collect", "hots"], "host"),
+        (["lake", "ad"], "add"),
+        (["collect", "power", "--auth", "sesion"], "session"),
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 2
+        assert f"did you mean '{near}'? choose from" in capsys.readouterr().err
 
 
 def test_a_table_is_shown_as_rows_with_units_and_what_is_made_of_it_as_polars_does(rec):

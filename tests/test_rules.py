@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import esxparse as ex
+from esxparse.cli import main
 from esxparse.diagnosis import rules
 from esxparse.errors import EsxparseError
 
@@ -224,3 +225,11 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(EsxparseError, match="not a TOML file"):
         rules.load(binary)
+
+
+def test_a_case_that_is_asked_for_as_a_rule_is_told_as_one(capsys):
+    assert main(["rules", "show", "memory.limit"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("esxparse: memory.limit is a case (a memory limit below what the guest touches), not a rule")
+    assert main(["rules", "show", "memory.limt"]) == 1
+    assert "no rule 'memory.limt': did you mean" in capsys.readouterr().err

@@ -11,9 +11,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from typing import Any
 
 from esxparse.cli.output import fail
-from esxparse.errors import EsxparseError, did_you_mean
+from esxparse.errors import EsxparseError, choose_from, did_you_mean
 from esxparse.version import __version__
 
 _COMMANDS = (
@@ -38,9 +39,17 @@ _COMMANDS = (
 _EPILOG = "exit codes: 0 success, 1 some inputs failed, 2 invalid command line, 130 interrupted"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the nearest of a command's parts and of an option's values; its commands' parsers are such ones, too."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, f"unknown {value!r}: {choose_from(value, action.choices)}")
+
+
 def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser:
     """The parser of these commands; it imports nothing heavy, so that `--help` is fast."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="esxparse",
         description="Reads esxtop batch captures and writes reports about them.",
         epilog=_EPILOG,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from esxparse.recording import printable
+
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds the command to the parser."""
@@ -14,7 +16,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Writes a notebook with the explorer on a recording, or on two over each other, and starts "
         "JupyterLab on it. A notebook of theirs that is there already is opened as it is.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help="a recording, or two; the bundled one")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a recording, or two; the bundled one")
     parser.add_argument("-o", "--output", metavar="NOTEBOOK", type=Path, help="the notebook, FILE.ipynb unless named")
     parser.add_argument("--no-start", action="store_true", help="only write the notebook")
     parser.set_defaults(run=run)
@@ -25,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     from esxparse.explorer.lab import prepare, start  # noqa: PLC0415  nbformat is not for --help
 
     notebook, made = prepare(options.files, options.output)
-    print(f"{notebook}: {'written' if made else 'there already, opened as it is'}")
+    print(f"{printable(str(notebook))}: {'written' if made else 'there already, opened as it is'}")
     if not options.no_start:
         start(notebook)
     return 0

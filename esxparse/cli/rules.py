@@ -30,7 +30,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(options: argparse.Namespace) -> int:
     """Does what was asked for."""
-    from esxparse.diagnosis import rules  # noqa: PLC0415  polars is not for --help
+    from esxparse.diagnosis import cases, rules  # noqa: PLC0415  polars is not for --help
     from esxparse.errors import EsxparseError, did_you_mean  # noqa: PLC0415
 
     if options.what == "check":
@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
             print(f"{rule.id:<24} {rule.kind:<8} {rule.direction:<6} {limits:>12} {rule.unit:<24} {rule.screen}")
         return 0
     if options.rule not in loaded:
+        if case := next((one for one in cases.load() if one.trouble == options.rule), None):
+            raise EsxparseError(f"{case.trouble} is a case ({case.title}), not a rule: see docs/diagnosis.md")
         near = did_you_mean(options.rule, loaded)
         raise EsxparseError(f"no rule {options.rule!r}: {near}esxparse rules list names them")
     rule = loaded[options.rule]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,14 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.errors import EsxparseError
 from esxparse.explorer.app import explore, opened
+from esxparse.formats.names import STANDARD_INPUT
+from esxparse.formats.remote import is_url, shown
+from esxparse.recording import printable
 from esxparse.shipped import datasets_dir
-from esxparse.whole import whole_file
+from esxparse.target import target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
 _MOST: Final = 2
+_SUFFIX: Final = ".ipynb"
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|$&~])")
+"""What Markdown would take for its own."""
 _CELLS: Final = (
     "# {title}\n\nRun the cells from the top (Shift+Enter). The explorer's *Copy code* gives what it shows as a cell.",
     "import esxparse as ex\n\nrec = ex.open({first!r})\nrec",
@@ -28,35 +35,42 @@ _CELLS: Final = (
 )
 
 
-def prepare(files: Sequence[Path], notebook: Path | None = None) -> tuple[Path, bool]:
+def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = None) -> tuple[Path, bool]:
     """Write the notebook; gives its path, and whether it was made: one that is there already stays as it is.
 
     `files`: one recording, or two that are drawn over each other; none for the bundled one. `notebook`: where to.
 
-    Raises EsxparseError: There are more, a file cannot be read, or the notebook that is there is of other recordings.
+    Raises EsxparseError: There are more, one cannot be read or is not on this machine, the notebook cannot be written,
+    or the one that is there is of other recordings.
     """
     if len(files) > _MOST:
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
-    there = list(files) or [datasets_dir() / "busy-host" / "busy-host.csv"]
-    path = notebook or Path(there[0].name).with_suffix(".ipynb")
+    for one in files:
+        if is_url(os.fspath(one)) or one == STANDARD_INPUT:
+            raise EsxparseError(f"{shown(os.fspath(one))} cannot be read again later: write it to a file and open that")
+    there = [Path(one) for one in files] or [datasets_dir() / "busy-host" / "busy-host.csv"]
+    name = there[0].absolute().name
+    path = notebook or Path(f"{Path(name).stem}{_SUFFIX}")
+    if path.suffix.lower() != _SUFFIX:
+        raise EsxparseError(f"{printable(str(path))} is not the name of a notebook: end it in {_SUFFIX}")
     of = [str(one.resolve()) for one in there]
-    if path.exists():
+    if path.is_file():
         if (others := _recordings(path)) not in (None, of):
             raise EsxparseError(f"{path} is the notebook of {' and '.join(others)}: name another with -o NOTEBOOK")
         return path, False
+    place = target(path, of)
     first = opened(there[0])
     for other in there[1:]:
         opened(other)
     counter = "%RDY" if "group_cpu" in first else next(iter(first))
     given = {
-        "title": there[0].name,
+        "title": _SPECIAL.sub(r"\\\1", printable(name)),
         "first": of[0],
         "other": f", ex.open({of[1]!r})" if len(of) > 1 else "",
         "counter": counter,
     }
     sources = _CELLS if "group_cpu" in first else _CELLS[:3]
-    with whole_file(path) as file:
-        file.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())
+    place.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())
     return path, True
 
 
@@ -98,4 +112,4 @@ def start(notebook: Path) -> NoReturn:
     """
     if find_spec("jupyterlab") is None:
         raise EsxparseError("JupyterLab is not installed: pip install 'esxparse[lab]'")
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(notebook)])  # noqa: S606 (no shell)
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(notebook.absolute())])  # noqa: S606 (no shell)
