@@ -242,11 +242,11 @@ def checks(found: Fleet) -> Block:
     names = [_some(one) for one in frame["names"].to_list()]
     columns = [
         Column("status", "Level", level=True),
-        Column("what", "What"),
+        Column("what", "What", fit="name"),
         Column("hosts", "Hosts", digits=None),
         Column("names", "Names"),
+        Column("example", "For example", fit="name"),
         Column("tables", "Tables"),
-        Column("example", "For example"),
     ]
     said = "What is wrong with captures: look at them before they are believed"
     return table(
