@@ -179,7 +179,7 @@ def weeks(found: Fleet) -> Block:
 
 def shared(found: Fleet) -> Block:
     """What hosts with troubles have in common: a device or volume, a time, a release."""
-    names = Column("names", "Hosts")
+    names = Column("names", "Names", fit="name")
     count = Column("hosts", "Hosts", digits=None)
     return stack(
         table(
@@ -244,7 +244,7 @@ def checks(found: Fleet) -> Block:
         Column("status", "Level", level=True),
         Column("what", "What", fit="name"),
         Column("hosts", "Hosts", digits=None),
-        Column("names", "Names"),
+        Column("names", "Names", fit="name"),
         Column("example", "For example", fit="name"),
         Column("tables", "Tables"),
     ]
