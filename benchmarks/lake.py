@@ -146,7 +146,9 @@ def asked(lake: Path, rounds: int) -> dict[str, Any]:
     os.environ["POLARS_FORCE_ASYNC"] = "1"
     before = _read()
     ready(opened)
-    return {"seconds": times, "vms": counts, "bytes": _read() - before}
+    read = _read() - before
+    del os.environ["POLARS_FORCE_ASYNC"]
+    return {"seconds": times, "vms": counts, "bytes": read}
 
 
 def wanted(lake: Path) -> int:
@@ -215,8 +217,8 @@ def measured(hosts: int) -> Iterator[str]:
     yield f"{hosts} hosts, one day of {SAMPLES} samples each, {size / 1e9:.2f} GB of captures (made in {made:.0f} s)."
     yield "A worker of Dask has one processor and one thread. Every lake is compared with the first: the same files"
     yield "with the same SHA-256, and the same number of rows.\n"
-    yield "| added by | time | times one worker | files and rows as with one worker |"
-    yield "|---|---|---|---|"
+    yield "| added by | time | times one worker | of processor | files and rows as with one worker |"
+    yield "|---|---|---|---|---|"
     lake = DATA / "lake"
     first: dict[str, str] = {}
     alone = busy = 0.0
@@ -228,7 +230,7 @@ def measured(hosts: int) -> Iterator[str]:
         times = "" if death else f"{alone / told['seconds']:.2f}"
         more = f"; the second time {told['resumed']} of {hosts} were there" if death == "scheduler" else ""
         print(words, told, same, file=sys.stderr)
-        yield f"| {words} | {told['seconds']:.1f} s | {times} | {same}{more} |"
+        yield f"| {words} | {told['seconds']:.1f} s | {times} | {told['busy']:.1f} s | {same}{more} |"
     table = ex.lake(lake).catalogue
     parquet, values = int(table["bytes"].sum()), SAMPLES * int(table["columns"].sum())
     yield f"\nParquet: {parquet / 1e6:.0f} MB, {parquet / values:.2f} bytes per value (captures: {size / values:.2f})."
@@ -242,10 +244,11 @@ def measured(hosts: int) -> Iterator[str]:
     yield f"Read: {answer['bytes'] / 1e6:.1f} MB, {need}; polars"
     yield f"begins with the last 256 KiB of each file. The table `vcpu` has {vcpu / 1e6:.1f} MB, all have"
     yield f"{parquet / 1e6:.0f} MB. By DuckDB: {in_sql(lake):.2f} s.\n"
-    seconds = judged(lake, 2)
+    alone, seconds = judged(lake, 1), judged(lake, 2)
     spent = "; ".join(f"{name} {one:.2f} s" for name, one in parts(lake))
     rate = 60 * hosts / seconds
-    yield f"Diagnosis and checks of {hosts} hosts with 2 workers: {seconds:.0f} s, {rate:.0f} hosts per minute."
+    yield f"Diagnosis and checks of {hosts} hosts with 2 workers: {seconds:.0f} s, {rate:.0f} hosts per minute;"
+    yield f"with 1 worker {alone:.0f} s ({alone / seconds:.2f} times as long)."
     yield f"Processor time per host, in one process: {spent}."
 
 

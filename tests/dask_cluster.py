@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class Cluster:
         pinned: bool = False,
         first: str = "",
         limit: str = "",
+        tls: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self._nanny = ("--memory-limit", limit) if limit else ("--no-nanny",)
@@ -43,11 +45,13 @@ class Cluster:
             "PYTHONPATH": os.pathsep.join((*path, os.environ.get("PYTHONPATH", ""))),
             "POLARS_MAX_THREADS": "1",
             "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h",
+            **(tls or {}),
         }
+        host = "tls://127.0.0.1" if tls else "127.0.0.1"
         file = folder / "scheduler.json"
         file.unlink(missing_ok=True)
         self.scheduler = self._start(
-            *("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)),
+            *("scheduler", "--host", host, "--port", "0", "--no-dashboard", "--scheduler-file", str(file)),
             first=first,
         )
         self._wait(file.is_file)
@@ -101,7 +105,7 @@ def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), **more: 
 
     `path`: where workers find modules of tests. `pinned`: whether each worker has a processor of its own.
     `first`: where the scheduler looks for modules before anywhere else. `limit`: memory of each worker, which a nanny
-    then kills if it takes more.
+    then kills if it takes more. `tls`: the settings for certificates, in the environment.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made = Cluster(folder, workers, path, **more)

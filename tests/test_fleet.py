@@ -217,6 +217,27 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
         list(fleet.run(fleet_work.square, [1], Crew(on="dask://127.0.0.1:9")))
 
 
+@pytest.mark.needs("distributed", "openssl")
+def test_a_cluster_that_wants_certificates_works_with_them_and_says_that_it_wants_them(tmp_path):
+    pytest.importorskip("distributed")  # which has settings of its own
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-subj", "/CN=us"]
+    subprocess.run(["openssl", *words], check=True, capture_output=True)  # noqa: S607
+    settings = {"ca-file": str(certificate)}
+    for role in ("scheduler", "worker", "client"):
+        settings |= {f"{role}.cert": str(certificate), f"{role}.key": str(key)}
+    env = {f"distributed.comm.tls.{name}".replace(".", "__").replace("-", "_"): one for name, one in settings.items()}
+    tls = {f"DASK_{name.upper()}": one for name, one in env.items()}
+    known = pytest.importorskip("dask").config.set(
+        {f"distributed.comm.tls.{name}": one for name, one in settings.items()}
+    )
+    with known, cluster(tmp_path / "dask", workers=1, path=(HERE,), tls=tls) as made:
+        assert made.on.startswith("tls://127.0.0.1:")
+        assert [done.result for done in in_order(fleet.run(fleet_work.square, range(3), Crew(on=made.on)))] == [0, 1, 4]
+    with pytest.raises(EsxparseError, match=r"asks for certificates: name them in the settings of Dask \(distributed"):
+        list(fleet.run(fleet_work.square, [1], Crew(on=made.on)))
+
+
 @pytest.mark.needs("distributed")
 def test_a_port_that_takes_the_call_and_says_nothing_is_no_scheduler(monkeypatch):
     monkeypatch.setattr("esxparse.fleet.cluster._PATIENCE_S", 1)

@@ -113,3 +113,16 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
     assert "db-esx-03" not in text
     assert main(["report", str(tmp_path), "-t", "fleet", "-o", str(tmp_path / "none.html")]) == 1
     assert "there is no lake at" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
+    where = tmp_path / "lake"
+    files = [hosts.capture(tmp_path, host, (5, -1, 5)) for host in ("esx-01", "esx-02")]
+    ex.lake(where).add([*files, hosts.capture(tmp_path, "esx-03")])
+    judging.judge(ex.lake(where))
+    _, _, *rows = tables.checks(gather.gather(str(where))).text.splitlines()
+    assert [len([row for row in rows if word in row]) for word in ("negative", "esx-03")] == [1, 0]
+    (row,) = [row for row in rows if "negative" in row]
+    assert "esx-01, esx-02" in row
+    assert "esx-01: vcpu: pct_ready (vcpu) of 7:db-esx-01" in row
+    assert row.split()[0] in {"critical", "warning"}

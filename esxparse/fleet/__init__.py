@@ -22,7 +22,8 @@ __all__ = ["Crew", "Done", "in_order", "run"]
 
 T = TypeVar("T")
 
-_SCHEME: Final = "dask://"
+_SCHEMES: Final = {"dask": "tcp", "tls": "tls"}
+"""What Dask calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,17 @@ class Crew:
     jobs: int = 1
     """Items at a time on this machine; 1 is this process itself."""
     on: str | None = None
-    """Address of a Dask scheduler, `dask://host:8786`."""
+    """Address of a Dask scheduler: `dask://host:8786`, or `tls://host:8786` with certificates by Dask's settings."""
     retries: int = 2
     """How often an item is tried again after its worker died, or after an error that is not its own."""
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise EsxparseError(f"jobs is {self.jobs}: give a number above 0")
-        if self.on is not None and not (self.on.startswith(_SCHEME) and self.on.removeprefix(_SCHEME)):
-            raise EsxparseError(f"{self.on!r} is no cluster: write it as dask://host:8786")
+        if self.on is not None:
+            scheme, _, rest = self.on.partition("://")
+            if scheme not in _SCHEMES or not rest:
+                raise EsxparseError(f"{self.on!r} is no cluster: write it as dask://host:8786, or tls://host:8786")
 
     @property
     def elsewhere(self) -> bool:
@@ -63,7 +66,8 @@ def run(work: Callable[[T], Any], items: Sequence[T], crew: Crew | None = None) 
     if crew.on is not None:
         from esxparse.fleet import cluster  # noqa: PLC0415
 
-        return cluster.run(work, items, f"tcp://{crew.on.removeprefix(_SCHEME)}", crew.retries)
+        scheme, _, rest = crew.on.partition("://")
+        return cluster.run(work, items, f"{_SCHEMES[scheme]}://{rest}", crew.retries)
     from esxparse.fleet import pool  # noqa: PLC0415
 
     return pool.run(work, items, crew.jobs, crew.retries)

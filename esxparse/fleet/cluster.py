@@ -32,6 +32,10 @@ def _client(address: str) -> Any:
     try:
         _reached(address)
         return Client(address, timeout=_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except TypeError:
+        # What Dask raises where it has no certificates for `tls://`.
+        keys = "distributed.comm.tls.ca-file, client.cert and client.key"
+        raise EsxparseError(f"{address} asks for certificates: name them in the settings of Dask ({keys})") from None
     except (OSError, ValueError, TimeoutError) as error:
         raise EsxparseError(f"no Dask scheduler answers at {address}: {said(error)}") from None
 
@@ -42,10 +46,12 @@ def _reached(address: str) -> None:
     The client's own patience has an end only where nobody listens: a port that takes the call and says nothing it
     asks for ever.
     """
-    from distributed import rpc  # noqa: PLC0415
+    from distributed import Security, rpc  # noqa: PLC0415
 
     async def asked() -> None:
-        async with rpc(address, timeout=_PATIENCE_S) as scheduler:  # type: ignore[no-untyped-call]
+        # For `tls://` the certificates of Dask's settings.
+        known = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+        async with rpc(address, timeout=_PATIENCE_S, connection_args=known) as scheduler:  # type: ignore[no-untyped-call]
             await asyncio.wait_for(scheduler.identity(), _PATIENCE_S)
 
     # A notebook's own thread has a loop already.

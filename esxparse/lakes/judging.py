@@ -17,6 +17,7 @@ from esxparse.lakes.entries import Entry
 from esxparse.lakes.query import Lake
 from esxparse.lakes.upkeep import judged
 from esxparse.quality.check import check
+from esxparse.quality.results import Expectation
 from esxparse.version import __version__
 
 
@@ -39,8 +40,8 @@ def _judge(job: _Job) -> Mapping[str, Any]:
         "quality": {
             "status": quality.status,
             "verdict": quality.verdict,
-            "failed": [str(one) for one in quality.failed],
-            "warned": [str(one) for one in quality.warned],
+            "failed": [_told(one) for one in quality.failed],
+            "warned": [_told(one) for one in quality.warned],
         },
     }
     if rec.format == "esxtop":
@@ -50,6 +51,11 @@ def _judge(job: _Job) -> Mapping[str, Any]:
     text = json.dumps(said, ensure_ascii=False, default=str)
     job.lake.store.put(judged(job.entry.id), text.encode(), replace=True)
     return said
+
+
+def _told(one: Expectation) -> dict[str, str]:
+    """An expectation that is not met: its table, what it means everywhere, and what is wrong here."""
+    return {"table": one.table, "means": one.means, "said": str(one).removesuffix(one.means).rstrip()}
 
 
 def said(lake: Lake) -> Iterator[tuple[Entry, Mapping[str, Any] | None]]:

@@ -257,7 +257,8 @@ class Lake:
                 from obstore.fsspec import FsspecStore  # noqa: PLC0415
 
                 protocol: Any = self.store.uri.partition("://")[0]
-                options: Any = dict(self.store.options)
+                # One that is kept would have the keys and the address of the environment of its time.
+                options: Any = {**self.store.options, "skip_instance_cache": True}
                 base.register_filesystem(FsspecStore(protocol, **options))
             try:
                 # Not EXPLAIN: with ANALYZE it runs what it explains.

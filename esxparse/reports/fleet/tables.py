@@ -179,7 +179,7 @@ def weeks(found: Fleet) -> Block:
 
 def shared(found: Fleet) -> Block:
     """What hosts with troubles have in common: a device or volume, a time, a release."""
-    names = Column("names", "Hosts")
+    names = Column("names", "Names", fit="name")
     count = Column("hosts", "Hosts", digits=None)
     return stack(
         table(
@@ -215,28 +215,45 @@ def shared(found: Fleet) -> Block:
 
 
 def checks(found: Fleet) -> Block:
-    """Captures that failed a check, or warned."""
+    """What is wrong with captures by their checks and by their readers, that of the most hosts first."""
     rows = [
-        {"status": status, "host": entry.host, "capture": entry.source, "what": text}
-        for status, key in (("fail", "failed"), ("warn", "warned"))
+        {"status": level, "host": entry.host, "what": one["means"], "table": one["table"], "said": one["said"]}
+        for level, key in (("critical", "failed"), ("warning", "warned"))
         for entry, said in found.said
-        for text in (said["quality"][key] if said else ())
+        for one in (said["quality"][key] if said else ())
     ]
     rows += [
-        {"status": "warning", "host": entry.host, "capture": entry.source, "what": one.message}
+        {"status": "warning", "host": entry.host, "what": one.message, "table": None, "said": entry.source}
         for entry in found.lake.captures
         for one in entry.notes
         if one.severity == "warning"
     ]
+    frame = (
+        pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "what", "table", "said"), pl.String))
+        .group_by("status", "what", maintain_order=True)
+        .agg(
+            hosts=pl.col("host").n_unique().cast(int),
+            tables=pl.col("table").drop_nulls().unique(maintain_order=True).str.join(", "),
+            example=pl.format("{}: {}", pl.col("host").first(), pl.col("said").first()),
+            names=pl.col("host").unique(maintain_order=True),
+        )
+        .sort("status", "hosts", descending=[False, True], maintain_order=True)
+    )
+    names = [_some(one) for one in frame["names"].to_list()]
     columns = [
-        Column("status", "Status", level=True),
-        Column("host", "Host", fit="name"),
-        Column("what", "What"),
-        Column("capture", "Capture", mono=True),
+        Column("status", "Level", level=True),
+        Column("what", "What", fit="name"),
+        Column("hosts", "Hosts", digits=None),
+        Column("names", "Names", fit="name"),
+        Column("example", "For example", fit="name"),
+        Column("tables", "Tables"),
     ]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "capture", "what"), pl.String))
+    said = "What is wrong with captures: look at them before they are believed"
     return table(
-        frame, columns, "Captures to look at before they are believed", "All captures that were judged passed."
+        frame.with_columns(names=pl.Series(names, dtype=pl.String)),
+        columns,
+        said,
+        "All captures that were judged passed.",
     )
 
 
