@@ -194,6 +194,25 @@ def test_a_large_capture_is_profiled_span_by_span(monkeypatch):
     assert ex.check(ex.open(BUSY)).status == "pass"
 
 
+def test_it_does_not_matter_how_many_numbers_are_looked_at_together(monkeypatch, tmp_path, rows):
+    """A counter that stands still is followed from one part of its numbers to the next."""
+    place = cells(rows, r"vmx-vcpu-0.*% Run$")[0]
+    changed = [list(row) for row in rows]
+    for row in changed[2:22]:
+        row[place] = "51.37"
+    with (tmp_path / "stuck.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(changed)
+    rec = ex.open(tmp_path / "stuck.csv")
+    whole = profile(rec)
+    monkeypatch.setattr(import_module("esxparse.quality.profile"), "_NEAR", 13)
+    parts = profile(rec)
+    stuck = whole["vcpu"].row(by_predicate=(pl.col("name") == "pct_run") & (pl.col("of") == "vcpu"), named=True)
+    assert stuck["stuck"] == 19
+    assert "vmx-vcpu-0" in stuck["stuck_at"]
+    for table, frame in whole.items():
+        assert_frame_equal(frame, parts[table], abs_tol=1e-9)
+
+
 def test_the_suites_are_those_that_checks_toml_makes():
     there = {path.name: path.read_text(encoding="utf-8") for path in suites.SUITES.glob("*.json")}
     assert there == suites.written(), "run `make written`"

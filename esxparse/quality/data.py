@@ -85,25 +85,27 @@ def _named(on: list[str]) -> list[str]:
     return [name for one in on for name in (_named(sets[one]) if one in sets else [one])]
 
 
-def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.DataFrame]:
-    """The rows of a table by class of instances; one class without a name where none is told apart.
+def classes(form: str, table: str, frame: pl.DataFrame, width: int) -> dict[str, pl.Series | None]:
+    """Where the rows of each class of instances of a table are; None where one class has all of them.
+
+    Without a name it is where no classes are told apart.
 
     `width`: rows after which the same instances come again, 0 where they do not.
     """
     said = raw()["class"].get(form, {}).get(table)
     if said is None or not frame.height:
-        return {"": frame}
+        return {"": None}
     # The parts of an instance tell its class: one sample has them all.
     length = width or frame.height
     try:
         marks = frame.head(length).select(pl.sql_expr(said)).to_series()
     except pl.exceptions.ColumnNotFoundError:
-        return {"": frame}
+        return {"": None}
     found = marks.unique(maintain_order=True).to_list()
     if len(found) == 1:
-        return {found[0]: frame}
-    places = np.arange(frame.height).reshape(-1, length)
-    return {of: frame[places[:, (marks == of).to_numpy()].ravel()] for of in found}
+        return {found[0]: None}
+    places = np.arange(frame.height, dtype=np.uint32).reshape(-1, length)
+    return {of: pl.Series(places[:, (marks == of).to_numpy()].ravel()) for of in found}
 
 
 @cache

@@ -38,6 +38,8 @@ _AT_ONCE: Final = 60_000_000
 _LARGE: Final = 2_000_000
 """Numbers from which on tables are profiled side by side."""
 _STUCK_FROM: Final = 10.0
+_NEAR: Final = 16_384
+"""Numbers that are looked at together: more do not stay near the processor, and a mask of them is new memory."""
 _STEPS: Final = 4
 """Steps that tell whether a counter stands still, at least."""
 
@@ -48,13 +50,16 @@ class _Rows:
 
     entity: pl.Series
     time: pl.Series | None
+    places: pl.Series | None = None
+    """Of a class: where its rows are in the table whose times these are."""
     known: dict[int, tuple[str | None, datetime | None]] = field(default_factory=dict)
     """Rows that were asked for: the extremes of most counters are where those of others are."""
 
     def at(self, place: int) -> tuple[str | None, datetime | None]:
         """The instance and time of a row."""
         if place not in self.known:
-            self.known[place] = (self.entity[place] or None, None if self.time is None else self.time[place])
+            row = place if self.places is None else self.places[place]
+            self.known[place] = (self.entity[place] or None, None if self.time is None else self.time[row])
         return self.known[place]
 
     @cached_property
@@ -64,8 +69,8 @@ class _Rows:
         if self.time is None or not height:
             return 0
         # The first instance comes again with the second sample, whose time may be that of the first.
-        again = (entity == entity[0]).arg_true()
-        first = int(again[1]) if len(again) > 1 else height
+        again = entity.slice(1).index_of(entity[0])
+        first = height if again is None else again + 1
         repeats = height % first == 0
         return first if repeats and bool((entity.slice(first) == entity.head(height - first)).all()) else 0
 
@@ -175,11 +180,14 @@ def _counters(form: str, table: str, frame: pl.DataFrame) -> Iterator[dict[str, 
     names = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
     whole = _rows(frame)
     width = whole.width if "instance" in frame.columns else 0
-    for of, part in data.classes(form, table, frame, width).items():
-        rows = whole if part is frame else _rows(part)
-        made = [
-            _row("counter", name, of, data.unit_of(form, table, name), part.get_column(name), rows) for name in names
-        ]
+    for of, places in data.classes(form, table, frame, width).items():
+        rows = whole if places is None else _Rows(whole.entity.gather(places), whole.time, places)
+        made = []
+        for name in names:
+            column = frame.get_column(name)
+            # One at a time: memory of a number of columns would have to be had anew.
+            mine = column if places is None else column.gather(places)
+            made.append(_row("counter", name, of, data.unit_of(form, table, name), mine, rows))
         yield from _beside_others([row for one in made for row in one])
     wanted, lacking = data.fields(form, table, names)
     if wanted:
@@ -205,7 +213,8 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
     if nulls == column.len():
         return []
     values = column.cast(pl.Float64)
-    array, total = values.to_numpy(), values.sum()
+    # to_numpy takes nulls one by one.
+    array, total = (values.fill_null(float("nan")) if nulls else values).to_numpy(), values.sum()
     low, high = _extremes(array)
     row: dict[str, Any] = {"kind": kind, "name": name, "of": of, "unit": unit, "rows": column.len(), "nulls": nulls}
     row |= {"mean": total / (column.len() - nulls), "sum": total, "changes": 0, "steps": 0, "stuck": 0, "fractions": 0}
@@ -223,12 +232,21 @@ def _row(kind: str, name: str, of: str, unit: str, column: pl.Series, rows: _Row
     if least == most and not nulls:
         return [row | {"fractions": int(_broken(least)) * len(array)}]
     if unit in samples.NOISY and rows.width:
-        return [row | _noise(array.reshape(-1, rows.width), rows)]
-    row["fractions"] = int(np.count_nonzero(_broken(array))) - nulls
+        return [row | _noise(array, rows)]
+    row["fractions"] = sum(np.count_nonzero(_broken(now)) for _, _, now in _near(array, 0)) - nulls
     if rows.width:
-        before, now = array[: -rows.width], array[rows.width :]
-        row["changes"] = int(np.count_nonzero((before != now) & ~np.isnan(before) & ~np.isnan(now)))
+        row["changes"] = sum(
+            np.count_nonzero((before != now) & ~np.isnan(before) & ~np.isnan(now))
+            for _, before, now in _near(array, rows.width)
+        )
     return [row]
+
+
+def _near(array: Any, width: int) -> Iterator[tuple[int, Any, Any]]:
+    """Rows from `width` on, a few at a time: where they begin, the numbers of the sample before, and their own."""
+    for start in range(width, len(array), _NEAR):
+        now = array[start : start + _NEAR]
+        yield start, array[start - width : start - width + len(now)], now
 
 
 def _extremes(array: Any) -> tuple[int, int]:
@@ -244,23 +262,32 @@ def _broken(numbers: Any) -> Any:
     return numbers - np.floor(numbers) != 0
 
 
-def _noise(matrix: Any, rows: _Rows) -> dict[str, Any]:
+def _odd(numbers: Any) -> Any:
+    """Which numbers have decimals that are measured anew each time."""
+    return (numbers >= 1.0) & (numbers != _FULL) & _broken(numbers)
+
+
+def _noise(array: Any, rows: _Rows) -> dict[str, Any]:
     """Whether numbers with decimals, which are measured anew each time, repeat from sample to sample."""
-    now = matrix[1:]
-    odd = (now >= 1.0) & (now != _FULL) & _broken(now)
-    steps = int(np.count_nonzero(odd))
+    steps = repeats = 0
+    still = np.zeros(rows.width, dtype=bool)
+    for start, before, now in _near(array, rows.width):
+        odd = _odd(now)
+        same = odd & (now == before)
+        steps += int(np.count_nonzero(odd))
+        repeats += int(np.count_nonzero(same))
+        still[(np.flatnonzero(same & (now >= _STUCK_FROM)) + start) % rows.width] = True
     if not steps:
         return {"changes": None}
-    same = odd & (now == matrix[:-1])
-    repeats = int(np.count_nonzero(same))
     told: dict[str, Any] = {"steps": steps, "repeats_pct": 100.0 * repeats / steps, "changes": None, "fractions": None}
-    if repeats:
-        same &= now >= _STUCK_FROM
-        columns = np.flatnonzero(same.any(axis=0))
-        if len(columns):
-            sample, place, told["stuck"] = _longest(same[:, columns])
-            told["stuck_at"], _ = rows.at(int(columns[place]))
-            _, told["stuck_time"] = rows.at((sample + 1) * rows.width)
+    lanes = np.flatnonzero(still)
+    if len(lanes):
+        matrix = array.reshape(-1, rows.width)[:, lanes]
+        now = matrix[1:]
+        same = _odd(now) & (now == matrix[:-1]) & (now >= _STUCK_FROM)
+        sample, place, told["stuck"] = _longest(same)
+        told["stuck_at"], _ = rows.at(int(lanes[place]))
+        _, told["stuck_time"] = rows.at((sample + 1) * rows.width)
     return told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +48,9 @@ def _matrices(table: str, frame: pl.DataFrame, width: int) -> Iterator[Any]:
     """Each counter that is measured anew, as a matrix of samples and instances."""
     for name, kind in frame.schema.items():
         if kind.is_numeric() and data.unit_of("esxtop", table, name) in NOISY:
-            numbers = np.nan_to_num(frame.get_column(name).cast(pl.Float64).to_numpy()).reshape(-1, width)
+            column = frame.get_column(name).cast(pl.Float64).fill_null(0.0)
+            finite = isfinite(column.sum())
+            numbers = (column.to_numpy() if finite else np.nan_to_num(column.to_numpy())).reshape(-1, width)
             # Most instances of a large host have nothing but zeros, which tell no sample from another.
             busy = numbers.any(axis=0)
             if busy.any():
