@@ -6,6 +6,7 @@ runtime is Vega's bundle from this machine, so it needs no network.
 
 from __future__ import annotations
 
+import html
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,6 +67,21 @@ class Explorer(anywidget.AnyWidget):
         first = self.presets[0]["panels"] if self.presets else self._first()
         self.view = {"panels": first, "range": None, "notes": []} | (view or {})
         self.on_msg(self._answer)
+
+    def __repr__(self) -> str:
+        """What is left where the widget cannot be shown: a notebook without its kernel, one not trusted, another page."""
+        start, end = (None if at is None else moment(at) for at in (self.about["start"], self.about["end"]))
+        times = f" from {start:%F %T} to {end:%F %T} UTC" if start and end else ""
+        files = " and ".join([self.about["file"], *self.about["others"]])
+        return f"The explorer of {files}{times}. It needs its kernel: if it does not show, run this cell."
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import HTML, display  # noqa: PLC0415  (only a kernel asks)
+
+        # Our styles show the one or the other.
+        display(HTML(f'<p class="esxparse-explorer">{html.escape(repr(self))}</p>'))  # type: ignore[no-untyped-call]
+        bundle, metadata = self._repr_mimebundle_()
+        display(bundle | {"text/plain": "Explorer"}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
     def load(self, recordings: list[Recording]) -> None:
         """Shows other recordings, or the same ones read again, in the same view."""

@@ -3,6 +3,9 @@
 const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
+const PATIENCE_MS = 5000;
+const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
+const GONE = "The kernel was restarted: run the cell again.";
 
 const element = (name, settings = {}, ...inside) => {
   const made = document.createElement(name);
@@ -38,8 +41,13 @@ function render({ model, el }) {
   const ask = (what, more = {}) =>
     new Promise((resolve, reject) => {
       const id = ++asked;
+      try {
+        model.send({ ask: what, id, ...more });
+      } catch {
+        return reject(new Error(GONE));
+      }
       waiting.set(id, { resolve, reject });
-      model.send({ ask: what, id, ...more });
+      setTimeout(() => { if (waiting.has(id) && !closed) tell(WAITING); }, PATIENCE_MS);
     });
   const state = () => ({ panels: [], ...model.get("view") });
   let changing = false;
@@ -506,6 +514,7 @@ function render({ model, el }) {
     const one = waiting.get(message.id);
     if (!one) return;
     waiting.delete(message.id);
+    if (said.textContent === WAITING) tell("");
     if (message.answer.error) one.reject(new Error(message.answer.error));
     else one.resolve(message.answer);
   };
