@@ -1,8 +1,8 @@
 """How long people wait for the explorer, in real JupyterLab in Chromium; adds to RESULTS.md.
 
-`python benchmarks/explore.py`: captures of 17,000 columns x 800 samples (92 MB), and of 40,297 columns x 120. First paint is from the moment that
-`ex.explore(rec)` is called to the first panel drawn; a redraw from the choice of another counter to its panel drawn.
-Needs chromium, which `.ci/run` installs.
+`python benchmarks/explore.py`: captures of 17,000 columns x 800 samples (92 MB) and of 40,297 columns x 120. First
+paint is from the moment that `ex.explore(rec)` is called to the first panel drawn; a redraw from the choice of another
+counter to its panel drawn. Needs chromium, which `.ci/run` installs.
 """
 
 from __future__ import annotations
