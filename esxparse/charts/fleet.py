@@ -13,6 +13,8 @@ from esxparse.charts.theme import colour, colours
 
 _EDGES: Final = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 """% of one core; 5 and 10 are where rules warn."""
+_EDGE: Final = 20
+"""Pixels from the end of an axis within which a label is moved inwards: half of one."""
 _FEW_DAYS: Final = 14
 _TICKS: Final = 8
 _POINTS_TO: Final = 60
@@ -64,6 +66,7 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
         format="%b %Y" if span > _MONTHS_FROM else "%d %b",
         tickCount="day" if span <= _FEW_DAYS else _TICKS,
         labelOverlap=True,
+        labelFlush=_EDGE,
     )
     base = alt.Chart(data.select("date", "label", "pct")).encode(
         alt.X("date:T", title=None, axis=axis),
