@@ -58,10 +58,10 @@ function render({ model, el }) {
     model.save_changes();
   };
   const whole = () => [model.get("about").start, model.get("about").end];
-  // A single sample stands in the middle of a second.
+  // A single sample stands in the middle of ten seconds.
   const span = () => {
     const [start, end] = state().range ?? whole();
-    return end > start ? [start, end] : [start - 500, end + 500];
+    return end > start ? [start, end] : [start - 5000, end + 5000];
   };
 
   // The controls.
@@ -121,7 +121,7 @@ function render({ model, el }) {
     const about = model.get("about");
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
-    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} samples${others}`);
+    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}${others}`);
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
@@ -499,7 +499,7 @@ function render({ model, el }) {
   const download = (name, address) => element("a", { href: address, download: name }).click();
   async function save(kind) {
     for (const one of panels.filter((each) => each.view)) {
-      const name = `${one.answer.name.replace(/[^\w]+/g, "-")}.${kind}`;
+      const name = `${one.answer.table}-${one.answer.counter}.${kind}`;
       download(name, await one.view.toImageURL(kind, kind === "png" ? 2 : 1));
     }
   }
