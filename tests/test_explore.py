@@ -455,3 +455,66 @@ def test_a_study_is_shown_by_what_it_is_of():
     assert 'class="esxparse-sort"' in page
     assert "<script" not in page
     assert len(page) < 40_000
+
+
+@pytest.mark.needs("anywidget")
+@pytest.mark.parametrize(
+    "name",
+    ["iperf3-bidir.json", "ioping-objects.json", "netperf-classic.txt", "turbostat-samples.txt", "vmstat-wide.txt"],
+)
+def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
+    app = ex.explore(ex.datasets_dir() / "formats" / name)
+    (asked,) = app.asked()
+    answer = panel(app.values, asked)
+    drawn = [time for one in answer["series"] for time in one["time"]]
+    # What is drawn is in whole milliseconds.
+    assert int(app.about["start"]) <= min(drawn) <= max(drawn) <= app.about["end"]
+    assert all("time" in app.recordings[0].tables[one["table"]].collect_schema() for one in app.counters)
+    assert asked.counter not in {"interval_s", "elapsed_s", "sample", "report", "run"}
+
+
+@pytest.mark.needs("anywidget")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"align": "ofset"}, "unknown align 'ofset': did you mean 'offset'"),
+        ({"view": {"panel": []}}, "a view has no 'panel': did you mean 'panels'"),
+    ],
+)
+def test_an_option_of_the_explorer_that_is_not_there_is_refused(rec, options, said):
+    with pytest.raises(ex.EsxparseError, match=said):
+        ex.explore(rec, **options)
+
+
+@pytest.mark.needs("anywidget")
+def test_a_view_without_panels_has_no_code(rec):
+    with pytest.raises(ex.EsxparseError, match="the view has no panel"):
+        ex.explore(rec, view={"panels": []}).code()
+
+
+@pytest.mark.needs("anywidget")
+def test_what_changed_in_the_whole_time_is_told_for_when_most_changed_together(rec):
+    app = ex.explore(rec)
+    sent = []
+    app.send = sent.append
+    app._answer(app, {"ask": "changes", "id": 1, "start": None}, [])
+    assert sent[0]["answer"]["at"] == ex.changes(rec).at.timestamp() * 1000
+    assert len(sent[0]["answer"]["rows"]) == 12
+
+
+@pytest.mark.needs("anywidget")
+def test_a_name_that_objects_of_javascript_have_is_drawn(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text(BUSY.read_text(encoding="utf-8").replace("report-batch", "constructor"), encoding="utf-8")
+    app = ex.explore(path, view={"panels": [{"counter": "%RDY", "table": "group_cpu", "n": 1}]})
+    (asked,) = app.asked()
+    (one,) = panel(app.values, asked)["series"]
+    assert (one["full"], one["instance"]) == ("constructor", "24689:constructor")
+    assert one["label"] != "constructor"
+    exec(app.code(), {})  # noqa: S102 (the code is what is tested)
+
+
+def test_times_of_a_table_are_short_and_their_zone_is_in_the_head(rec):
+    page = rec["memory"]._repr_html_()
+    assert "time<br><small>UTC</small>" in page
+    assert ">2026-03-11 09:00:00</td>" in page

@@ -39,7 +39,8 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
 
         # What the second lacks is said where it is missing, and the first is drawn.
         assert panels.nth(1).locator("svg.marks").count() == 1
-        assert panels.nth(0).locator(".ex-missing").inner_text() == ""
+        said = "the second capture (later.csv) has no %RDY of orders-…xxxxxxxxxx"
+        assert panels.nth(0).locator(".ex-missing").inner_text() == said
         said = "the second capture (later.csv) has no NUMA free of numa_node over time"
         assert panels.nth(1).locator(".ex-missing").inner_text() == said
         assert "09:00:00 to 11:10:00 UTC" in page.locator(".ex-title").inner_text()
@@ -53,6 +54,13 @@ def test_two_captures_are_told_apart_and_python_changes_the_view(tmp_path):
         rows = list(csv.DictReader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
         captures = {name: {row["capture"] for row in rows if row["counter"] == name} for name in ("%RDY", "NUMA free")}
         assert captures == {"%RDY": {"1", "2"}, "NUMA free": {"1"}}
+
+        # Names of files are those of columns: of %RDY no more than RDY would be left, the same for worlds and groups.
+        files = []
+        page.on("download", lambda one: files.append(one.suggested_filename))
+        page.get_by_role("button", name="SVG").click()
+        page.wait_for_timeout(2_000)
+        assert files == ["group_cpu-pct_ready.svg", "numa_node-free_mbytes.svg"]
 
         def run(code):
             cell = page.locator(".jp-CodeCell").nth(1)

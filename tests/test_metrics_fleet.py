@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+import re
+from datetime import date, timedelta
 
 import polars as pl
 import pytest
 
+from esxparse.charts import fleet as charts
 from esxparse.errors import EsxparseError
 from esxparse.metrics import fleet
 
@@ -58,3 +60,14 @@ def test_weeks_end_with_the_last_day_and_have_seven():
 def test_a_table_of_one_capture_is_refused():
     with pytest.raises(EsxparseError, match="no column 'host'"):
         fleet.ready(ROWS.drop("host"))
+
+
+@pytest.mark.parametrize(("days", "most"), [(2, 2), (14, 14), (40, 8), (100, 16), (400, 16), (1_500, 20)])
+def test_the_days_of_a_chart_have_as_many_labels_as_it_has_room_for(days, most):
+    vl_convert = pytest.importorskip("vl_convert")
+    dates = [date(2024, 1, 20) + timedelta(days=day) for day in range(days)]
+    frame = pl.DataFrame({"date": dates}).with_columns(median_pct=pl.lit(1.0), p90_pct=pl.lit(2.0), p99_pct=pl.lit(3.0))
+    chart = charts.ready_by_day(frame)
+    labels = re.findall(r">(\d\d \w{3}|\w{3} \d{4})<", vl_convert.vegalite_to_svg(chart.to_json()))
+    assert 2 <= len(labels) <= most
+    assert len(set(labels)) == len(labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from statistics import mean
 
 import pytest
@@ -124,3 +125,18 @@ def test_more_panels_than_anybody_looks_at_are_refused(tmp_path):
     with pytest.raises(ex.EsxparseError, match=r"13 panels, one for each disk: choose some with where=\{'disk'"):
         study.plot("mb_per_s")
     assert len(parts(study.plot("mb_per_s", where={"disk": ["disk-1", "disk-2"]}))) == 2
+
+
+def test_labels_of_values_stand_apart_and_tell_every_tick(tmp_path):
+    vl_convert = pytest.importorskip("vl_convert")
+    runs = [({"platform": name, "test": "a"}, {"iops": value}) for name, value in (("vm", 74_000), ("native", 76_000))]
+    svg = vl_convert.vegalite_to_svg(made(tmp_path, runs).plot("iops").to_json())
+    found = re.findall(r'text-anchor="(\w+)" transform="translate\(([\d.]+),15\)"([^>]*)>([\d.,]+k?)<', svg)
+    seen = [(anchor, float(x), text) for anchor, x, style, text in found if 'opacity="0"' not in style]
+    assert [text for *_, text in seen][-1] == "80k"
+    left = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    # Seven pixels a character are more than any takes.
+    starts = [x - left[anchor] * 7 * len(text) for anchor, x, text in seen]
+    ends = [start + 7 * len(text) for start, (*_, text) in zip(starts, seen, strict=True)]
+    assert all(after > before for before, after in zip(ends, starts[1:], strict=False))
+    assert len({text for *_, text in seen}) == len(seen)

@@ -13,6 +13,14 @@ from esxparse.charts.theme import colour, colours
 
 _EDGES: Final = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 """% of one core; 5 and 10 are where rules warn."""
+_EDGE: Final = 20
+"""Pixels from the end of an axis within which a label is moved inwards: half of one."""
+_FEW_DAYS: Final = 14
+_TICKS: Final = 8
+_POINTS_TO: Final = 60
+"""Days up to which points can be told apart."""
+_MONTHS_FROM: Final = 240
+"""Days above which ticks are months: a day without its year could be of two."""
 _LINES: Final = {"median_pct": "median VM", "p90_pct": "worst tenth from here", "p99_pct": "worst hundredth from here"}
 
 
@@ -51,8 +59,17 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
     data = days.unpivot(list(_LINES), index="date", value_name="pct").with_columns(
         label=pl.col("variable").replace_strict(_LINES)
     )
+    first, last = days["date"].min(), days["date"].max()
+    span = (last - first).days  # type: ignore[operator, union-attr]
+    # A tick a day where there is room; else Vega takes weeks, months or years.
+    axis = alt.Axis(
+        format="%b %Y" if span > _MONTHS_FROM else "%d %b",
+        tickCount="day" if span <= _FEW_DAYS else _TICKS,
+        labelOverlap=True,
+        labelFlush=_EDGE,
+    )
     base = alt.Chart(data.select("date", "label", "pct")).encode(
-        alt.X("date:T", title=None, axis=alt.Axis(format="%d %b", tickCount="day")),
+        alt.X("date:T", title=None, axis=axis),
         alt.Y("pct:Q", title="ready, % of one core"),
         marks.series_colour(list(_LINES.values()), colours(len(_LINES))),
         tooltip=[
@@ -62,5 +79,5 @@ def ready_by_day(days: pl.DataFrame) -> alt.LayerChart | None:
         ],
     )
     title = marks.heading("Ready time day by day", "each VM once a day, by its 95th percentile")
-    lines = [base.mark_line(), base.mark_point(filled=True, size=40)]
+    lines = [base.mark_line(), *([base.mark_point(filled=True, size=40)] if span <= _POINTS_TO else [])]
     return marks.layered(lines, title, "Ready time of the fleet's VMs by day, % of one core.")

@@ -31,7 +31,9 @@ _ABOVE: Final = 1.04
 _FAR: Final = 3
 """A line at more than so many times the largest value is left out."""
 _BESIDE: Final = 0.1
-_LONG: Final = 1e5
+_APART: Final = 10
+"""Pixels between two labels of an axis."""
+_LONG: Final = 1e4
 _ROOM: Final = 0.04
 _TICKS: Final = 10
 _NAME_WIDTH: Final = 150
@@ -175,9 +177,13 @@ def chart(
     axis: dict[str, Any] = {
         "title": words.value,
         "scale": alt.Scale(domain=list(ends), nice=True, zero=False),
-        # Long numbers reach over the edge of a chart.
+        # Along the bottom long numbers would reach over the edge; what is moved inwards comes close to its neighbour.
         "axis": alt.Axis(
-            labelFlush=True, format=".3~s" if ends[1] >= _LONG else alt.Undefined, **_steps(data["value"])
+            labelFlush=made is not _lines,
+            labelOverlap=True,
+            labelSeparation=_APART,
+            format=".4~s" if ends[1] >= _LONG else alt.Undefined,
+            **_steps(data["value"]),
         ),
     }
     layers, height = made(_Drawing(data, words, list(series)[:MAX_SERIES], shown, axis, level))

@@ -6,11 +6,13 @@ runtime is Vega's bundle from this machine, so it needs no network.
 
 from __future__ import annotations
 
+import html
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import anywidget
+import polars as pl
 import traitlets
 
 from esxparse.charts import theme
@@ -18,7 +20,7 @@ from esxparse.charts.runtime import vega_runtime
 from esxparse.diagnosis.changes import changes
 from esxparse.diagnosis.diagnose import diagnose
 from esxparse.diagnosis.likeness import similar
-from esxparse.errors import EsxparseError
+from esxparse.errors import EsxparseError, choose_from
 from esxparse.explorer.code import cell
 from esxparse.explorer.held import find, held
 from esxparse.explorer.overview import Overview, of_recording, of_study
@@ -33,10 +35,14 @@ from esxparse.studies import Study, study
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
+    from datetime import datetime
 
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
+_CLOCKS: Final = frozenset({"interval_s", "elapsed_s"})
+"""Numbers that tell of the clock: nobody looks at them first."""
+_VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference")
 _HOST: Final = "host"
 
 
@@ -61,6 +67,7 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         script = (_HERE / "explorer.js").read_text(encoding="utf-8")
         style = (_HERE / "explorer.css").read_text(encoding="utf-8")
+        _check(align, view or {})
         super().__init__(_esm=f"{vega_runtime()}\n{script}", _css=style + theme.palette(_DARK, ".ex-explorer"))
         self.align = align
         self.seen: tuple[int, int] | None = None
@@ -69,6 +76,21 @@ class Explorer(anywidget.AnyWidget):
         first = self.presets[0]["panels"] if self.presets else self._first()
         self.view = {"panels": first, "range": None, "notes": []} | (view or {})
         self.on_msg(self._answer)
+
+    def __repr__(self) -> str:
+        """What is left where the widget cannot be shown: without its kernel, or in a notebook that is not trusted."""
+        start, end = (None if at is None else moment(at) for at in (self.about["start"], self.about["end"]))
+        times = f" from {start:%F %T} to {end:%F %T} UTC" if start and end else ""
+        files = " and ".join([self.about["file"], *self.about["others"]])
+        return f"The explorer of {files}{times}. It needs its kernel: if it does not show, run this cell."
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import HTML, display  # noqa: PLC0415  (only a kernel asks)
+
+        # Our styles show the one or the other.
+        display(HTML(f'<p class="esxparse-explorer">{html.escape(repr(self))}</p>'))  # type: ignore[no-untyped-call]
+        bundle, metadata = self._repr_mimebundle_()  # type: ignore[misc]
+        display(bundle | {"text/plain": "Explorer"}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
 
     def load(self, recordings: list[Recording]) -> None:
         """Shows other recordings, or the same ones read again, in the same view."""
@@ -79,12 +101,11 @@ class Explorer(anywidget.AnyWidget):
             {"table": one.table, "column": one.column, "name": one.name, "names": list(one.names)}
             | {"unit": one.unit, "meaning": one.meaning, "noun": NOUNS.get(one.table, "instances")}
             for one in held(rec)
+            if one.table in _timed(rec)
         ]
         self.presets = _presets(rec)
-        starts, ends = (
-            [one.meta[side] + self.values.shift(one) for one in recordings if one.meta.get(side)]
-            for side in ("start", "end")
-        )
+        spans = [(_span(one), self.values.shift(one)) for one in recordings]
+        starts, ends = ([times[side] + shift for times, shift in spans if times] for side in (0, 1))
         self.about = {
             "title": str(rec.meta.get("host") or Path(rec.source).name),
             "file": Path(rec.source).name,
@@ -95,7 +116,13 @@ class Explorer(anywidget.AnyWidget):
         }
 
     def _first(self) -> list[dict[str, Any]]:
-        return [{"counter": one["column"], "table": one["table"]} for one in self.counters[:1]]
+        rec = self.recordings[0]
+        floats = [
+            one
+            for one in self.counters
+            if rec.tables[one["table"]].collect_schema()[one["column"]].is_float() and one["column"] not in _CLOCKS
+        ]
+        return [{"counter": one["column"], "table": one["table"]} for one in (floats or self.counters)[:1]]
 
     def asked(self, buckets: int = Asked.buckets) -> list[Asked]:
         """What each panel of the view shows, in at most so many points of a line."""
@@ -106,6 +133,8 @@ class Explorer(anywidget.AnyWidget):
 
     def code(self, buckets: int = Asked.buckets) -> str:
         """The view as code: a cell of polars and altair that makes the same charts, as fine as `buckets`."""
+        if not self.view["panels"]:
+            raise EsxparseError("the view has no panel: search for a counter first")
         captures = [(one.source, self.values.shift(one)) for one in self.recordings]
         return cell(captures, [(one, panel(self.values, one)) for one in self.asked(buckets)])
 
@@ -114,7 +143,7 @@ class Explorer(anywidget.AnyWidget):
             "panel": lambda said: panel(self.values, Asked.of(said["panel"])),
             "code": lambda said: {"code": self.code(said.get("buckets", Asked.buckets))},
             "findings": lambda _said: {"findings": self._findings()},
-            "changes": lambda said: {"rows": self._changes(said)},
+            "changes": self._changes,
             "similar": lambda said: {"rows": self._similar(said)},
             "grown": lambda _said: {"grown": self._grown()},
         }
@@ -153,10 +182,12 @@ class Explorer(anywidget.AnyWidget):
             if one.severity != "info"
         ]
 
-    def _changes(self, said: dict[str, Any]) -> list[dict[str, Any]]:
-        """What changed most from before the start of a range of time."""
-        found = changes(self.recordings[0], at=moment(said["start"])).series
-        return found.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond").to_dicts()
+    def _changes(self, said: dict[str, Any]) -> dict[str, Any]:
+        """What changed most from before a time, or from when most changed together, and that time."""
+        start = said.get("start")
+        found = changes(self.recordings[0], at=None if start is None else moment(start))
+        rows = found.series.head(_CHANGES).select("table", "counter", "instance", "before", "after", "beyond")
+        return {"at": found.at.timestamp() * 1000, "rows": rows.to_dicts()}
 
     def _similar(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         """What moved most like a series of a panel in a range of time."""
@@ -186,7 +217,8 @@ def explore(
         view: What to show, as `Explorer.view` of another gave it.
 
     Raises:
-        EsxparseError: It cannot be read, or another recording is to be drawn over one without times.
+        EsxparseError: It cannot be read, another recording is to be drawn over one without times, or `align` or a name
+            in `view` is unknown.
     """
     if isinstance(rec, Study):
         return of_study(rec)
@@ -194,11 +226,31 @@ def explore(
         return of_study(study(rec))
     recordings = [opened(one) for one in (rec, other) if one is not None]
     for one in recordings:
-        if not any("time" in one.tables[table].collect_schema() for table in one):
+        if not _timed(one):
             if len(recordings) == 1:
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
     return Explorer(recordings, align=align, view=view)
+
+
+def _timed(rec: Recording) -> list[str]:
+    return [table for table in rec if "time" in rec.tables[table].collect_schema()]
+
+
+def _span(rec: Recording) -> tuple[datetime, datetime] | None:
+    """The first and the last time; None where no row has one."""
+    if rec.meta.get("start") and rec.meta.get("end"):
+        return rec.meta["start"], rec.meta["end"]
+    times = pl.concat([rec.tables[table].select("time") for table in _timed(rec)]).collect()["time"].drop_nulls()
+    return None if times.is_empty() else (times.min(), times.max())  # type: ignore[return-value]
+
+
+def _check(align: str, view: dict[str, Any]) -> None:
+    if align not in get_args(Align):
+        raise EsxparseError(f"unknown align {align!r}: {choose_from(align, get_args(Align))}")
+    for key in view:
+        if key not in _VIEW:
+            raise EsxparseError(f"a view has no {key!r}: {choose_from(key, _VIEW)}")
 
 
 def opened(rec: Recording | str | os.PathLike[str]) -> Recording:

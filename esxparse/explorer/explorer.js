@@ -4,6 +4,9 @@ const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
 const JUDGED_EVERY = 12;
+const PATIENCE_MS = 5000;
+const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
+const GONE = "The kernel was restarted: run the cell again.";
 
 const element = (name, settings = {}, ...inside) => {
   const made = document.createElement(name);
@@ -39,8 +42,13 @@ function render({ model, el }) {
   const ask = (what, more = {}) =>
     new Promise((resolve, reject) => {
       const id = ++asked;
+      try {
+        model.send({ ask: what, id, ...more });
+      } catch {
+        return reject(new Error(GONE));
+      }
       waiting.set(id, { resolve, reject });
-      model.send({ ask: what, id, ...more });
+      setTimeout(() => { if (waiting.has(id) && !closed) tell(WAITING); }, PATIENCE_MS);
     });
   const state = () => ({ panels: [], ...model.get("view") });
   let changing = false;
@@ -51,7 +59,11 @@ function render({ model, el }) {
     model.save_changes();
   };
   const whole = () => [model.get("about").start, model.get("about").end];
-  const span = () => state().range ?? whole();
+  // A single sample stands in the middle of ten seconds.
+  const span = () => {
+    const [start, end] = state().range ?? whole();
+    return end > start ? [start, end] : [start - 5000, end + 5000];
+  };
 
   // The controls.
   const search = element("input", { type: "search", placeholder: "Search counters: ready, latency, drop ...", "aria-label": "Search counters" });
@@ -95,7 +107,7 @@ function render({ model, el }) {
       toggle("difference", "difference", "From one sample to the next"),
       element("label", { title: "Rolling mean over this many samples" }, "smooth", smooth),
       button("Whole time", "Show the whole capture (or click twice in a chart)", () => zoom(null)),
-      button("What changed", "What changed most at the start of the time shown", showChanges),
+      button("What changed", "What changed most at the start of the time shown, or when most changed together", showChanges),
       button("What moved alike", "What moved like the first series of the chosen panel in the time shown (or click on a name below a chart)", showSimilarToFirst),
       button("Hotspots", "The findings, most important first", showFindings),
       button("Note", "Keep a note at the time last clicked", addNote),
@@ -110,7 +122,7 @@ function render({ model, el }) {
     const about = model.get("about");
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
-    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} samples${others}`);
+    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}${others}`);
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
@@ -297,7 +309,7 @@ function render({ model, el }) {
             color: { field: "severity", type: "nominal", legend: null, scale: { domain: ["critical", "warning"], range: [colour("critical"), colour("warn")] } },
             tooltip: { field: "verdict" } } })),
         { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue } },
-        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6 }, encoding: { x, y: y("mean"), color: hue, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6, point: answer.series.some((one) => one.time.length === 1) && { size: 24 } }, encoding: { x, y: y("mean"), color: hue, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
         ...(levels.length ? [{ data: { values: levels }, mark: { type: "rule", strokeDash: [6, 4] },
           encoding: { y: { ...y("value"), scale: undefined }, color: { field: "level", type: "nominal", legend: null, scale: { domain: ["warn", "critical"], range: [colour("warn"), colour("critical")] } } } }] : []),
         ...(notes.length ? [{ data: { values: notes }, encoding: { x }, layer: [{ mark: { type: "rule", strokeDash: [2, 2] } }, { mark: { type: "text", align: "left", dx: 3, baseline: "top" }, encoding: { y: { value: 2 }, text: { field: "text" } } }] }] : []),
@@ -404,10 +416,11 @@ function render({ model, el }) {
   }
 
   // What is shown below the charts.
-  async function showRows(what, said, heading, columns) {
+  async function showRows(what, said, headed, columns) {
     tell("Looking through all counters ...");
     try {
-      const { rows } = await ask(what, said);
+      const { rows, at } = await ask(what, said);
+      const heading = headed(at);
       tell("");
       below.replaceChildren(
         element("h4", {}, heading),
@@ -423,14 +436,15 @@ function render({ model, el }) {
     }
   }
   function showChanges() {
-    const [start] = span();
+    // Nothing is before the whole time: there it is when most changed together.
+    const [start] = state().range ?? [null];
     const columns = new Map([["before", "before"], ["after", "after"], ["beyond", "beyond"]]);
-    showRows("changes", { start }, `What changed most at ${clock(start, true)} UTC`, columns);
+    showRows("changes", { start }, (at) => `What changed most at ${clock(at, true)} UTC`, columns);
   }
   function showSimilar(answer, one) {
     const [start, end] = span();
     const { counter, table } = answer;
-    const heading = `What moved most like ${answer.name} of ${one.full}, ${stretch(start, end)}`;
+    const heading = () => `What moved most like ${answer.name} of ${one.full}, ${stretch(start, end)}`;
     const columns = new Map([["correlation", "correlation"], ["lag_s", "seconds later"]]);
     showRows("similar", { counter, table, instance: one.instance, capture: one.capture, start, end }, heading, columns);
   }
@@ -486,7 +500,7 @@ function render({ model, el }) {
   const download = (name, address) => element("a", { href: address, download: name }).click();
   async function save(kind) {
     for (const one of panels.filter((each) => each.view)) {
-      const name = `${one.answer.name.replace(/[^\w]+/g, "-")}.${kind}`;
+      const name = `${one.answer.table}-${one.answer.counter}.${kind}`;
       download(name, await one.view.toImageURL(kind, kind === "png" ? 2 : 1));
     }
   }
@@ -507,6 +521,7 @@ function render({ model, el }) {
     const one = waiting.get(message.id);
     if (!one) return;
     waiting.delete(message.id);
+    if (said.textContent === WAITING) tell("");
     if (message.answer.error) one.reject(new Error(message.answer.error));
     else one.resolve(message.answer);
   };

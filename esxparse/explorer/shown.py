@@ -36,11 +36,16 @@ def page(name: str, frame: pl.LazyFrame) -> str:
     known = [lookup(name, column) for column in head.columns]
     heads = [
         f"{html.escape(column)}<br><small>"
-        f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else str(kind))}</small>"
+        f"{html.escape(', '.join(filter(None, (one.screen, one.unit))) if one else _kind(kind))}</small>"
         for (column, kind), one in zip(head.schema.items(), known, strict=True)
     ]
+    head = head.with_columns(pl.col(pl.Datetime).dt.replace_time_zone(None))
     rows = [["" if cell is None else html.escape(str(cell)) for cell in row] for row in head.iter_rows()]
     said = (
         f"<b>{html.escape(name)}</b>: {len(head.columns)} columns, the first {head.height} rows; a lazy table of polars"
     )
     return f"<p>{said}</p>{table(heads, rows)}"
+
+
+def _kind(kind: pl.DataType) -> str:
+    return kind.time_zone or "local time" if isinstance(kind, pl.Datetime) else str(kind)

@@ -167,6 +167,7 @@ else:
   function sortTables() {
     const style = document.createElement("style");
     style.textContent = `table.esxparse-sort th { cursor: pointer; }
+.jp-OutputArea-child:has(.esxparse-explorer) + :not(:has(.ex-explorer)) { display: none; }
 .esxparse-document { overflow: auto; padding: 8px; }`;
     document.head.append(style);
     document.addEventListener("click", ({ target }) => {
