@@ -301,3 +301,25 @@ def test_numbers_that_are_not_kept_are_judged_as_those_that_are(cells, odd, kept
     )
     assert bits(fast[0]) == bits(slow[0])
     assert fast[1:] == slow[1:] == everything(_native, data, 60)[1:]
+
+
+@pytest.mark.needs("native")
+@given(
+    st.lists(
+        st.sampled_from([b'"0.00"', b'"12.34"', b'"7"', b'"-1"', b'"100"', b'"12345.25"', b'"123456789.50"']),
+        min_size=60,
+        max_size=60,
+    ),
+    st.lists(st.tuples(st.integers(0, 239), fragments | st.integers(0, 10**12).map(b'"%d"'.__mod__)), max_size=4),
+    st.sets(st.integers(0, 59)),
+)
+@settings(deadline=None, max_examples=examples(1000))
+def test_cells_read_together_are_those_read_one_by_one(cells, odd, unwanted):
+    rows = 4 * cells
+    for place, fragment in odd:
+        rows[place] = fragment
+    data = b"".join(b",".join(rows[begin : begin + 60]) + b"\n" for begin in range(0, 240, 60))
+    wanted = sorted(set(range(60)) - unwanted)
+    fast, slow = (everything(module, data, 60, wanted) for module in (_native, scan_twin))
+    assert bits(fast[0]) == bits(slow[0])
+    assert fast[1:] == slow[1:]

@@ -130,13 +130,6 @@ impl Seen {
     }
 }
 
-pub const ZERO: Seen = Seen {
-    word: u64::from_le_bytes(*b"\"0.00\",\0"),
-    value: 0.0,
-    shift: 8,
-    length: 7,
-};
-
 /// What no line has: no cell is like it.
 pub const NEVER: Seen = Seen {
     word: u64::from_le_bytes([b'\n'; 8]),

@@ -20,11 +20,11 @@ pub struct Expected {
 const BYTES: usize = size_of::<u64>();
 
 impl Expected {
-    /// Of so many columns, all of which have two decimals.
+    /// Of so many columns, none of which has a number yet.
     pub fn new(columns: usize) -> Self {
         let bytes = columns / 8 + BYTES;
         Self {
-            decimals: vec![u8::MAX; bytes],
+            decimals: vec![0; bytes],
             whole: vec![0; bytes],
         }
     }
@@ -40,7 +40,7 @@ impl Expected {
 
     /// The bits of a column and those after it, 57 at least.
     #[inline(always)]
-    fn from(&self, column: usize) -> Option<(u64, u64)> {
+    pub fn from(&self, column: usize) -> Option<(u64, u64)> {
         let bits = |bits: &[u8]| {
             let bytes = bits.get(column / 8..)?.first_chunk::<BYTES>()?;
             Some(u64::from_le_bytes(*bytes) >> (column % 8))

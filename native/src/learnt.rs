@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::cells::{Cell, Seen, Short, NEVER};
+use crate::fours::{Four, Wanted};
 use crate::judge::{judge, Expected, Judged};
 use crate::number::{decimal, is_printed, shape, trim, word_of, Word};
 
@@ -31,8 +32,6 @@ pub struct Report {
 pub const UNKNOWN: u8 = 255;
 /// More changes than are told.
 pub const MIXED: u8 = 254;
-/// Nothing but `"0.00"` so far, or no row: see `ZERO`.
-const ASSUMED: u8 = 253;
 /// What is added to the shape of a number without quotes.
 pub const BARE: u8 = 16;
 /// The shape of a cell with nothing in it, where a number in quotes should stand: with `BARE`.
@@ -58,10 +57,10 @@ pub struct Learnt {
     row: Row,
     /// For each column the shape of its last number, and how often it changed: beside the columns, which stay small.
     shapes: Vec<u8>,
-    expected: Expected,
     told: Vec<u8>,
-    /// Whether a row with all its cells has been met.
-    begun: bool,
+    expected: Expected,
+    /// Whether a row with all its cells has been met: shapes are those of its numbers, and change from then on.
+    pub begun: bool,
 }
 
 impl Learnt {
@@ -73,9 +72,9 @@ impl Learnt {
                 ..Report::default()
             },
             row: Row::default(),
-            shapes: vec![ASSUMED; columns],
-            expected: Expected::new(columns),
+            shapes: vec![UNKNOWN; columns],
             told: vec![0; columns],
+            expected: Expected::new(columns),
             begun: false,
         }
     }
@@ -88,21 +87,57 @@ impl Learnt {
 
     /// Remembers the shape of a short cell.
     #[inline(always)]
-    pub fn short_cell(&mut self, number: usize, short: &Short, seen: &mut Seen) {
+    pub fn short_cell(&mut self, number: usize, short: &Short) {
         // `"-1"` stands for what has no limit.
-        if short.value.to_bits() == (-1.0_f64).to_bits() && short.shape == 0 {
-            self.unshaped(number, seen);
-        } else {
+        if short.value.to_bits() != (-1.0_f64).to_bits() || short.shape != 0 {
             self.shaped(number, short.shape);
             self.row.padded |= short.padded;
         }
     }
 
+    /// Remembers the shapes of four cells; false, and nothing, where one is not of the shape of the one above it.
+    #[inline(always)]
+    pub fn four(&mut self, cells: &[Wanted; 4], numbers: &Four) -> bool {
+        let Four {
+            points, unlimited, ..
+        } = *numbers;
+        if self.begun {
+            let (decimals, whole) = self.expected_of(cells);
+            let unexpected = points & !decimals | !(points | unlimited | whole);
+            if unexpected & 0xf != 0 {
+                return false;
+            }
+        } else {
+            for (number, wanted) in cells.iter().enumerate() {
+                if unlimited >> number & 1 == 0 {
+                    self.shapes[wanted.cell] = (points >> number & 1) as u8 * TWO_DECIMALS;
+                }
+            }
+        }
+        self.row.padded |= numbers.padded != 0;
+        true
+    }
+
+    /// What is expected of four columns, a bit for each.
+    #[inline(always)]
+    fn expected_of(&self, cells: &[Wanted; 4]) -> (u32, u32) {
+        let from = |cell: usize| {
+            let (decimals, whole) = self.expected.from(cell).unwrap_or_default();
+            (decimals as u32, whole as u32)
+        };
+        if cells[3].cell - cells[0].cell == 3 {
+            return from(cells[0].cell);
+        }
+        let each = cells.iter().enumerate().map(|(bit, wanted)| {
+            let (decimals, whole) = from(wanted.cell);
+            ((decimals & 1) << bit, (whole & 1) << bit)
+        });
+        each.fold((0, 0), |all, one| (all.0 | one.0, all.1 | one.1))
+    }
+
     /// Passes over cells whose numbers are kept nowhere, as far as they are like those above them.
     #[inline(always)]
     pub fn judge(&mut self, line: &[u8], at: usize, cells: Range<usize>) -> Judged {
-        // The first row says what is expected.
-        let cells = if self.begun { cells } else { 0..0 };
         let judged = judge(line, at, cells, &self.expected);
         self.row.padded |= judged.padded;
         judged
@@ -113,15 +148,24 @@ impl Learnt {
     fn shaped(&mut self, cell: usize, shape: u8) {
         let last = self.shapes[cell];
         if last != shape && last != MIXED {
-            self.row.changes.push((cell, last));
+            if self.begun {
+                self.row.changes.push((cell, last));
+            }
             self.set(cell, shape);
         }
     }
 
     fn set(&mut self, cell: usize, shape: u8) {
         self.shapes[cell] = shape;
+        if self.begun {
+            self.expect(cell);
+        }
+    }
+
+    fn expect(&mut self, cell: usize) {
+        let shape = self.shapes[cell];
         let any = shape == MIXED;
-        let decimals = any || shape == TWO_DECIMALS || shape == ASSUMED;
+        let decimals = any || shape == TWO_DECIMALS;
         self.expected.set(cell, decimals, any || shape == 0);
     }
 
@@ -144,9 +188,7 @@ impl Learnt {
         // The bare numbers that ESXi 6.5 glues to the next cell have blanks before them.
         let glued = unquoted && !cell.last && cell.next == cell.end && !text.starts_with(b" ");
         if let Some(value) = decimal(text).filter(|_| !glued && is_printed(text)) {
-            if trim(text) == b"-1" {
-                self.unshaped(number, seen);
-            } else {
+            if trim(text) != b"-1" {
                 let is = shape(text);
                 self.shaped(number, is + if unquoted { BARE } else { 0 });
                 self.row.padded |= (1..=9).contains(&is) && trim(text).ends_with(b"0");
@@ -157,7 +199,6 @@ impl Learnt {
         let Some(word) = word_of(text) else {
             self.report.odd.push(row as i64);
             self.report.odd.extend(where_it_is);
-            self.unshaped(number, seen);
             return f64::NAN;
         };
         let kind = usize::from(word != Word::Absent);
@@ -167,66 +208,42 @@ impl Learnt {
             *first = where_it_is;
         }
         match word {
-            Word::Yes | Word::No => {
-                self.unshaped(number, seen);
-                return if word == Word::Yes { 1.0 } else { 0.0 };
-            }
+            Word::Yes => return 1.0,
+            Word::No => return 0.0,
             Word::Absent => {}
         }
         self.report.blank[number] = 1;
-        let last = self.shapes[number];
-        if unquoted && (last < BARE || last == ASSUMED && self.begun) {
+        if unquoted && self.shapes[number] < BARE {
             *seen = NEVER;
             self.shaped(number, NOTHING + BARE);
-        } else {
-            self.unshaped(number, seen);
         }
         f64::NAN
     }
 
-    /// Remembers that the column has no number so far, where only this cell was met.
-    fn unshaped(&mut self, cell: usize, seen: &mut Seen) {
-        if self.shapes[cell] == ASSUMED && !self.begun {
-            self.shaped(cell, UNKNOWN);
-            *seen = NEVER;
-        }
-    }
-
     /// Tells what was learnt of a row, or forgets it where the row does not have all its cells.
     pub fn end_row(&mut self, row: usize, whole: bool) {
+        if !self.begun {
+            self.begin(whole);
+        }
         let mut changes = std::mem::take(&mut self.row.changes);
         for (cell, before) in changes.drain(..) {
+            let shape = self.shapes[cell];
             if !whole {
                 self.set(cell, before);
-                continue;
-            }
-            let shape = self.shapes[cell];
-            let first = &mut self.report.shapes[cell];
-            match before {
-                UNKNOWN => *first = shape,
-                ASSUMED if !self.begun => *first = shape,
-                ASSUMED if shape == TWO_DECIMALS => {
-                    *first = TWO_DECIMALS;
-                    self.report.padded = true;
-                }
-                _ => {
-                    if before == ASSUMED {
-                        *first = TWO_DECIMALS;
-                        self.report.padded = true;
-                    }
-                    self.report
-                        .changes
-                        .extend([row as i64, cell as i64, i64::from(shape)]);
-                    self.told[cell] += 1;
-                    if self.told[cell] == MOST_CHANGES {
-                        self.set(cell, MIXED);
-                    }
+            } else if before == UNKNOWN {
+                self.report.shapes[cell] = shape;
+            } else {
+                let change = [row as i64, cell as i64, i64::from(shape)];
+                self.report.changes.extend(change);
+                self.told[cell] += 1;
+                if self.told[cell] == MOST_CHANGES {
+                    self.set(cell, MIXED);
+                    self.report.shapes[cell] = MIXED;
                 }
             }
         }
         self.row.changes = changes;
         if whole {
-            self.begun = true;
             self.report.padded |= self.row.padded;
         }
         self.row.padded = false;
@@ -238,17 +255,19 @@ impl Learnt {
         }
     }
 
-    /// All that was learnt; `wanted` says of each column whether its numbers go anywhere.
-    pub fn report(mut self, wanted: impl Iterator<Item = bool>) -> Report {
-        let ends = self.shapes.iter().zip(wanted);
-        for (first, (last, wanted)) in self.report.shapes.iter_mut().zip(ends) {
-            if *last == MIXED {
-                *first = MIXED;
-            } else if *last == ASSUMED && self.begun && wanted {
-                *first = TWO_DECIMALS;
-                self.report.padded = true;
-            }
+    /// Takes the shapes of the first row that has all its cells as those of its columns.
+    fn begin(&mut self, whole: bool) {
+        self.begun = whole;
+        if whole {
+            self.report.shapes.copy_from_slice(&self.shapes);
+            (0..self.shapes.len()).for_each(|cell| self.expect(cell));
+        } else {
+            self.shapes.fill(UNKNOWN);
         }
+    }
+
+    /// All that was learnt.
+    pub fn report(self) -> Report {
         self.report
     }
 }

@@ -3,6 +3,7 @@
 mod bins;
 mod cells;
 mod columns;
+mod fours;
 mod integers;
 mod judge;
 mod learnt;

@@ -4,7 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::cells::{any_cell, count_cells, short_cell, Seen, NEVER, ZERO};
+use crate::cells::{any_cell, count_cells, short_cell, Seen, NEVER};
+use crate::fours::{self, Four, Take, Wanted};
 use crate::judge;
 use crate::learnt::{Learnt, Report};
 use crate::skip::{skip, FEWEST};
@@ -53,7 +54,7 @@ impl Column {
         Self {
             place,
             step,
-            seen: ZERO,
+            seen: NEVER,
         }
     }
 
@@ -88,113 +89,184 @@ fn scan_seen(
     (columns.len(), at)
 }
 
-/// Columns next to each other whose numbers are kept nowhere, enough to be passed over together.
-#[derive(Clone, Copy)]
-struct Run {
-    begin: usize,
-    end: usize,
-    judged: bool,
-}
+/// Columns next to each other whose numbers are kept nowhere, enough to be passed over together: the first, and the one
+/// after them.
+type Run = (usize, usize);
 
-/// Cells that are taken one by one where some that stand together are not like those above them.
-const CLOSER: usize = 16;
-
-fn runs(columns: &[Column]) -> Vec<Run> {
+fn runs(columns: &[Column], place: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     // Nothing stands before the first cell of a line.
     let mut begin = 1;
     for alike in columns
         .get(1..)
         .unwrap_or_default()
-        .chunk_by(|one, next| one.place == next.place && one.place >= UNKEPT)
+        .chunk_by(|one, next| (one.place == place) == (next.place == place))
     {
         let end = begin + alike.len();
-        let judged = alike[0].place == UNKEPT;
-        if alike.len() >= FEWEST && (!judged || judge::possible()) {
-            runs.push(Run { begin, end, judged });
+        if alike.len() >= FEWEST && alike[0].place == place {
+            runs.push((begin, end));
         }
         begin = end;
     }
     runs
 }
 
-/// Scans one line (no line end in it) and gives the number of its cells; numbers go to their places.
-#[allow(clippy::too_many_arguments)] // each is a thing of its own
-fn scan_line(
-    line: &[u8],
-    row: usize,
-    base: usize,
-    columns: &mut [Column],
-    runs: &[Run],
-    out: &[Slot],
-    learnt: &mut Learnt,
-    count: bool,
-) -> usize {
-    let mut at = 0;
-    let mut cells = 0;
-    let mut more = !line.is_empty();
-    let mut runs = runs.iter().copied();
-    let mut run = runs.next();
-    while more {
-        // Up to where the next run begins.
-        let end = run.map_or(columns.len(), |run| run.begin);
-        let (passed, next) = scan_seen(line, at, row, &columns[cells..end], out);
-        at = next;
-        cells += passed;
-        if let Some(here) = run.filter(|run| run.begin == cells) {
-            let mut begin = here.end;
-            if here.judged {
-                let judged = learnt.judge(line, at, cells..here.end);
-                at = judged.next;
-                cells += judged.cells;
-                // What is odd is looked at closely, then the rest of the run goes on.
-                begin = cells + CLOSER;
-            } else if let Some(next) = skip(line, at, here.end - cells) {
-                at = next;
-                cells = here.end;
-            }
-            run = if begin < here.end {
-                Some(Run { begin, ..here })
-            } else {
-                runs.next()
-            };
-            continue;
+/// How the columns of a line are scanned.
+enum Plan {
+    /// Many at a time: those that are looked at, and of them, runs of those that are judged and not kept.
+    Together(Vec<Wanted>, Vec<Run>),
+    /// One by one: runs of those that nobody wants.
+    Alone(Vec<Run>),
+}
+
+impl Plan {
+    fn new(columns: &[Column]) -> Self {
+        if !judge::possible() {
+            return Self::Alone(runs(columns, NOWHERE));
         }
-        let Some(column) = columns.get_mut(cells) else {
-            break;
-        };
-        let (slot, looked_at) = column.slot(row, out);
-        if let Some(short) = short_cell(line, at, &mut column.seen) {
+        let numbered = columns.iter().enumerate();
+        let looked_at = numbered.filter(|(_, column)| column.place != NOWHERE);
+        let wanted = looked_at.map(|(cell, column)| Wanted {
+            cell,
+            place: column.place,
+            step: column.step,
+        });
+        Self::Together(wanted.collect(), runs(columns, UNKEPT))
+    }
+}
+
+/// Cells that are taken one by one where some that stand together cannot be read so.
+const CLOSER: usize = 16;
+
+/// A line (no line end in it) that is being scanned.
+struct Line<'a> {
+    bytes: &'a [u8],
+    row: usize,
+    /// Where it begins.
+    base: usize,
+    columns: &'a mut [Column],
+    out: &'a [Slot],
+    learnt: &'a mut Learnt,
+}
+
+impl Line<'_> {
+    /// Takes the cell that begins at `at`; gives where the next one begins, and whether there is one.
+    #[inline(always)]
+    fn take(&mut self, cell: usize, at: usize) -> (usize, bool) {
+        let column = &mut self.columns[cell];
+        let (slot, looked_at) = column.slot(self.row, self.out);
+        if let Some(short) = short_cell(self.bytes, at, &mut column.seen) {
             if looked_at {
-                learnt.short_cell(cells, &short, &mut column.seen);
+                self.learnt.short_cell(cell, &short);
             }
             if let Some(slot) = slot {
                 slot.set(short.value);
             }
-            at += short.length;
-        } else {
-            let cell = any_cell(line, at);
-            if looked_at {
-                let place = (row, cells, base);
-                let value = learnt.slow_cell(line, place, &mut column.seen, &cell);
-                if let Some(slot) = slot {
-                    slot.set(value);
-                }
+            return (at + short.length, true);
+        }
+        let found = any_cell(self.bytes, at);
+        if looked_at {
+            let place = (self.row, cell, self.base);
+            let seen = &mut column.seen;
+            let value = self.learnt.slow_cell(self.bytes, place, seen, &found);
+            if let Some(slot) = slot {
+                slot.set(value);
             }
-            at = cell.next;
-            more = !cell.last;
         }
-        cells += 1;
+        (found.next, !found.last)
     }
-    for column in columns.iter().skip(cells) {
-        if let Some(slot) = out.get(column.place.wrapping_add(row * column.step)) {
-            slot.set(f64::NAN);
+
+    /// Takes the cells of the line; gives how many they are, where the next begins, and whether there is one.
+    fn together(&mut self, wanted: &[Wanted], judged: &[Run]) -> (usize, usize, bool) {
+        // The first row says what is expected of the others.
+        let judged = if self.learnt.begun { judged } else { &[] };
+        let (mut cell, mut at, mut more) = (0, 0, !self.bytes.is_empty());
+        // The time stamp is no number.
+        let mut closer = 1;
+        while more && cell < self.columns.len() {
+            if cell < closer {
+                (at, more) = self.take(cell, at);
+                cell += 1;
+                continue;
+            }
+            let run = judged[judged.partition_point(|run| run.1 <= cell)..].first();
+            let &(begin, end) = run.unwrap_or(&(self.columns.len(), 0));
+            let upto = if cell < begin { begin } else { end };
+            if cell < begin {
+                let place = |end| wanted.partition_point(|wanted| wanted.cell < end);
+                let wanted = &wanted[place(cell)..place(begin)];
+                (cell, at) = fours::pass(self.bytes, (cell, at), wanted, self);
+            } else {
+                let judged = self.learnt.judge(self.bytes, at, cell..end);
+                (cell, at) = (cell + judged.cells, judged.next);
+            }
+            if cell < upto {
+                // What stopped them is looked at closely.
+                closer = cell + CLOSER;
+            }
         }
+        (cell, at, more)
     }
-    if more && count {
-        cells += count_cells(line, at);
+
+    /// The same, where no more than one can be taken at a time.
+    fn alone(&mut self, unwanted: &[Run]) -> (usize, usize, bool) {
+        let (mut cell, mut at, mut more) = (0, 0, !self.bytes.is_empty());
+        let mut runs = unwanted.iter().copied().peekable();
+        while more && cell < self.columns.len() {
+            // Up to where the next run begins.
+            let begin = runs.peek().map_or(self.columns.len(), |run| run.0);
+            let columns = &self.columns[cell..begin];
+            let (passed, next) = scan_seen(self.bytes, at, self.row, columns, self.out);
+            (cell, at) = (cell + passed, next);
+            let run = runs.next_if(|run| run.0 == cell);
+            if let Some((end, next)) =
+                run.and_then(|(_, end)| Some((end, skip(self.bytes, at, end - cell)?)))
+            {
+                (cell, at) = (end, next);
+            } else if cell < self.columns.len() {
+                (at, more) = self.take(cell, at);
+                cell += 1;
+            }
+        }
+        (cell, at, more)
     }
-    cells
+
+    /// Scans the line and gives the number of its cells; numbers go to their places.
+    fn scan(mut self, plan: &Plan, count: bool) -> usize {
+        let (mut cells, at, more) = match plan {
+            Plan::Together(wanted, judged) => self.together(wanted, judged),
+            Plan::Alone(unwanted) => self.alone(unwanted),
+        };
+        for column in self.columns.iter().skip(cells) {
+            if let Some(slot) = self
+                .out
+                .get(column.place.wrapping_add(self.row * column.step))
+            {
+                slot.set(f64::NAN);
+            }
+        }
+        if more && count {
+            cells += count_cells(self.bytes, at);
+        }
+        cells
+    }
+}
+
+impl Take for Line<'_> {
+    #[inline(always)]
+    fn four(&mut self, cells: &[Wanted; 4], numbers: &Four) -> bool {
+        for (wanted, value) in cells.iter().zip(numbers.values) {
+            let place = wanted.place.wrapping_add(self.row * wanted.step);
+            if let Some(slot) = self.out.get(place) {
+                slot.set(value);
+            }
+        }
+        self.learnt.four(cells, numbers)
+    }
+
+    fn one(&mut self, cell: usize, at: usize) {
+        self.take(cell, at);
+    }
 }
 
 /// Whether a row has all its cells, and after them nothing but commas.
@@ -227,8 +299,8 @@ pub fn count_lines(data: &[u8], least: usize) -> (usize, usize) {
 }
 
 /// Scans `data`, whole lines, and writes cell `j` of row `i` to `out[first[j] + i * step[j]]` (`first[j] < 0`: to
-/// nowhere; -2: to nowhere, but it is judged all the same). A wanted cell that is missing or no number becomes NaN; yes and no become 1 and 0. A line of fewer than
-/// `least` bytes is no row. Cells after the last of `first` are counted where `count` says so, and not looked at
+/// nowhere; -2: to nowhere, but it is judged all the same). A wanted cell that is missing or no number becomes NaN; yes
+/// and no become 1 and 0. A line of fewer than `least` bytes is no row. Cells after the last of `first` are counted where `count` says so, and not looked at
 /// otherwise.
 pub fn scan(
     data: &[u8],
@@ -238,26 +310,35 @@ pub fn scan(
     least: usize,
     count: bool,
 ) -> Report {
+    scan_as(Plan::new, data, (first, step, out), least, count)
+}
+
+fn scan_as(
+    plan: impl Fn(&[Column]) -> Plan,
+    data: &[u8],
+    (first, step, out): (&[i64], &[i64], &[Slot]),
+    least: usize,
+    count: bool,
+) -> Report {
     let mut columns: Vec<Column> = first
         .iter()
         .zip(step)
         .map(|(place, step)| Column::new(*place, *step))
         .collect();
-    let runs = runs(&columns);
+    let plan = plan(&columns);
     let mut learnt = Learnt::new(columns.len());
     let mut row = 0;
     for (start, line) in lines(data) {
         let cells = if line.len() >= least {
-            let cells = scan_line(
-                line,
+            let scanned = Line {
+                bytes: line,
                 row,
-                start,
-                &mut columns,
-                &runs,
+                base: start,
+                columns: &mut columns,
                 out,
-                &mut learnt,
-                count,
-            );
+                learnt: &mut learnt,
+            };
+            let cells = scanned.scan(&plan, count);
             let whole = is_whole(line, cells, columns.len());
             learnt.end_row(row, whole);
             if !whole {
@@ -273,7 +354,7 @@ pub fn scan(
         };
         learnt.line(start, line, cells);
     }
-    learnt.report(columns.iter().map(|column| column.place != NOWHERE))
+    learnt.report()
 }
 
 #[cfg(test)]

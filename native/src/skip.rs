@@ -6,7 +6,7 @@ use crate::vectors::{marks, BLOCK};
 pub const FEWEST: usize = 5;
 
 /// The bits of a block whose neighbours are in it too.
-const INNER: u64 = u64::MAX >> 2 << 1;
+pub const INNER: u64 = u64::MAX >> 2 << 1;
 
 /// Where the cell begins that stands `cells` after the one at `at`. `None` where one of them is not in quotes, has a
 /// quote or a comma in it, or stands near the end of the line: they need a closer look.

@@ -7,6 +7,8 @@
 
 #[path = "../../src/cells.rs"]
 mod cells;
+#[path = "../../src/fours.rs"]
+mod fours;
 #[path = "../../src/judge.rs"]
 mod judge;
 #[path = "../../src/learnt.rs"]
@@ -25,6 +27,7 @@ mod vectors;
 use libfuzzer_sys::fuzz_target;
 
 const UNTOUCHED: f64 = -7.125;
+const JUDGED: i64 = -2;
 
 /// How an input is scanned, told by printable bytes so that inputs can be written by hand.
 struct Setting {
@@ -40,17 +43,20 @@ struct Setting {
     rows_missing: usize,
     /// Whether cells beyond those known are counted.
     count: bool,
+    /// The place of cells that are not wanted: nowhere, or nowhere and judged all the same.
+    elsewhere: i64,
 }
 
 impl Setting {
     fn new(bytes: [u8; 4]) -> Self {
         Self {
-            cells: usize::from(bytes[0] % 16),
+            cells: usize::from(bytes[0] % 32),
             least: usize::from(bytes[1] % 16),
             wanted: bytes[2],
             by_column: bytes[3] & 1 == 0,
             rows_missing: usize::from(bytes[3] >> 1) % 4 / 3,
             count: bytes[3] & 8 == 0,
+            elsewhere: if bytes[3] & 16 == 0 { -1 } else { JUDGED },
         }
     }
 
@@ -65,7 +71,7 @@ impl Setting {
         let mut lane = 0;
         for cell in 0..self.cells {
             if !self.wants(cell) {
-                first.push(-1);
+                first.push(self.elsewhere);
                 step.push(0);
             } else if self.by_column {
                 first.push((lane * rows) as i64);
@@ -148,13 +154,18 @@ fn expected(
         let mut words = [(0, Vec::new()), (0, Vec::new())];
         let mut padded = false;
         for (cell, (first, step)) in first.iter().zip(step).enumerate() {
-            let Some(place) = usize::try_from(first + row * step)
+            let place = usize::try_from(first + row * step)
                 .ok()
-                .filter(|place| *first >= 0 && *place < out.len())
-            else {
+                .filter(|place| *first >= 0 && *place < out.len());
+            if place.is_none() && *first != JUDGED {
                 continue;
+            }
+            let mut put = |number: f64| {
+                if let Some(place) = place {
+                    out[place] = number;
+                }
             };
-            out[place] = f64::NAN;
+            put(f64::NAN);
             let Some(&(from, to, next_glued)) = cells.get(cell) else {
                 continue;
             };
@@ -171,7 +182,7 @@ fn expected(
             let form = if bare { learnt::BARE } else { 0 };
             match reference::content(text) {
                 reference::Content::Number(number, shape, ends_with_zero) if !glued => {
-                    out[place] = number;
+                    put(number);
                     shapes[cell] = shape.map_or(learnt::UNKNOWN, |shape| shape + form);
                     padded |= ends_with_zero;
                 }
@@ -184,7 +195,7 @@ fn expected(
                 }
                 reference::Content::Flag(number) => {
                     meet(1);
-                    out[place] = number;
+                    put(number);
                 }
                 _ => {
                     report.odd.push(row);

@@ -160,8 +160,18 @@ fn told(data: &[u8], cells: usize) -> [Report; 2] {
     [numbers(data, cells).1, judged]
 }
 
+/// Numbers, as bits, and what is told of columns that are wanted, taken together or one by one.
+fn scanned(data: &[u8], first: &[i64], together: bool) -> (Vec<u64>, Report) {
+    let step = vec![first.len() as i64; first.len()];
+    let mut out = vec![-7.0; 4 * first.len()];
+    let alone = |columns: &[Column]| Plan::Alone(runs(columns, NOWHERE));
+    let plan = if together { Plan::new } else { alone };
+    let report = scan_as(plan, data, (first, &step, slots(&mut out)), 0, true);
+    (out.into_iter().map(f64::to_bits).collect(), report)
+}
+
 #[test]
-fn numbers_that_are_not_kept_are_judged_all_the_same() {
+fn cells_are_the_same_together_alone_and_not_kept() {
     let plain = ["0.00", "12.34", "7", "-1", "1234567.25", "100", "88.10"];
     let texts = [
         "1.5",
@@ -186,6 +196,13 @@ fn numbers_that_are_not_kept_are_judged_all_the_same() {
         "\"",
         "123456789012345678901",
         "12345678901234567890",
+        "12345678",
+        "123456.78",
+        "0",
+        "0.",
+        ".5",
+        "000-1",
+        "-",
     ];
     for text in texts {
         for place in 0..40 {
@@ -202,6 +219,14 @@ fn numbers_that_are_not_kept_are_judged_all_the_same() {
             let data = [row(40), row(40), row(place), row(40)].concat();
             let [kept, judged] = told(data.as_bytes(), 40);
             assert_eq!(kept, judged, "{text} in cell {place}");
+            for wanted in [|_| true, |cell| cell % 9 > 2, |cell| cell % 7 == 0] {
+                let first: Vec<i64> = (0..40)
+                    .map(|cell| if wanted(cell) { cell } else { -1 })
+                    .collect();
+                let [together, alone] =
+                    [true, false].map(|together| scanned(data.as_bytes(), &first, together));
+                assert_eq!(together, alone, "{text} in cell {place}");
+            }
         }
     }
 }
@@ -211,8 +236,24 @@ fn a_zero_after_a_point_is_told_of_numbers_that_are_not_kept() {
     let rows = ["12.34", "12.34", "12.30"]
         .map(|text| [&*format!("\"{text}\",").repeat(30), "\n"].concat());
     let columns = 31;
+    let whole = "\"100\",".repeat(30);
+    assert_eq!(
+        told(whole.as_bytes(), columns).map(|told| told.padded),
+        [false; 2]
+    );
     for (number, padded) in [(2, false), (3, true)] {
         let [kept, judged] = told(rows[..number].concat().as_bytes(), columns);
         assert_eq!((kept.padded, judged.padded), (padded, padded));
     }
+}
+
+#[test]
+fn a_first_number_that_lost_its_opening_quote_is_not_read_without_its_first_digit() {
+    let row = format!("\"03/02/2026\",12345\",{}\"0\"\n", "\"7.00\",".repeat(40));
+    let data = row.repeat(4);
+    let first: Vec<i64> = (-1..40).collect();
+    let [together, alone] =
+        [true, false].map(|together| scanned(data.as_bytes(), &first, together));
+    assert_eq!(together, alone);
+    assert_eq!(together.1.odd[..2], [0, 1]);
 }
