@@ -83,7 +83,7 @@ def _shape(number: int) -> bytes:
 
 
 def state(lake: Path) -> dict[str, str]:
-    """The files that count of a lake, by all of their names that is not drawn by lot, with their checksums."""
+    """The files that count of a lake, by all of their names but the random part, with their checksums."""
     paths = sorted(path for one in ex.lake(lake).captures for path in one.paths)
     return {path.rpartition("-")[0]: hashlib.sha256((lake / path).read_bytes()).hexdigest() for path in paths}
 
