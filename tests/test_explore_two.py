@@ -71,9 +71,10 @@ def test_a_range_shows_the_capture_that_has_samples_in_it_or_says_that_none_has(
 )
 @pytest.mark.parametrize(("counter", "table"), [("%RDY", "group_cpu"), ("DAVG/cmd", "physical_disk_scsi_device")])
 def test_the_copied_code_has_the_numbers_of_both_captures(rec, other, counter, table, options, align):
+    options = dict(options)
+    buckets = options.pop("buckets", 400)
     view = {"panels": [{"counter": counter, "table": table, "n": 3}], **options}
     app = ex.explore(rec, other, align=align, view=view)
-    buckets = options.get("buckets", 400)
     made: dict[str, pl.DataFrame] = {}
     exec(app.code(buckets), made)  # noqa: S102 (the code is what is tested)
     (asked,) = app.asked(buckets)
