@@ -18,6 +18,7 @@ from esxparse.explorer.code import cell
 from esxparse.explorer.panel import Asked, Values, panel
 
 BUSY = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+NUMA = ex.datasets_dir() / "numa" / "study.toml"
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +308,7 @@ def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
     assert any("percentiles" in page and "table" in page for page in results.tables)
     (logged,) = ex.explore(formats / "fio-mixed_bw.1.log").charts
     assert "Bandwidth" in str(logged.to_dict()["title"])
-    study = ex.explore(ex.datasets_dir() / "numa" / "study.toml")
+    study = ex.explore(NUMA)
     assert len(study.charts) == 2
     assert "numa_local_pct" in study.of.asked.values
     with pytest.raises(ex.EsxparseError, match="explore it alone"):
@@ -398,12 +399,30 @@ def test_what_no_notebook_can_be_made_of_is_one_line(tmp_path, monkeypatch, caps
         (["x.csv", "-o", "none/x.ipynb"], f"none/x.ipynb cannot be written: there is no directory {tmp_path}/none"),
         (["https://me:secret@esx/x.csv"], "https://esx/x.csv cannot be read again later: write it to a file"),
         (["-"], "- cannot be read again later"),
+        ([str(NUMA), "x.csv"], f"{NUMA} is a study: explore it alone"),
     ):
         assert main(["lab", *arguments, "--no-start"]) == 1
         error = capsys.readouterr().err
         assert error.startswith(f"esxparse: {said}")
         assert error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.needs("anywidget")
+def test_a_study_has_a_notebook_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", str(NUMA), "--no-start"]) == 0
+    cells = json.loads((tmp_path / "study.ipynb").read_text(encoding="utf-8"))["cells"][1:]
+    shown = {}
+    said = []
+    for one in cells:
+        *lines, last = one["source"].splitlines()
+        exec("\n".join(lines), shown)  # noqa: S102
+        said.append(eval(last, shown))  # noqa: S307
+    study, explored, runs = said
+    assert explored.of is study
+    assert explored.charts
+    assert runs.equals(study.runs.collect())
 
 
 @pytest.mark.needs("anywidget")

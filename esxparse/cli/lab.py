@@ -13,10 +13,12 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser(
         "lab",
         help="explore recordings in JupyterLab",
-        description="Writes a notebook with the explorer on a recording, or on two over each other, and starts "
-        "JupyterLab on it. A notebook of theirs that is there already is opened as it is.",
+        description="Writes a notebook with the explorer on a recording, on two over each other or on a study, and "
+        "starts JupyterLab on it. A notebook of theirs that is there already is opened as it is.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a recording, or two; the bundled one")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="one or two recordings or a study.toml; else the bundled one"
+    )
     parser.add_argument("-o", "--output", metavar="NOTEBOOK", type=Path, help="the notebook, FILE.ipynb unless named")
     parser.add_argument("--no-start", action="store_true", help="only write the notebook")
     parser.set_defaults(run=run)

@@ -31,6 +31,7 @@ from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
 from esxparse.recording import Recording
 from esxparse.studies import Study, study
+from esxparse.studies.study_file import SUFFIX
 
 if TYPE_CHECKING:
     import os
@@ -222,7 +223,7 @@ def explore(
     """
     if isinstance(rec, Study):
         return of_study(rec)
-    if not isinstance(rec, Recording) and Path(rec).suffix == ".toml":
+    if not isinstance(rec, Recording) and Path(rec).suffix == SUFFIX:
         return of_study(study(rec))
     recordings = [opened(one) for one in (rec, other) if one is not None]
     for one in recordings:

@@ -16,6 +16,8 @@ from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.remote import is_url, shown
 from esxparse.recording import printable
 from esxparse.shipped import datasets_dir
+from esxparse.studies import study
+from esxparse.studies.study_file import SUFFIX
 from esxparse.target import target
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _MOST: Final = 2
-_SUFFIX: Final = ".ipynb"
+_NOTEBOOK: Final = ".ipynb"
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>#|$&~])")
 """What Markdown would take for its own."""
 _CELLS: Final = (
@@ -31,14 +33,21 @@ _CELLS: Final = (
     "import esxparse as ex\n\nrec = ex.open({first!r})\nrec",
     "ex.explore(rec{other})",
     "rec.findings()",
-    'rec.top("{counter}")',
+    'rec.top("%RDY")',
+)
+_OF_STUDY: Final = (
+    "# {title}\n\nRun the cells from the top (Shift+Enter).",
+    "import esxparse as ex\n\nstudy = ex.study({first!r})\nstudy",
+    "ex.explore(study)",
+    "study.runs.collect()",
 )
 
 
 def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = None) -> tuple[Path, bool]:
     """Write the notebook; gives its path, and whether it was made: one that is there already stays as it is.
 
-    `files`: one recording, or two that are drawn over each other; none for the bundled one. `notebook`: where to.
+    `files`: a recording, two that are drawn over each other, or a study's manifest; none for the bundled recording.
+    `notebook`: where to.
 
     Raises EsxparseError: There are more, one cannot be read or is not on this machine, the notebook cannot be written,
     or the one that is there is of other recordings.
@@ -50,28 +59,34 @@ def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = Non
             raise EsxparseError(f"{shown(os.fspath(one))} cannot be read again later: write it to a file and open that")
     there = [Path(one) for one in files] or [datasets_dir() / "busy-host" / "busy-host.csv"]
     name = there[0].absolute().name
-    path = notebook or Path(f"{Path(name).stem}{_SUFFIX}")
-    if path.suffix.lower() != _SUFFIX:
-        raise EsxparseError(f"{printable(str(path))} is not the name of a notebook: end it in {_SUFFIX}")
+    path = notebook or Path(f"{Path(name).stem}{_NOTEBOOK}")
+    if path.suffix.lower() != _NOTEBOOK:
+        raise EsxparseError(f"{printable(str(path))} is not the name of a notebook: end it in {_NOTEBOOK}")
     of = [str(one.resolve()) for one in there]
     if path.is_file():
         if (others := _recordings(path)) not in (None, of):
             raise EsxparseError(f"{path} is the notebook of {' and '.join(others)}: name another with -o NOTEBOOK")
         return path, False
     place = target(path, of)
-    first = opened(there[0])
-    for other in there[1:]:
-        opened(other)
-    counter = "%RDY" if "group_cpu" in first else next(iter(first))
     given = {
         "title": _SPECIAL.sub(r"\\\1", printable(name)),
         "first": of[0],
         "other": f", ex.open({of[1]!r})" if len(of) > 1 else "",
-        "counter": counter,
     }
-    sources = _CELLS if "group_cpu" in first else _CELLS[:3]
+    sources = _sources(there)
     place.write(json.dumps(_notebook([source.format(**given) for source in sources], of), indent=1).encode())
     return path, True
+
+
+def _sources(files: Sequence[Path]) -> Sequence[str]:
+    """The cells of a notebook on these files, which are read to see that they can be."""
+    if manifests := [one for one in files if one.suffix == SUFFIX]:
+        if len(files) > 1:
+            raise EsxparseError(f"{printable(str(manifests[0]))} is a study: explore it alone")
+        study(manifests[0])
+        return _OF_STUDY
+    first, *_ = [opened(one) for one in files]
+    return _CELLS if "group_cpu" in first else _CELLS[:3]
 
 
 def _recordings(notebook: Path) -> list[str] | None:

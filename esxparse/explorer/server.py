@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.auth.decorator import authorized
@@ -21,19 +21,17 @@ from esxparse.errors import EsxparseError
 if TYPE_CHECKING:
     from jupyter_server.serverapp import ServerApp
 
-_MANIFEST: Final = ".toml"
-
 
 def kind(path: Path) -> Literal["recording", "study"] | None:
     """What a file is to us: a recording, a study, or nothing that we read."""
     # polars, and whatever else reads: not when the server starts.
     from esxparse.formats.registry import recognised  # noqa: PLC0415
-    from esxparse.studies.study_file import is_manifest  # noqa: PLC0415
+    from esxparse.studies.study_file import SUFFIX, is_manifest  # noqa: PLC0415
 
     if not path.is_file():
         return None
     try:
-        if path.suffix == _MANIFEST:
+        if path.suffix == SUFFIX:
             return "study" if is_manifest(path) else None
         return "recording" if recognised(path) else None
     except EsxparseError:

@@ -28,6 +28,7 @@ from esxparse.studies.patterns import INT64, shown, unknown
 from esxparse.studies.roles import ROLES, nearest
 
 FILE_NAME: Final = "study.toml"
+SUFFIX: Final = ".toml"
 _HEAD: Final = ("title", "description", "axis", "baseline")
 _TOP: Final = (*_HEAD, "labels", "window", "host", "files", "experiments", "report", "run")
 _RUN: Final = ("window", "host", "values", "repetition")
