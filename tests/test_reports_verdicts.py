@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 
 import pytest
 from fault_hosts import seen
 
 import esxparse as ex
+import esxparse_simulator as simulate
 from esxparse.reports import blocks, report, verdicts
 from esxparse.reports.case_study import tables as case_study
 from esxparse.reports.host_health import verdict
@@ -119,3 +121,23 @@ def test_a_study_without_slow_runs_shows_what_differs():
     assert re.search(row, case_study.differences(told).text)
     assert "No run is slow" in case_study.experiments(found).text
     assert re.search(r"Runs: +\d", case_study.question(study, told).text)
+
+
+def test_a_spell_past_midnight_says_both_days_in_every_place(tmp_path):
+    scenario = seen("cpu-limit").scenario
+    path = tmp_path / "night.csv"
+    simulate.write_esxtop(path, simulate.capture(replace(scenario, start=datetime(2026, 3, 11, 23, 55, tzinfo=UTC))))
+    rec = ex.open(path)
+    found = ex.diagnose(rec)
+    both = re.compile(r"2026-03-11 23:5\d:\d\d to 2026-03-12 00:0\d:\d\d")
+    texts = [
+        verdicts.sentences(found).text,
+        verdict.evidence(found).text,
+        repr(found),
+        found.charts(0)[0].description,
+    ]
+    assert [text for text in texts if not both.search(text)] == []
+    assert re.search(r"2026-03-11 23:5\d", tables.symptoms(found, "standard").text)
+    changes = tables.changes(rec).text
+    assert re.search(r"2026-03-1[12] \d\d:\d\d:\d\d", changes)
+    assert re.search(r"before and after 2026-03-1[12] \d\d:\d\d:\d\d UTC", changes)

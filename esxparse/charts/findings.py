@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import altair as alt
 import polars as pl
 
+from esxparse import clock
 from esxparse.charts import marks, reduce
 from esxparse.charts.theme import colour, colours
 
@@ -77,7 +78,7 @@ def spell(seen: Evidence) -> alt.LayerChart | None:
         chosen,
         palette=[*colours(len(labels)), *[colour("rest")] * len(grey.chosen)],
         title=marks.heading(title, *parts),
-        said=f"{title}. The spell lasts from {seen.start:%Y-%m-%d %H:%M:%S} to {seen.end:%H:%M:%S} UTC.",
+        said=f"{title}. The spell lasts from {clock.spell(seen.start, seen.end)} UTC.",
         y_title=axis,
         noun=seen.noun,
         unit=seen.unit,

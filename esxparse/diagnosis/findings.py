@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from esxparse import clock
 from esxparse.diagnosis.finding import Finding
 from esxparse.recording import printable
 from esxparse.sortable import table
@@ -198,7 +199,7 @@ def _entity(one: Finding) -> str:
 def _span(one: Finding) -> str:
     if one.start is None or one.end is None:
         return "at an unknown time"
-    return f"{one.start:%Y-%m-%d %H:%M:%S} to {one.end:%H:%M:%S} UTC"
+    return f"{clock.spell(one.start, one.end)} UTC"
 
 
 def _why(one: Finding) -> str:

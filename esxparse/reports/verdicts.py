@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from esxparse import clock
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
@@ -118,7 +119,7 @@ def cards(found: Findings, most: int = 2) -> None:
             ("next", one.next),
         ]
         title = f"{name(number)}: {one.trouble}, {of}"
-        display(card(title, anchor(name(number)), _said(one), one.severity, said))  # type: ignore[no-untyped-call]
+        display(card(title, anchor(name(number)), _said(one, found.times), one.severity, said))  # type: ignore[no-untyped-call]
         page.show(*found.charts(place, most), missing="Nothing in the recording can be drawn of this.")
 
 
@@ -139,19 +140,25 @@ def not_judged(found: Findings, *what: str) -> Block:
     return table(pl.DataFrame(rows), columns, f"{_BLIND['+'.join(what)]}: {count}")
 
 
-def _said(one: Finding) -> str:
+def _said(one: Finding, times: Sequence[datetime]) -> str:
     """The verdict with its time, where it is a time of the recording, and how sure it is."""
-    when = _when(one, ())
+    when = clocked(one, times)
     return f"{when}: {one.verdict}{_sure(one)}" if when else f"{one.verdict}{_sure(one)}"
 
 
 def _when(one: Finding, times: Sequence[datetime]) -> str:
     """When a trouble was there; in words where that is all the time of a recording."""
+    when = clocked(one, times)
+    if when and one.start and one.end and len(times) > 1 and one.start <= times[0] and one.end >= times[-1]:
+        return "the whole time"
+    return when
+
+
+def clocked(one: Finding, times: Sequence[datetime]) -> str:
+    """From when to when, with the day if `times`, of the recording, are of several; nothing if that is not known."""
     if one.start is None or one.end is None or one.entity["kind"] == "runs":
         return ""
-    if len(times) > 1 and one.start <= times[0] and one.end >= times[-1]:
-        return "the whole time"
-    return f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}"
+    return clock.spell(one.start, one.end, clock.form(times))
 
 
 def _sure(one: Finding) -> str:

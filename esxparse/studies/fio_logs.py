@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse import clock
 from esxparse.errors import EsxparseError
 from esxparse.recording import Recording
 from esxparse.studies import loads
@@ -106,7 +107,7 @@ def load(logged: pl.LazyFrame, span: Span, source: str) -> dict[str, Any]:
     )
     if not streams.height:
         raise EsxparseError(
-            f"{source} has no line in the measured span ({span.start:%Y-%m-%dT%H:%M:%S} to {span.end:%H:%M:%S} UTC): "
+            f"{source} has no line in the measured span ({clock.spell(span.start, span.end)} UTC): "
             "if its clock differs, set clock = ... for that file"
         )
     found: dict[str, Any] = {}

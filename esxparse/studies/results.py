@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse.clock import spell
 from esxparse.counters.naming import column_name
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.metrics import alignment, energy, hardware_events, io_profile, power_join
@@ -305,8 +306,8 @@ def requests(recs: Sequence[Recording], window: WindowSpec, span: Span | None, c
     moved_in = pl.concat(moved).with_columns(pl.col("time") + clock).filter(span.inside()).collect().lazy()
     count = moved_in.select(pl.len()).collect().item()
     if not count:
-        msg = f"{recs[0].source} has no reads or writes in the measured span ({span.start:%H:%M:%S} to "
-        msg += f"{span.end:%H:%M:%S} UTC): if its clock differs, set clock = ... for that file"
+        msg = f"{recs[0].source} has no reads or writes in the measured span ("
+        msg += f"{spell(span.start, span.end)} UTC): if its clock differs, set clock = ... for that file"
         raise EsxparseError(msg)
     latency, shares, off, sizes = pl.collect_all(
         [

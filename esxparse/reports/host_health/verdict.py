@@ -164,7 +164,7 @@ def evidence(found: Findings) -> Block:
             "number": number,
             "severity": one.severity,
             "what": f"{one.trouble}, {one.entity['kind']} {one.entity['name']}".replace("host host", "host"),
-            "when": f"{one.start:%H:%M:%S} to {one.end:%H:%M:%S}",
+            "when": verdicts.clocked(one, found.times),
             "for": "; ".join(one.evidence),
             "against": "; ".join(one.against),
             "next": one.next,

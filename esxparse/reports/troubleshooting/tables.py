@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from esxparse import clock
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis import changes as changed
 from esxparse.errors import EsxparseError
@@ -55,7 +56,11 @@ def symptoms(found: Findings, profile: str) -> Block:
         every.group_by("rule", "kind", "name", maintain_order=True)
         .agg(
             severity=pl.when(critical).then(pl.lit("critical")).otherwise(pl.lit("warning")),
-            since=pl.col("start").first().str.slice(11, 8),
+            since=pl.col("start")
+            .first()
+            .str.slice(0, 19)
+            .str.to_datetime("%Y-%m-%dT%H:%M:%S")
+            .dt.strftime(clock.form(found.times)),
             spells=pl.len().cast(pl.Int64),
             share_pct=pl.col("share_pct").sum(),
             worst=pl.when(below.any()).then(pl.col("peak").min()).otherwise(pl.col("peak").max()),
@@ -88,8 +93,9 @@ def changes(rec: Recording) -> Block:
         found = changed.changes(rec)
     except EsxparseError as error:
         return note(str(error).replace(rec.source, "The capture"))
+    form = clock.form([rec.meta["start"], rec.meta["end"]])
     events = found.events.select(
-        pl.col("time").dt.strftime("%H:%M:%S"),
+        pl.col("time").dt.strftime(form),
         "series",
         first=pl.concat_str("first_table", pl.lit(": "), "first_counter"),
         of="first_instance",
@@ -97,7 +103,7 @@ def changes(rec: Recording) -> Block:
     series = (
         found.series.filter(pl.col("beyond") >= 1)
         .head(_MOST_CHANGES)
-        .select("table", "counter", "instance", "beyond", "before", "after", pl.col("onset").dt.strftime("%H:%M:%S"))
+        .select("table", "counter", "instance", "beyond", "before", "after", pl.col("onset").dt.strftime(form))
     )
     return stack(
         table(
@@ -122,7 +128,7 @@ def changes(rec: Recording) -> Block:
                 Column("beyond", "Beyond the usual", "times"),
                 Column("onset", "Since (UTC)", fit="short"),
             ],
-            f"Counters that changed most, before and after {found.at:%H:%M:%S} UTC",
+            f"Counters that changed most, before and after {found.at:{form}} UTC",
             "No counter went further than it ever does.",
         ),
     )

@@ -1,0 +1,34 @@
+"""Spells as people read them: the clock always, the day wherever it is not plain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+CLOCK: Final = "%H:%M:%S"
+DAY_AND_CLOCK: Final = "%Y-%m-%d %H:%M:%S"
+
+
+def form(times: Sequence[datetime]) -> str:
+    """The format for a time among `times`, in order: the clock alone if all are of one day.
+
+    >>> from datetime import datetime
+    >>> form([datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 10)])
+    '%H:%M:%S'
+    """
+    return CLOCK if len(times) and times[0].date() == times[-1].date() else DAY_AND_CLOCK
+
+
+def spell(start: datetime, end: datetime, form: str = DAY_AND_CLOCK) -> str:
+    """From `start`, in that format, to `end`, with its day if that is another.
+
+    >>> from datetime import datetime
+    >>> spell(datetime(2015, 11, 2, 9), datetime(2015, 11, 2, 9, 5))
+    '2015-11-02 09:00:00 to 09:05:00'
+    >>> spell(datetime(2015, 11, 2, 23, 50), datetime(2015, 11, 3, 0, 10))
+    '2015-11-02 23:50:00 to 2015-11-03 00:10:00'
+    """
+    return f"{start:{form}} to {end:{CLOCK if start.date() == end.date() else DAY_AND_CLOCK}}"
