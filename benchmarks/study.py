@@ -31,6 +31,7 @@ RUNS, COLUMNS, ROWS = 200, 17000, 800
 WARMUP_S = 120
 MEASURE_S = 1800
 PATIENCE_S = 7200
+ROUNDING, SERVING_SHARE = 0.015 + 1e-9, 0.1
 FIGURES = ("host_used_pct", "host_util_pct", "ready_pct", "costop_pct", "host_iops", "host_read_mb_per_s", "gavg_ms")
 
 Answer = dict[str, list[float]]
@@ -76,41 +77,44 @@ def _with_pandas(pd: Any, path: Path, *, whole: bool) -> dict[str, float]:
         ]
 
     total = {name: named("Physical Cpu", name, "_Total") for name in ("% Processor Time", "% Util Time")}
-    worlds = [rest for kind, _, rest in dict.fromkeys(heads) if kind == "Vcpu" and ":vmx-vcpu-" in rest]
-    vcpus: dict[str, int] = {}
-    for world in worlds:
-        vcpus[world.split(":")[0]] = vcpus.get(world.split(":")[0], 0) + 1
-    groups = {
-        name: [column for column in named("Group Cpu", name) if column.split("(", 1)[1].split(":")[0] in vcpus]
-        for name in ("% Ready", "% CoStop")
+    # A VM's group holds the waits of its helper worlds too: those of its vCPUs are told by their own worlds.
+    waits = {
+        name: [column for column in named("Vcpu", name) if ":vmx-vcpu-" in column] for name in ("% Ready", "% CoStop")
     }
     device = "Physical Disk SCSI Device"
-    disks = {
-        name: named(device, name) for name in ("Commands/sec", "MBytes Read/sec", "Average Guest MilliSec/Command")
-    }
+    counters = (
+        *("Commands/sec", "Reads/sec", "Writes/sec", "MBytes Read/sec"),
+        *(f"Average Guest MilliSec/{kind}" for kind in ("Command", "Read", "Write")),
+    )
     # The file may end within a device.
-    owners = {column.rpartition("\\")[0] for column in disks["Average Guest MilliSec/Command"]}
-    owners &= {column.rpartition("\\")[0] for column in disks["Commands/sec"]}
-    weighed = {name: [f"{owner}\\{name}" for owner in sorted(owners)] for name in disks}
+    told = [{column.rpartition("\\")[0] for column in named(device, name)} for name in counters]
+    owners = sorted(set.intersection(*told))
+    disks = {name: [f"{owner}\\{name}" for owner in owners] for name in counters}
     wanted = [header[0]]
-    for part in (total, groups, disks):
+    for part in (total, waits, disks):
         wanted += [column for columns in part.values() for column in columns]
     frame = pd.read_csv(path, usecols=None if whole else wanted, low_memory=False)
     stamps = pd.to_datetime(frame.pop(header[0]), format="%m/%d/%Y %H:%M:%S")
     since = (stamps - stamps.iloc[0]).dt.total_seconds()
     frame = frame[(since > WARMUP_S) & (since <= WARMUP_S + MEASURE_S)]
-    iops = frame[weighed["Commands/sec"]].to_numpy()
-    latency = frame[weighed["Average Guest MilliSec/Command"]].to_numpy()
-    measured = (iops > 0) | (latency > 0)
-    count = sum(vcpus.values())
+    iops, reads, writes, read_mib, mean_ms, read_ms, write_ms = (frame[disks[name]].to_numpy() for name in counters)
+    # Commands that neither read nor write are no I/O: their latency counts for nothing, nor does a device of them.
+    others = iops - reads - writes
+    others[others <= ROUNDING] = 0.0
+    good = iops - others
+    apart = (others > 0) & (reads + writes > 0)
+    latency = mean_ms.copy()
+    latency[apart] = (read_ms * reads + write_ms * writes)[apart] / (reads + writes)[apart]
+    serves = good.sum(axis=0) >= SERVING_SHARE * iops.sum(axis=0)
+    measured = ((iops > 0) | (mean_ms > 0)) & ~((iops > 0) & (good == 0)) & serves
     return {
         "host_used_pct": float(frame[total["% Processor Time"]].mean().iloc[0]),
         "host_util_pct": float(frame[total["% Util Time"]].mean().iloc[0]),
-        "ready_pct": float(frame[groups["% Ready"]].mean().sum() / count),
-        "costop_pct": float(frame[groups["% CoStop"]].mean().sum() / count),
-        "host_iops": float(frame[disks["Commands/sec"]].sum(axis=1).mean()),
-        "host_read_mb_per_s": float(frame[disks["MBytes Read/sec"]].sum(axis=1).mean() * 1.048576),
-        "gavg_ms": float((latency * iops)[measured].sum() / iops[measured].sum()),
+        "ready_pct": float(frame[waits["% Ready"]].mean().mean()),
+        "costop_pct": float(frame[waits["% CoStop"]].mean().mean()),
+        "host_iops": float(iops[:, serves].sum(axis=1).mean()),
+        "host_read_mb_per_s": float(read_mib[:, serves].sum(axis=1).mean() * 1.048576),
+        "gavg_ms": float((latency * good)[measured].sum() / good[measured].sum()),
     }
 
 
