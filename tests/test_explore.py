@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import statistics
 from datetime import timedelta
@@ -452,6 +453,23 @@ def test_the_command_line_helps(capsys):
             main(words)
         assert left.value.code == 2
         assert f"did you mean '{near}'? choose from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "near"),
+    [
+        (["lake", "ls", "--lake", "x", "--hots", "a"], "esxparse lake ls", "--host"),
+        (["info", "x.csv", "--lzy"], "esxparse info", "--lazy"),
+        (["--verson"], "esxparse", "--version"),
+    ],
+)
+def test_an_unknown_option_shows_the_usage_of_its_command_and_the_nearest(words, command, near, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: {command} [")
+    assert re.search(rf"^{command}: error: unrecognized arguments: .*did you mean '{near}'", said, re.MULTILINE)
 
 
 def test_a_table_is_shown_as_rows_with_units_and_what_is_made_of_it_as_polars_does(rec):

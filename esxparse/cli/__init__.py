@@ -55,7 +55,7 @@ def build_parser(commands: Sequence[str] = _COMMANDS) -> argparse.ArgumentParser
         epilog=_EPILOG,
     )
     parser.add_argument("--version", action="version", version=f"esxparse {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in commands:
         import_module(f"esxparse.cli.{command}").add(subparsers)
     return parser
@@ -70,19 +70,24 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"there is no command {command!r}; {did_you_mean(command, _COMMANDS)}".rstrip("; "))
     options, rest = parser.parse_known_args(words or ["--help"])
     if rest:
-        near = did_you_mean(rest[0].partition("=")[0], _flags(parser, words)) if rest[0].startswith("-") else ""
-        parser.error(f"unrecognized arguments: {' '.join(rest)}; {near}".rstrip("; "))
+        *outer, named = _named(parser, words)
+        flags = [flag for one in (*outer, named) for flag in one._option_string_actions]  # noqa: SLF001
+        near = did_you_mean(rest[0].partition("=")[0], [flag for flag in flags if flag.startswith("--")])
+        near = near if rest[0].startswith("-") else ""
+        named.error(f"unrecognized arguments: {' '.join(rest)}; {near}".rstrip("; "))
+    if options.command is None:
+        parser.error("a COMMAND is missing: esxparse --help lists them")
     return options
 
 
-def _flags(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[str]:
-    """The options of the command that the words name."""
+def _named(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[argparse.ArgumentParser]:
+    """The parser, and those of the command and its parts that the words name."""
+    yield parser
     for action in parser._actions:  # noqa: SLF001  argparse lists them nowhere else
-        yield from (flag for flag in action.option_strings if flag.startswith("--"))
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            named = next((word for word in words if word in action.choices), None)
-            if named is not None:
-                yield from _flags(action.choices[named], words)
+            part = next((word for word in words if word in action.choices), None)
+            if part is not None:
+                yield from _named(action.choices[part], words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
