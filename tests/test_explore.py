@@ -6,7 +6,8 @@ import csv
 import json
 import shutil
 import statistics
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
 import polars as pl
@@ -311,6 +312,9 @@ def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
     study = ex.explore(NUMA)
     assert len(study.charts) == 2
     assert "numa_local_pct" in study.of.asked.values
+    # Times without numbers over them: limits, for instance.
+    times = pl.LazyFrame({"time": [datetime(2026, 3, 11, tzinfo=UTC)], "limit": ["420 W"]})
+    assert ex.explore(replace(rec, format="ribcl", tables={"limits": times})).charts == []
     with pytest.raises(ex.EsxparseError, match="explore it alone"):
         ex.explore(rec, formats / "fio-json-plus.json")
     with pytest.raises(ex.EsxparseError, match="nothing to follow"):
@@ -489,7 +493,8 @@ def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
     # What is drawn is in whole milliseconds.
     assert int(app.about["start"]) <= min(drawn) <= max(drawn) <= app.about["end"]
     assert all("time" in app.recordings[0].tables[one["table"]].collect_schema() for one in app.counters)
-    assert asked.counter not in {"interval_s", "elapsed_s", "sample", "report", "run"}
+    assert asked.counter not in {"interval_s", "elapsed_s", "start_s", "seconds", "sample", "report", "run"}
+    assert app.about["samples"] in {None, len(set(drawn))}
 
 
 @pytest.mark.needs("anywidget")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
-_CLOCKS: Final = frozenset({"interval_s", "elapsed_s"})
+_CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
 """Numbers that tell of the clock: nobody looks at them first."""
 _VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference")
 _HOST: Final = "host"
@@ -113,7 +113,9 @@ class Explorer(anywidget.AnyWidget):
             "others": [Path(other.source).name for other in recordings[1:]],
             "start": min(starts).timestamp() * 1000 if starts else None,
             "end": max(ends).timestamp() * 1000 if ends else None,
-            "samples": rec.meta.get("samples"),
+            # Of a benchmark they are its runs.
+            "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
+            "judged": rec.format == "esxtop",
         }
 
     def _first(self) -> list[dict[str, Any]]:
@@ -227,7 +229,7 @@ def explore(
         return of_study(study(rec))
     recordings = [opened(one) for one in (rec, other) if one is not None]
     for one in recordings:
-        if not _timed(one):
+        if not any(counter.table in _timed(one) for counter in held(one)):
             if len(recordings) == 1:
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")

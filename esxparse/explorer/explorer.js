@@ -21,12 +21,12 @@ const element = (name, settings = {}, ...inside) => {
 const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).replace("T", " ");
 const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(start, true).slice(0, 10) !== clock(end, true).slice(0, 10))} UTC`;
 const short = (value) =>
-  value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+  value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
 
 // As many times as the axis has room for, as fine as they stand apart.
 const timeAxis = (span, width) => {
   const tickCount = Math.max(2, Math.floor(width / 90));
-  const format = span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
+  const format = span / tickCount < 1000 ? "%H:%M:%S.%L" : span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
   return { tickCount, format };
 };
 
@@ -109,7 +109,7 @@ function render({ model, el }) {
       button("Whole time", "Show the whole capture (or click twice in a chart)", () => zoom(null)),
       button("What changed", "What changed most at the start of the time shown, or when most changed together", showChanges),
       button("What moved alike", "What moved like the first series of the chosen panel in the time shown (or click on a name below a chart)", showSimilarToFirst),
-      button("Hotspots", "The findings, most important first", showFindings),
+      ...(model.get("about").judged ? [button("Hotspots", "The findings, most important first", showFindings)] : []),
       button("Note", "Keep a note at the time last clicked", addNote),
       button("Copy code", "The charts as a cell of polars and altair", copyCode),
       button("PNG", "Save the charts as pictures", () => save("png")),
@@ -122,7 +122,8 @@ function render({ model, el }) {
     const about = model.get("about");
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
-    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}${others}`);
+    const samples = about.samples === null ? "" : `, ${about.samples.toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}`;
+    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`);
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
@@ -292,10 +293,13 @@ function render({ model, el }) {
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
       .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
     const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
-    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true } };
+    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true, labelFlush: 30 } };
     const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
+    const farthest = Math.max(top, -Math.min(0, ...rows.map((one) => one.low ?? 0)));
     const levels = answer.levels.filter((one) => one.value <= top * 1.5);
-    const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true } });
+    // 5G for 5,000,000,000: all panels have the same room left of their times.
+    const axis = farthest >= 100_000 ? { format: "~s" } : {};
+    const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true }, axis });
     const hue = { field: "label", type: "nominal", legend: null, scale: { domain: names.map(([label]) => label), range: names.map(([, shade]) => shade) } };
     return {
       $schema: "https://vega.github.io/schema/vega-lite/v6.json",
@@ -316,8 +320,8 @@ function render({ model, el }) {
       ],
       resolve: { scale: { color: "independent" } },
       config: { view: { stroke: null }, font: "system-ui, sans-serif",
-        axis: { domainColor: colour("axis"), tickColor: colour("axis"), gridColor: colour("grid"), labelColor: colour("muted"), labelFontSize: 11, minExtent: 44, maxExtent: 44 },
-        axisX: { grid: false }, rule: { color: colour("muted") }, text: { color: colour("ink"), fontSize: 11 } },
+        axis: { domainColor: colour("axis"), tickColor: colour("axis"), gridColor: colour("grid"), labelColor: colour("muted"), labelFontSize: 11 },
+        axisX: { grid: false }, axisY: { minExtent: 44, maxExtent: 44 }, rule: { color: colour("muted") }, text: { color: colour("ink"), fontSize: 11 } },
     };
   }
 
@@ -559,7 +563,7 @@ function render({ model, el }) {
       if (grown) {
         fillTop();
         // Not at every look: the findings of a large capture take seconds.
-        if (looks >= JUDGED_EVERY) await judge();
+        if (looks >= JUDGED_EVERY && model.get("about").judged) await judge();
         await redraw();
       }
     } catch (error) {
@@ -589,7 +593,7 @@ function render({ model, el }) {
     resized.observe(root);
     await build();
     try {
-      ({ findings } = await ask("findings"));
+      if (model.get("about").judged) ({ findings } = await ask("findings"));
     } catch (error) {
       tell(error.message, true);
     }
