@@ -6,6 +6,7 @@ const FOUND = 60;
 const JUDGED_EVERY = 12;
 const PATIENCE_MS = 5000;
 const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
+const NO_CHART = "There is no chart: search for a counter first.";
 const GONE = "The kernel was restarted: run the cell again.";
 
 const element = (name, settings = {}, ...inside) => {
@@ -454,7 +455,8 @@ function render({ model, el }) {
   }
   function showSimilarToFirst() {
     const answer = panels[active]?.answer;
-    if (answer?.series.length) showSimilar(answer, answer.series[0]);
+    if (answer) showSimilar(answer, answer.series[0]);
+    else tell(NO_CHART, true);
   }
   const escaped = (text) => (text ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
@@ -503,15 +505,19 @@ function render({ model, el }) {
 
   const download = (name, address) => element("a", { href: address, download: name }).click();
   async function save(kind) {
-    for (const one of panels.filter((each) => each.view)) {
+    const drawn = panels.filter((each) => each.view);
+    if (!drawn.length) return tell(NO_CHART, true);
+    for (const one of drawn) {
       const name = `${one.answer.table}-${one.answer.counter}.${kind}`;
       download(name, await one.view.toImageURL(kind, kind === "png" ? 2 : 1));
     }
   }
   function saveTable() {
     const cell = (text) => `"${String(text).replace(/"/g, '""').replace(/^[=+\-@\t\r]/, "'$&")}"`;
+    const drawn = panels.filter((each) => each.answer);
+    if (!drawn.length) return tell(NO_CHART, true);
     const lines = [["counter", "unit", "instance", "time_utc", "mean", "low", "high", "capture"].join(",")];
-    for (const { answer } of panels.filter((each) => each.answer)) {
+    for (const { answer } of drawn) {
       for (const one of answer.series) {
         one.time.forEach((time, at) => lines.push([cell(answer.name), cell(answer.unit), cell(one.instance), new Date(time).toISOString(), one.mean[at] ?? "", one.low[at] ?? "", one.high[at] ?? "", one.capture].join(",")));
       }
