@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from lab_server import notebook, run_all
 from test_explore_lab import WAIT_MS, page_of
@@ -50,4 +52,24 @@ def test_each_kind_of_recording_opens_with_a_chart_and_without_a_complaint(tmp_p
             assert chart["height"] - drawn["height"] < 16
         # Large numbers beside the axis leave all panels the same span.
         assert page.evaluate(TOO_WIDE) == []
+        assert problems == []
+
+
+def test_a_line_ends_where_samples_are_missing_and_a_lone_sample_is_a_point(tmp_path):
+    whole = ex.datasets_dir() / "busy-host" / "busy-host.csv"
+    shutil.copy(whole, tmp_path / "whole.csv")
+    lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "gaps.csv").write_text("".join(lines[:40] + lines[70:71] + lines[90:]), encoding="utf-8")
+    view = {"panels": [{"counter": "%RDY", "table": "group_cpu", "n": 1}]}
+    cells = ["import esxparse as ex", *(f"ex.explore({name!r}, view={view})" for name in ("whole.csv", "gaps.csv"))]
+    (tmp_path / "gaps.ipynb").write_text(notebook(cells), encoding="utf-8")
+    with page_of(tmp_path) as (address, page, problems):
+        page.goto(f"{address}/lab/tree/gaps.ipynb?reset", wait_until="domcontentloaded")
+        run_all(page, WAIT_MS)
+        apps = page.locator(".ex-explorer[data-ready]")
+        apps.nth(1).wait_for(timeout=WAIT_MS)
+        # A series of one sample has a path too, which is not seen.
+        for app, pieces, points in zip(apps.all(), (1, 3), (0, 1), strict=True):
+            assert app.locator("svg .mark-line path").count() == pieces
+            assert app.locator("svg .mark-symbol path:not([opacity='0'])").count() == points
         assert problems == []

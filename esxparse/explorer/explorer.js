@@ -3,6 +3,7 @@
 const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
+const LONGEST_GAP = 3;
 const JUDGED_EVERY = 12;
 const PATIENCE_MS = 5000;
 const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
@@ -23,6 +24,16 @@ const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).
 const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(start, true).slice(0, 10) !== clock(end, true).slice(0, 10))} UTC`;
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+
+// Lines end where samples are missing, unless they never come at even steps. The number of the piece each time is in.
+const pieces = (times) => {
+  const steps = times.slice(1).map((time, at) => time - times[at]);
+  const sorted = [...steps].sort((a, b) => a - b);
+  const longest = LONGEST_GAP * sorted[sorted.length >> 1];
+  const even = sorted[Math.floor(0.9 * (sorted.length - 1))] <= longest;
+  let piece = 0;
+  return times.map((_, at) => (at && even && steps[at - 1] > longest ? ++piece : piece));
+};
 
 // As many times as the axis has room for, as fine as they stand apart.
 const timeAxis = (span, width) => {
@@ -287,8 +298,13 @@ function render({ model, el }) {
 
   function specification(answer, [start, end], width) {
     const names = labels(answer);
-    const rows = names.flatMap(([label, , one]) =>
-      one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1 })));
+    const rows = names.flatMap(([label, , one]) => {
+      const piece = pieces(one.time);
+      return one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1,
+        piece: piece[at], alone: piece[at - 1] !== piece[at] && piece[at + 1] !== piece[at] }));
+    });
+    const lone = rows.filter((one) => one.alone);
+    const detail = { field: "piece" };
     // What lasts nearly all the time would tint the whole chart: it is a strip at the top.
     const shown = new Set(answer.series.flatMap((one) => [one.full, one.instance, one.full.split(":")[0]]));
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
@@ -313,8 +329,9 @@ function render({ model, el }) {
           encoding: { x, x2: { field: "to" }, ...(long ? { y: { value: 0 }, y2: { value: 4 } } : {}),
             color: { field: "severity", type: "nominal", legend: null, scale: { domain: ["critical", "warning"], range: [colour("critical"), colour("warn")] } },
             tooltip: { field: "verdict" } } })),
-        { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue } },
-        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6, point: answer.series.some((one) => one.time.length === 1) && { size: 24 } }, encoding: { x, y: y("mean"), color: hue, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue, detail } },
+        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6 }, encoding: { x, y: y("mean"), color: hue, detail, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        ...(lone.length ? [{ data: { values: lone }, mark: { type: "point", filled: true, opacity: 1, size: 24 }, encoding: { x, y: y("mean"), color: hue } }] : []),
         ...(levels.length ? [{ data: { values: levels }, mark: { type: "rule", strokeDash: [6, 4] },
           encoding: { y: { ...y("value"), scale: undefined }, color: { field: "level", type: "nominal", legend: null, scale: { domain: ["warn", "critical"], range: [colour("warn"), colour("critical")] } } } }] : []),
         ...(notes.length ? [{ data: { values: notes }, encoding: { x }, layer: [{ mark: { type: "rule", strokeDash: [2, 2] } }, { mark: { type: "text", align: "left", dx: 3, baseline: "top" }, encoding: { y: { value: 2 }, text: { field: "text" } } }] }] : []),
