@@ -110,10 +110,10 @@ def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
         ),
         (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; did you mean 'vcpu'\? it has"),
         (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not told by VM; choose with instance="),
-        (lambda rec: rec.top("%RDY", instance="("), r"'\(' is no regular expression"),
+        (lambda rec: rec.top("%RDY", instance="("), r"'\(' is not a regular expression"),
         (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of group_cpu has 'zzz'"),
         (lambda rec: rec.top("%RDY", order="p99"), r"unknown order 'p99'"),
-        (lambda rec: rec.search("("), r"'\(' is no regular expression"),
+        (lambda rec: rec.search("("), r"'\(' is not a regular expression"),
         (lambda rec: rec.plot("%RDY", n=20), r"at most 8 series"),
     ],
 )

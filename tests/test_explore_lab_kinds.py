@@ -72,4 +72,7 @@ def test_a_line_ends_where_samples_are_missing_and_a_lone_sample_is_a_point(tmp_
         for app, pieces, points in zip(apps.all(), (1, 3), (0, 1), strict=True):
             assert app.locator("svg .mark-line path").count() == pieces
             assert app.locator("svg .mark-symbol path:not([opacity='0'])").count() == points
+            assert app.locator("summary").all_inner_texts() == ["1 note on the file"] * points
+        page.locator("summary").click()
+        page.get_by_text("samples are missing there").first.wait_for(timeout=WAIT_MS)
         assert problems == []

@@ -115,6 +115,7 @@ class Explorer(anywidget.AnyWidget):
             "end": max(ends).timestamp() * 1000 if ends else None,
             # Of a benchmark they are its runs.
             "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
+            "notes": [str(note) for one in recordings for note in one.notes if note.severity != "info"],
             "judged": rec.format == "esxtop",
         }
 

@@ -130,12 +130,16 @@ function render({ model, el }) {
     );
   }
 
+  // What is odd about the file: samples missing, a clock set back.
+  const remarks = (all) => element("details", { className: "ex-muted" },
+    element("summary", {}, all.length === 1 ? "1 note on the file" : `${all.length} notes on the file`), ...all.map((text) => element("div", {}, text)));
+
   function fillTop() {
     const about = model.get("about");
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
     const samples = about.samples === null ? "" : `, ${about.samples.toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}`;
-    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`);
+    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`, ...(about.notes.length ? [remarks(about.notes)] : []));
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
@@ -151,7 +155,7 @@ function render({ model, el }) {
       wanted = new RegExp(text, "i");
     } catch {
       found.replaceChildren();
-      return tell(`${text} is no regular expression`, true);
+      return tell(`${text} is not a regular expression`, true);
     }
     tell("");
     const rank = (one) => (one.names.some((name) => wanted.test(name)) ? 0 : wanted.test(one.meaning) ? 1 : 2);

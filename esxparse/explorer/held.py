@@ -123,7 +123,7 @@ def expression(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
-        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+        raise EsxparseError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _key(name: str) -> str:
@@ -147,7 +147,7 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     Returns a table with `kind` (counter or instance), `table`, `name` (on the screen, or of the instance), `column`,
     `unit`, `meaning`; counters first, those whose name has it before those whose meaning has it.
 
-    Raises EsxparseError: The pattern is no regular expression.
+    Raises EsxparseError: The pattern is not a regular expression.
     """
     wanted = expression(pattern)
     named: list[tuple[str, ...]] = []

@@ -235,7 +235,7 @@ def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:
             pl.col("full").str.contains(f"(?i){pattern}") | pl.col("instance").str.contains(f"(?i){pattern}")
         )
     except pl.exceptions.ComputeError as error:
-        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+        raise EsxparseError(f"{pattern!r} is not a regular expression: {error}") from None
     if kept.is_empty():
         raise EsxparseError(f"no instance has {pattern!r} in its name")
     return kept
