@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from bmc import POWER, send, serve, server
@@ -153,6 +155,23 @@ def test_ctrl_c_ends_the_command_with_a_summary(esx, tmp_path):
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 1
     assert again.stderr == "esxparse: out has a capture already (collected.jsonl): give another directory\n"
+
+
+def test_a_bmc_that_is_lost_is_told_in_the_last_line(esx, tmp_path):
+    gone = threading.Event()
+    with server(lambda handler: send(handler, {}, 503) if gone.is_set() else serve(handler)) as url:
+        esx.say("held", "until the BMC is lost")
+        command = [sys.executable, "-m", "esxparse", "collect", "host", "esx", "-o", "out", "-F", esx.config]
+        command += ["--redfish", url, "--power-interval", "1s", "--duration", "4s", "--interval", "2s"]
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as run:
+            power = tmp_path / "out" / "power.jsonl"
+            until(lambda: power.exists() and POWER in power.read_text())
+            gone.set()
+            until(lambda: '"error"' in power.read_text())
+            esx.say("held")
+            _, said = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert re.search(r"out/esx.csv.gz: \d samples?, BMC: \d+ requests? failed$", said.strip())
 
 
 def refused(esx, folder, *, target="esx", **options):

@@ -7,7 +7,8 @@ import json
 import re
 import shutil
 import statistics
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 
 import polars as pl
@@ -110,10 +111,10 @@ def test_search_finds_counters_by_name_before_meaning_and_instances(rec):
         ),
         (lambda rec: rec.top("%RDY", table="vcpux"), r"no table 'vcpux'; did you mean 'vcpu'\? it has"),
         (lambda rec: rec.top("PCPU UTIL", vm="orders-app"), r"not told by VM; choose with instance="),
-        (lambda rec: rec.top("%RDY", instance="("), r"'\(' is no regular expression"),
+        (lambda rec: rec.top("%RDY", instance="("), r"'\(' is not a regular expression"),
         (lambda rec: rec.top("%RDY", instance="zzz"), r"no instance of group_cpu has 'zzz'"),
         (lambda rec: rec.top("%RDY", order="p99"), r"unknown order 'p99'"),
-        (lambda rec: rec.search("("), r"'\(' is no regular expression"),
+        (lambda rec: rec.search("("), r"'\(' is not a regular expression"),
         (lambda rec: rec.plot("%RDY", n=20), r"at most 8 series"),
     ],
 )
@@ -232,7 +233,7 @@ def test_an_error_of_any_kind_is_answered_in_words(rec):
     app._answer(app, {"ask": "nothing", "id": 2}, [])
     app._answer(app, {"id": 3}, [])
     assert [one["id"] for one in sent] == [1, 2, 3]
-    assert sent[0]["answer"] == {"error": "ValueError: invalid literal for int() with base 10: 'five'"}
+    assert sent[0]["answer"] == {"error": "n is a whole number, not 'five'"}
     assert sent[1]["answer"] == {"error": "KeyError: 'nothing'"}
 
 
@@ -312,6 +313,9 @@ def test_what_has_no_times_is_shown_as_charts_and_tables(rec):
     study = ex.explore(NUMA)
     assert len(study.charts) == 2
     assert "numa_local_pct" in study.of.asked.values
+    # Times without numbers over them: limits, for instance.
+    times = pl.LazyFrame({"time": [datetime(2026, 3, 11, tzinfo=UTC)], "limit": ["420 W"]})
+    assert ex.explore(replace(rec, format="ribcl", tables={"limits": times})).charts == []
     with pytest.raises(ex.EsxparseError, match="explore it alone"):
         ex.explore(rec, formats / "fio-json-plus.json")
     with pytest.raises(ex.EsxparseError, match="nothing to follow"):
@@ -507,7 +511,8 @@ def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
     # What is drawn is in whole milliseconds.
     assert int(app.about["start"]) <= min(drawn) <= max(drawn) <= app.about["end"]
     assert all("time" in app.recordings[0].tables[one["table"]].collect_schema() for one in app.counters)
-    assert asked.counter not in {"interval_s", "elapsed_s", "sample", "report", "run"}
+    assert asked.counter not in {"interval_s", "elapsed_s", "start_s", "seconds", "sample", "report", "run"}
+    assert app.about["samples"] in {None, len(set(drawn))}
 
 
 @pytest.mark.needs("anywidget")
@@ -516,11 +521,43 @@ def test_the_explorer_begins_with_a_counter_over_time_and_knows_its_span(name):
     [
         ({"align": "ofset"}, "unknown align 'ofset': did you mean 'offset'"),
         ({"view": {"panel": []}}, "a view has no 'panel': did you mean 'panels'"),
+        ({"view": {"panels": ["%RDY"]}}, "a panel of a view is .*, not '%RDY'"),
+        ({"view": {"panels": [{"counter": "%RYD"}]}}, "no counter '%RYD'; the nearest are %RDY"),
+        ({"view": {"range": ["09:05", "09:06"]}}, "the range of a view is two times, not"),
     ],
 )
 def test_an_option_of_the_explorer_that_is_not_there_is_refused(rec, options, said):
     with pytest.raises(ex.EsxparseError, match=said):
         ex.explore(rec, **options)
+
+
+@pytest.mark.needs("anywidget")
+def test_a_view_may_be_written_by_hand(rec):
+    (finding,) = [one for one in rec.findings() if one.trouble == "cpu.contention"]
+    view = {"panels": [{"counter": "%RDY"}], "range": (finding.start, finding.end)}
+    (asked,) = ex.explore(rec, view=view).asked()
+    assert (asked.table, asked.start, asked.end) == ("group_cpu", finding.start, finding.end)
+    with pytest.raises(ex.EsxparseError, match="smooth is a whole number, not 'x'"):
+        ex.explore(rec, view={"smooth": "x"}).asked()
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"%RDY"], ids=str)
+def test_what_is_no_text_is_refused_in_words(rec, wrong):
+    for asked in (rec.top, rec.plot, lambda name: ex.rows(rec, name)):
+        with pytest.raises(ex.EsxparseError, match="the name of a counter is text, not"):
+            asked(wrong)
+    with pytest.raises(ex.EsxparseError, match="a regular expression is text, not"):
+        rec.search(wrong)
+
+
+def test_a_wrong_number_or_vm_is_refused_in_words(rec):
+    for asked in (rec.top, rec.plot):
+        for n in (0, -1, 1.5, "3", None):
+            with pytest.raises(ex.EsxparseError, match="a ranking needs n of 1 or more, not"):
+                asked("%RDY", n=n)
+        with pytest.raises(ex.EsxparseError, match="the name of a VM is text, not 5"):
+            asked("%RDY", vm=5)
+    assert rec.top("%RDY", vm=rec.top("%RDY", n=2)["name"]).height == 2
 
 
 @pytest.mark.needs("anywidget")

@@ -120,6 +120,10 @@ def _say(text: str) -> None:
         print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True)
 
 
+def _failed(requests: int) -> str:
+    return f"{requests:,} request{'s' * (requests != 1)} failed"
+
+
 def run_host(options: argparse.Namespace) -> int:
     """Captures until the end or a signal; reports losses on stderr, and prints a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
@@ -145,7 +149,8 @@ def run_host(options: argparse.Namespace) -> int:
     if not options.quiet:
         names = ", ".join(printable(str(path)) for path in captured.files)
         gaps = f", {captured.gaps:,} gap{'s' * (captured.gaps != 1)}" if captured.gaps else ""
-        print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}", file=sys.stderr)
+        failed = f", BMC: {_failed(captured.power_gaps)}" if captured.power_gaps else ""
+        print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}{failed}", file=sys.stderr)
     return 1 if captured.power or captured.lost else 0
 
 
@@ -170,7 +175,8 @@ def run_power(options: argparse.Namespace) -> int:
             say=_say,
         )
     if not options.quiet:
-        failed = f", {collected.gaps:,} requests failed" if collected.gaps else ""
+        failed = f", {_failed(collected.gaps)}" if collected.gaps else ""
         name = "standard output" if options.output == "-" else options.output
-        print(f"{printable(name)}: {collected.documents:,} documents{failed}", file=sys.stderr)
+        documents = f"{collected.documents:,} document{'s' * (collected.documents != 1)}"
+        print(f"{printable(name)}: {documents}{failed}", file=sys.stderr)
     return 0

@@ -60,6 +60,8 @@ class Captured:
     """Why there are no power readings, or no more, where they were asked for."""
     lost: str | None = None
     """Why there was no connection at the end, where it was not back by then."""
+    power_gaps: int = 0
+    """How many requests the BMC did not answer with what was asked for."""
 
 
 @dataclass
@@ -195,6 +197,7 @@ class _Power:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self.failed: str | None = None
+        self.gaps = 0
         if redfish is not None:
             # The password is asked for before anything begins.
             known = find_account(address(redfish, account=False, insecure=options["insecure"]), username)
@@ -208,7 +211,7 @@ class _Power:
 
         def poll() -> None:
             try:
-                power(redfish, output, append=True, stop=self._stop, say=say, **self._options)
+                self.gaps = power(redfish, output, append=True, stop=self._stop, say=say, **self._options).gaps
             except Exception as error:  # noqa: BLE001  nobody else would hear of it
                 self.failed = str(error) if isinstance(error, EsxparseError) else repr(error)
             # Somebody may have removed it meanwhile.
@@ -321,7 +324,8 @@ def host(
             run.note(end={"samples": capture.samples, "gaps": run.gaps, "why": why})
         if not capture.samples:
             raise EsxparseError(f"{login.host}: stopped before the first sample: nothing is written")
-    return Captured(tuple(capture.files), capture.samples, run.gaps, time.monotonic() - begun, bmc.failed, run.lost)
+    took = time.monotonic() - begun
+    return Captured(tuple(capture.files), capture.samples, run.gaps, took, bmc.failed, run.lost, bmc.gaps)
 
 
 def _name(host: str) -> str:

@@ -140,7 +140,7 @@ class Login:
         # ssh takes an IPv6 address without brackets.
         target = (parts["user"] or "") + (parts["name"] or parts["ipv6"])
         if port is not None and not 0 < port < 1 << 16:
-            raise EsxparseError(f"port {port} is none: give one from 1 to 65535")
+            raise EsxparseError(f"port {port} does not exist: give one from 1 to 65535")
         files = [Path(name).expanduser() if name is not None else None for name in (identity, config)]
         for path in files:
             if path is not None and not path.is_file():

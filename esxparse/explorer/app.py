@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import tomllib
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -36,12 +37,11 @@ from esxparse.studies.study_file import SUFFIX
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from datetime import datetime
 
 _HERE: Final = Path(__file__).parent
 _DARK: Final = '[data-jp-theme-light="false"] {0}'
 _CHANGES: Final = 12
-_CLOCKS: Final = frozenset({"interval_s", "elapsed_s"})
+_CLOCKS: Final = frozenset({"interval_s", "elapsed_s", "start_s", "seconds"})
 """Numbers that tell of the clock: nobody looks at them first."""
 _VIEW: Final = ("panels", "range", "notes", "smooth", "normalise", "difference")
 _HOST: Final = "host"
@@ -75,7 +75,7 @@ class Explorer(anywidget.AnyWidget):
         """The state of the file that is followed, from before it was read: it may grow meanwhile."""
         self.load(recordings)
         first = self.presets[0]["panels"] if self.presets else self._first()
-        self.view = {"panels": first, "range": None, "notes": []} | (view or {})
+        self.view = {"panels": first, "range": None, "notes": []} | _plain(recordings[0], view or {})
         self.on_msg(self._answer)
 
     def __repr__(self) -> str:
@@ -113,7 +113,10 @@ class Explorer(anywidget.AnyWidget):
             "others": [Path(other.source).name for other in recordings[1:]],
             "start": min(starts).timestamp() * 1000 if starts else None,
             "end": max(ends).timestamp() * 1000 if ends else None,
-            "samples": rec.meta.get("samples"),
+            # Of a benchmark they are its runs.
+            "samples": None if "benchmark_results" in rec else rec.meta.get("samples"),
+            "notes": [str(note) for one in recordings for note in one.notes if note.severity != "info"],
+            "judged": rec.format == "esxtop",
         }
 
     def _first(self) -> list[dict[str, Any]]:
@@ -215,11 +218,12 @@ def explore(
         rec: A recording or a study, or the path of one.
         other: A second recording, drawn dashed over the first.
         align: The second one by the "clock", or by "offset": both begin at once.
-        view: What to show, as `Explorer.view` of another gave it.
+        view: What to show, as `Explorer.view` of another gave it, or written by hand: a panel needs its `counter`, and
+            `range` is two times.
 
     Raises:
-        EsxparseError: It cannot be read, another recording is to be drawn over one without times, or `align` or a name
-            in `view` is unknown.
+        EsxparseError: It cannot be read, another recording is to be drawn over one without times, or `align` or
+            something in `view` is unknown.
     """
     if isinstance(rec, Study):
         return of_study(rec)
@@ -227,7 +231,7 @@ def explore(
         return of_study(study(rec))
     recordings = [opened(one) for one in (rec, other) if one is not None]
     for one in recordings:
-        if not _timed(one):
+        if not any(counter.table in _timed(one) for counter in held(one)):
             if len(recordings) == 1:
                 return of_recording(one)
             raise EsxparseError(f"{one.source} has no table over time: explore it alone")
@@ -252,6 +256,26 @@ def _check(align: str, view: dict[str, Any]) -> None:
     for key in view:
         if key not in _VIEW:
             raise EsxparseError(f"a view has no {key!r}: {choose_from(key, _VIEW)}")
+
+
+def _plain(rec: Recording, view: dict[str, Any]) -> dict[str, Any]:
+    """The view as the page has it: the table of each panel is named, and times are milliseconds."""
+    made = dict(view)
+    if view.get("panels"):
+        made["panels"] = [_panel(rec, one) for one in view["panels"]]
+    if view.get("range"):
+        try:
+            start, end = (one.timestamp() * 1000 if isinstance(one, datetime) else float(one) for one in view["range"])
+        except (TypeError, ValueError):
+            raise EsxparseError(f"the range of a view is two times, not {view['range']!r}") from None
+        made["range"] = [start, end]
+    return made
+
+
+def _panel(rec: Recording, one: Any) -> dict[str, Any]:
+    if not isinstance(one, dict) or "counter" not in one:
+        raise EsxparseError(f'a panel of a view is {{"counter": NAME}}, perhaps with "table", not {one!r}')
+    return one if "table" in one else {**one, "table": find(rec, one["counter"]).table}
 
 
 def opened(rec: Recording | str | os.PathLike[str]) -> Recording:

@@ -3,9 +3,11 @@
 const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
+const LONGEST_GAP = 3;
 const JUDGED_EVERY = 12;
 const PATIENCE_MS = 5000;
 const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
+const NO_CHART = "There is no chart: search for a counter first.";
 const GONE = "The kernel was restarted: run the cell again.";
 
 const element = (name, settings = {}, ...inside) => {
@@ -21,12 +23,22 @@ const element = (name, settings = {}, ...inside) => {
 const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).replace("T", " ");
 const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(start, true).slice(0, 10) !== clock(end, true).slice(0, 10))} UTC`;
 const short = (value) =>
-  value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+  value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+
+// Lines end where samples are missing, unless they never come at even steps. The number of the piece each time is in.
+const pieces = (times) => {
+  const steps = times.slice(1).map((time, at) => time - times[at]);
+  const sorted = [...steps].sort((a, b) => a - b);
+  const longest = LONGEST_GAP * sorted[sorted.length >> 1];
+  const even = sorted[Math.floor(0.9 * (sorted.length - 1))] <= longest;
+  let piece = 0;
+  return times.map((_, at) => (at && even && steps[at - 1] > longest ? ++piece : piece));
+};
 
 // As many times as the axis has room for, as fine as they stand apart.
 const timeAxis = (span, width) => {
   const tickCount = Math.max(2, Math.floor(width / 90));
-  const format = span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
+  const format = span / tickCount < 1000 ? "%H:%M:%S.%L" : span / tickCount < 60_000 ? "%H:%M:%S" : span < 86_400_000 ? "%H:%M" : "%d %b %H:%M";
   return { tickCount, format };
 };
 
@@ -109,7 +121,7 @@ function render({ model, el }) {
       button("Whole time", "Show the whole capture (or click twice in a chart)", () => zoom(null)),
       button("What changed", "What changed most at the start of the time shown, or when most changed together", showChanges),
       button("What moved alike", "What moved like the first series of the chosen panel in the time shown (or click on a name below a chart)", showSimilarToFirst),
-      button("Hotspots", "The findings, most important first", showFindings),
+      ...(model.get("about").judged ? [button("Hotspots", "The findings, most important first", showFindings)] : []),
       button("Note", "Keep a note at the time last clicked", addNote),
       button("Copy code", "The charts as a cell of polars and altair", copyCode),
       button("PNG", "Save the charts as pictures", () => save("png")),
@@ -118,11 +130,16 @@ function render({ model, el }) {
     );
   }
 
+  // What is odd about the file: samples missing, a clock set back.
+  const remarks = (all) => element("details", { className: "ex-muted" },
+    element("summary", {}, all.length === 1 ? "1 note on the file" : `${all.length} notes on the file`), ...all.map((text) => element("div", {}, text)));
+
   function fillTop() {
     const about = model.get("about");
     const times = about.start === null ? "" : stretch(about.start, about.end);
     const others = about.others.length ? `, dashed: ${about.others.join(", ")}` : "";
-    title.replaceChildren(element("b", {}, about.title), ` ${times}, ${(about.samples ?? 0).toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}${others}`);
+    const samples = about.samples === null ? "" : `, ${about.samples.toLocaleString("en")} sample${about.samples === 1 ? "" : "s"}`;
+    title.replaceChildren(element("b", {}, about.title), ` ${times}${samples}${others}`, ...(about.notes.length ? [remarks(about.notes)] : []));
     presets.replaceChildren(
       ...model.get("presets").map((one) =>
         button(one.name, one.panels.map((panel) => panel.counter).join(", "), () => { change({ panels: one.panels }); build(); }),
@@ -138,7 +155,7 @@ function render({ model, el }) {
       wanted = new RegExp(text, "i");
     } catch {
       found.replaceChildren();
-      return tell(`${text} is no regular expression`, true);
+      return tell(`${text} is not a regular expression`, true);
     }
     tell("");
     const rank = (one) => (one.names.some((name) => wanted.test(name)) ? 0 : wanted.test(one.meaning) ? 1 : 2);
@@ -285,17 +302,25 @@ function render({ model, el }) {
 
   function specification(answer, [start, end], width) {
     const names = labels(answer);
-    const rows = names.flatMap(([label, , one]) =>
-      one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1 })));
+    const rows = names.flatMap(([label, , one]) => {
+      const piece = pieces(one.time);
+      return one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1,
+        piece: piece[at], alone: piece[at - 1] !== piece[at] && piece[at + 1] !== piece[at] }));
+    });
+    const lone = rows.filter((one) => one.alone);
+    const detail = { field: "piece" };
     // What lasts nearly all the time would tint the whole chart: it is a strip at the top.
     const shown = new Set(answer.series.flatMap((one) => [one.full, one.instance, one.full.split(":")[0]]));
     const spells = findings.filter((one) => one.start !== null && one.end >= start && one.start <= end && (shown.has(one.name) || one.kind === "host"))
       .map((one) => ({ ...one, time: Math.max(one.start, start), to: Math.min(one.end, end), long: one.end - one.start > 0.7 * (whole()[1] - whole()[0]) }));
     const notes = (state().notes ?? []).filter((one) => one.time >= start && one.time <= end);
-    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true } };
+    const x = { field: "time", type: "temporal", title: null, scale: { type: "utc", nice: false }, axis: { ...timeAxis(end - start, width), labelOverlap: true, labelFlush: 30 } };
     const top = Math.max(0, ...rows.map((one) => one.high ?? 0));
+    const farthest = Math.max(top, -Math.min(0, ...rows.map((one) => one.low ?? 0)));
     const levels = answer.levels.filter((one) => one.value <= top * 1.5);
-    const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true } });
+    // 5G for 5,000,000,000: all panels have the same room left of their times.
+    const axis = farthest >= 100_000 ? { format: "~s" } : {};
+    const y = (field) => ({ field, type: "quantitative", title: null, scale: { zero: true, nice: true }, axis });
     const hue = { field: "label", type: "nominal", legend: null, scale: { domain: names.map(([label]) => label), range: names.map(([, shade]) => shade) } };
     return {
       $schema: "https://vega.github.io/schema/vega-lite/v6.json",
@@ -308,16 +333,17 @@ function render({ model, el }) {
           encoding: { x, x2: { field: "to" }, ...(long ? { y: { value: 0 }, y2: { value: 4 } } : {}),
             color: { field: "severity", type: "nominal", legend: null, scale: { domain: ["critical", "warning"], range: [colour("critical"), colour("warn")] } },
             tooltip: { field: "verdict" } } })),
-        { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue } },
-        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6, point: answer.series.some((one) => one.time.length === 1) && { size: 24 } }, encoding: { x, y: y("mean"), color: hue, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        { data: { values: rows }, mark: { type: "area", opacity: 0.15 }, encoding: { x, y: y("low"), y2: { field: "high" }, color: hue, detail } },
+        { data: { values: rows }, mark: { type: "line", strokeWidth: 1.6 }, encoding: { x, y: y("mean"), color: hue, detail, strokeDash: { field: "other", type: "nominal", legend: null, scale: { domain: [false, true], range: [[1, 0], [5, 3]] } } } },
+        ...(lone.length ? [{ data: { values: lone }, mark: { type: "point", filled: true, opacity: 1, size: 24 }, encoding: { x, y: y("mean"), color: hue } }] : []),
         ...(levels.length ? [{ data: { values: levels }, mark: { type: "rule", strokeDash: [6, 4] },
           encoding: { y: { ...y("value"), scale: undefined }, color: { field: "level", type: "nominal", legend: null, scale: { domain: ["warn", "critical"], range: [colour("warn"), colour("critical")] } } } }] : []),
         ...(notes.length ? [{ data: { values: notes }, encoding: { x }, layer: [{ mark: { type: "rule", strokeDash: [2, 2] } }, { mark: { type: "text", align: "left", dx: 3, baseline: "top" }, encoding: { y: { value: 2 }, text: { field: "text" } } }] }] : []),
       ],
       resolve: { scale: { color: "independent" } },
       config: { view: { stroke: null }, font: "system-ui, sans-serif",
-        axis: { domainColor: colour("axis"), tickColor: colour("axis"), gridColor: colour("grid"), labelColor: colour("muted"), labelFontSize: 11, minExtent: 44, maxExtent: 44 },
-        axisX: { grid: false }, rule: { color: colour("muted") }, text: { color: colour("ink"), fontSize: 11 } },
+        axis: { domainColor: colour("axis"), tickColor: colour("axis"), gridColor: colour("grid"), labelColor: colour("muted"), labelFontSize: 11 },
+        axisX: { grid: false }, axisY: { minExtent: 44, maxExtent: 44 }, rule: { color: colour("muted") }, text: { color: colour("ink"), fontSize: 11 } },
     };
   }
 
@@ -450,7 +476,8 @@ function render({ model, el }) {
   }
   function showSimilarToFirst() {
     const answer = panels[active]?.answer;
-    if (answer?.series.length) showSimilar(answer, answer.series[0]);
+    if (answer) showSimilar(answer, answer.series[0]);
+    else tell(NO_CHART, true);
   }
   const escaped = (text) => (text ?? "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
@@ -499,15 +526,19 @@ function render({ model, el }) {
 
   const download = (name, address) => element("a", { href: address, download: name }).click();
   async function save(kind) {
-    for (const one of panels.filter((each) => each.view)) {
+    const drawn = panels.filter((each) => each.view);
+    if (!drawn.length) return tell(NO_CHART, true);
+    for (const one of drawn) {
       const name = `${one.answer.table}-${one.answer.counter}.${kind}`;
       download(name, await one.view.toImageURL(kind, kind === "png" ? 2 : 1));
     }
   }
   function saveTable() {
     const cell = (text) => `"${String(text).replace(/"/g, '""').replace(/^[=+\-@\t\r]/, "'$&")}"`;
+    const drawn = panels.filter((each) => each.answer);
+    if (!drawn.length) return tell(NO_CHART, true);
     const lines = [["counter", "unit", "instance", "time_utc", "mean", "low", "high", "capture"].join(",")];
-    for (const { answer } of panels.filter((each) => each.answer)) {
+    for (const { answer } of drawn) {
       for (const one of answer.series) {
         one.time.forEach((time, at) => lines.push([cell(answer.name), cell(answer.unit), cell(one.instance), new Date(time).toISOString(), one.mean[at] ?? "", one.low[at] ?? "", one.high[at] ?? "", one.capture].join(",")));
       }
@@ -559,7 +590,7 @@ function render({ model, el }) {
       if (grown) {
         fillTop();
         // Not at every look: the findings of a large capture take seconds.
-        if (looks >= JUDGED_EVERY) await judge();
+        if (looks >= JUDGED_EVERY && model.get("about").judged) await judge();
         await redraw();
       }
     } catch (error) {
@@ -589,7 +620,7 @@ function render({ model, el }) {
     resized.observe(root);
     await build();
     try {
-      ({ findings } = await ask("findings"));
+      if (model.get("about").judged) ({ findings } = await ask("findings"));
     } catch (error) {
       tell(error.message, true);
     }

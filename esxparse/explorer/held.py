@@ -88,6 +88,7 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
 
     Raises EsxparseError: The recording has no such table or counter; the nearest names are given.
     """
+    said("the name of a counter", name)
     if table is not None:
         rec[table]
     there = [one for one in held(rec) if table in (None, one.table)]
@@ -102,6 +103,27 @@ def find(rec: Recording, name: str, table: str | None = None) -> Held:
         return [*map(_key, kinds), key].index(key), places.get(one.table, len(places))
 
     return min(found, key=precedence)
+
+
+def said(what: str, given: object) -> None:
+    """Refuses what is not text: `what`, for instance the name of a counter.
+
+    Raises EsxparseError: It is something else.
+    """
+    if not isinstance(given, str):
+        raise EsxparseError(f"{what} is text, not {given!r}")
+
+
+def expression(pattern: str) -> re.Pattern[str]:
+    """The regular expression, for which case does not matter.
+
+    Raises EsxparseError: It is none.
+    """
+    said("a regular expression", pattern)
+    try:
+        return re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise EsxparseError(f"{pattern!r} is not a regular expression: {error}") from None
 
 
 def _key(name: str) -> str:
@@ -125,12 +147,9 @@ def search(rec: Recording, pattern: str = "") -> pl.DataFrame:
     Returns a table with `kind` (counter or instance), `table`, `name` (on the screen, or of the instance), `column`,
     `unit`, `meaning`; counters first, those whose name has it before those whose meaning has it.
 
-    Raises EsxparseError: The pattern is no regular expression.
+    Raises EsxparseError: The pattern is not a regular expression.
     """
-    try:
-        wanted = re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+    wanted = expression(pattern)
     named: list[tuple[str, ...]] = []
     meant: list[tuple[str, ...]] = []
     for one in held(rec):

@@ -51,7 +51,7 @@ class Asked:
     def of(cls, said: Mapping[str, Any]) -> Asked:
         """What a page asks for, within bounds.
 
-        Raises EsxparseError: There is no such order.
+        Raises EsxparseError: There is no such order, or a number is none.
         """
         order = said.get("order", "p95")
         if order not in get_args(Order):
@@ -61,15 +61,23 @@ class Asked:
             str(said["counter"]),
             str(said["table"]),
             order,
-            min(max(int(said.get("n", 5)), 1), reduce.MAX_SERIES),
-            str(said.get("pattern", "")),
+            min(max(_whole(said, "n", 5), 1), reduce.MAX_SERIES),
+            str(said.get("pattern") or ""),
             start,
             end,
-            max(int(said.get("smooth", 1)), 1),
+            max(_whole(said, "smooth", 1), 1),
             bool(said.get("normalise")),
             bool(said.get("difference")),
-            min(max(int(said.get("buckets", 400)), 20), _MOST_BUCKETS),
+            min(max(_whole(said, "buckets", 400), 20), _MOST_BUCKETS),
         )
+
+
+def _whole(said: Mapping[str, Any], key: str, otherwise: int) -> int:
+    """The whole number of that name."""
+    try:
+        return int(said.get(key, otherwise))
+    except (TypeError, ValueError):
+        raise EsxparseError(f"{key} is a whole number, not {said[key]!r}") from None
 
 
 def moment(milliseconds: float) -> datetime:
@@ -227,7 +235,7 @@ def _matching(data: pl.DataFrame, pattern: str) -> pl.DataFrame:
             pl.col("full").str.contains(f"(?i){pattern}") | pl.col("instance").str.contains(f"(?i){pattern}")
         )
     except pl.exceptions.ComputeError as error:
-        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+        raise EsxparseError(f"{pattern!r} is not a regular expression: {error}") from None
     if kept.is_empty():
         raise EsxparseError(f"no instance has {pattern!r} in its name")
     return kept

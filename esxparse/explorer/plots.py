@@ -36,12 +36,12 @@ def plot(
 
     Raises EsxparseError: There is no such counter, table, VM or instance, or it has no value.
     """
-    if n > reduce.MAX_SERIES:
-        raise EsxparseError(f"a chart has at most {reduce.MAX_SERIES} series; top(..., n={n}) ranks more")
     theme.use()
     found = rows(rec, name, table=table, vm=vm, instance=instance)
     data = reduce.with_labels(found.frame.rename({"name": "full"}).collect().lazy(), "full", "instance")
     ranked = ranking.top(data, ["label", "instance"], "value", n, order, found.weight).collect()
+    if n > reduce.MAX_SERIES:
+        raise EsxparseError(f"a chart has at most {reduce.MAX_SERIES} series; top(..., n={n}) ranks more")
     if ranked.is_empty():
         raise EsxparseError(f"{found.held.name} of {found.held.table} has no value in {rec.source}")
     total = data.select(pl.col("instance").n_unique()).collect().item()

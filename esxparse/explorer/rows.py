@@ -6,7 +6,7 @@ ranking. Name the table (`table="group_cpu"`) for the group's own number.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
@@ -14,7 +14,7 @@ import polars as pl
 from esxparse.counters.naming import column_name
 from esxparse.counters.series import series_name
 from esxparse.errors import EsxparseError, did_you_mean
-from esxparse.explorer.held import NAMED, VM, Held, find
+from esxparse.explorer.held import NAMED, VM, Held, expression, find, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
 from esxparse.metrics.scheduling import STATES, per_vcpu
 
@@ -96,7 +96,7 @@ def rows(
     frame = frame.with_columns(instance=series_name(frame.collect_schema()))
     frame = frame.filter(pl.col("instance").ne_missing(_TOTAL))
     if vm is not None:
-        frame = _of_vm(frame, found, [vm] if isinstance(vm, str) else list(vm))
+        frame = _of_vm(frame, found, [vm] if isinstance(vm, str) or not isinstance(vm, Iterable) else list(vm))
     frame = frame.with_columns(pl.col("instance").fill_null("host" if "instance" in there else found.table))
     name_column = NAMED.get(found.table, "instance")
     named = pl.col(name_column).fill_null(pl.col("instance")) if name_column in there else pl.col("instance")
@@ -133,6 +133,8 @@ def _of_vm(frame: pl.LazyFrame, found: Held, wanted: list[str]) -> pl.LazyFrame:
     column = VM.get(found.table)
     if column is None:
         raise EsxparseError(f"{found.name} of {found.table} is not told by VM; choose with instance=")
+    for one in wanted:
+        said("the name of a VM", one)
     there = frame.select(pl.col(column).drop_nulls().unique().sort()).collect().to_series().to_list()
     for one in wanted:
         if one not in there:
@@ -143,10 +145,7 @@ def _of_vm(frame: pl.LazyFrame, found: Held, wanted: list[str]) -> pl.LazyFrame:
 
 
 def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
-    try:
-        wanted = re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise EsxparseError(f"{pattern!r} is no regular expression: {error}") from None
+    wanted = expression(pattern)
     there = frame.select(pl.col("instance").unique(maintain_order=True)).collect().to_series().to_list()
     kept = [one for one in there if wanted.search(one)]
     if not kept:

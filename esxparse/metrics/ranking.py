@@ -71,7 +71,7 @@ def top(
 
 
 def _check(frame: pl.LazyFrame, keys: Sequence[str], columns: Sequence[str], n: int, order: str) -> None:
-    if n < 1:
+    if not isinstance(n, int) or n < 1:
         raise EsxparseError(f"a ranking needs n of 1 or more, not {n!r}")
     if order not in _ORDERS:
         raise EsxparseError(f"unknown order {order!r}: {choose_from(order, _ORDERS)}")
