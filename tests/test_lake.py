@@ -279,6 +279,21 @@ def test_a_host_is_named_where_captures_do_not_tell_them_apart(tmp_path, capsys)
     assert upkeep.verify(Store.of(where)).left == ()
 
 
+def test_each_capture_that_covers_time_of_an_earlier_one_is_pointed_out(tmp_path):
+    """A whole day, and hours of it that do not touch each other."""
+    where = tmp_path / "lake"
+    made = [hosts.capture(tmp_path, ready=tuple(range(24)))]
+    header, *rows = made[0].read_text().splitlines(keepends=True)
+    for number, some in enumerate((rows[2:4], rows[6:9], rows[12:20])):
+        made.append(tmp_path / f"hour-{number}.csv")
+        made[-1].write_text("".join([header, *some]))
+    ex.lake(where).add(made)
+    told = entries.overlaps(ex.lake(where).captures)
+    assert [(Path(one.source).name, Path(two.source).name) for one, two in told] == [
+        (made[0].name, f"hour-{number}.csv") for number in range(3)
+    ]
+
+
 @pytest.mark.parametrize("host", ["a b", "../up", "x/y", "", "-", ".", "__HIVE_DEFAULT_PARTITION__"])
 def test_a_host_that_is_no_directory_is_refused(tmp_path, host):
     with pytest.raises(EsxparseError, match=r"name the host of|does not name its host"):

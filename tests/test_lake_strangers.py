@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -118,10 +119,43 @@ def test_a_lake_may_be_a_file_url_and_says_what_stands_in_its_way(tmp_path):
         _ = ex.lake(tmp_path / ("x" * 300)).captures
 
 
-@pytest.mark.parametrize("uri", ["", "s3://", __file__, "http://127.0.0.1/captures"])
+@pytest.mark.parametrize(
+    "uri", ["", "s3://", __file__, "http://127.0.0.1/captures", "s3:/captures", "file:/srv/lake", "file://nas/srv/lake"]
+)
 def test_a_lake_that_is_nowhere_is_refused(uri):
     with pytest.raises(EsxparseError, match="is no lake: name a directory"):
         ex.lake(uri)
+
+
+@pytest.mark.parametrize(
+    ("uri", "why"),
+    [
+        ("s3://captures/a#1", "cannot have '#' in it, as s3://captures/a#1: name another prefix"),
+        ("s3://captures/a?b", r"cannot have '\?' in it"),
+        ("s3://captures/a%20b", "cannot have '%' in it"),
+        ("s3://captures/[1]", r"cannot have '\[' in it"),
+        ("s3://captures/../b", "cannot have '..' in it"),
+        ("file:///srv/a#1", "cannot have '#' in it, as file:///srv/a#1: write # as %23"),
+        ("s3://captures/month=11", "'month=11' in the address 's3://captures/month=11' would be a column of the lake"),
+        ("/srv/host=a/lake", "'host=a' in the address '/srv/host=a/lake' would be a column of the lake"),
+    ],
+)
+def test_an_address_that_means_different_places_to_different_readers_is_refused(uri, why):
+    with pytest.raises(EsxparseError, match=why):
+        ex.lake(uri)
+
+
+@pytest.mark.parametrize("name", ["a*", "a?", "[a]x", "a [1]"])
+def test_a_directory_whose_name_is_a_pattern_is_itself(tmp_path, name):
+    """Another that the pattern fits stands beside it."""
+    where, file = tmp_path / name / "lake", hosts.capture(tmp_path)
+    ex.lake(where).add([file])
+    converted = ex.convert(file, tmp_path / name / "converted").folder
+    for other in ("ab", "ax", "a 1"):
+        shutil.copytree(tmp_path / name, tmp_path / other)
+    assert ex.lake(where).sql("SELECT count(*) FROM vcpu").item() == 3
+    assert ex.lake(where)["vcpu"].collect().height == 3
+    assert ex.open(converted)["vcpu"].collect().height == 3
 
 
 def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys):

@@ -44,7 +44,7 @@ def _scan(file: Path) -> pl.LazyFrame:
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, _batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         opened.check()
-        frame = pl.scan_parquet(file)
+        frame = pl.scan_parquet(file, glob=False)
         frame = frame if predicate is None else frame.filter(predicate)
         frame = frame if with_columns is None else frame.select(with_columns)
         frame = frame if n_rows is None else frame.head(n_rows)

@@ -144,7 +144,7 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
         for date, piece in _dates(file, name, rec, schema):
             path = f"table={table}/date={date}/host={host}/{stem}.parquet"
             pieces[path] = piece
-            rows = pl.scan_parquet(piece).select(pl.len()).collect().item()
+            rows = pl.scan_parquet(piece, glob=False).select(pl.len()).collect().item()
             size = piece.stat().st_size
             files.append({"path": path, "date": date, "rows": rows, "bytes": size, "sha256": sha256(piece)})
         columns = {column: entries.name_of(kind, f"{name}.{column}") for column, kind in schema.items()}
@@ -173,7 +173,7 @@ def _stored(rec: Recording, part: Path, store: Store, key: str, host: str, origi
 
 def _dates(file: Path, table: str, rec: Recording, schema: Mapping[str, Any]) -> list[tuple[str, Path]]:
     """The file of a table by date (UTC): itself, or parts of it where a capture goes past midnight."""
-    frame = pl.scan_parquet(file)
+    frame = pl.scan_parquet(file, glob=False)
     start = rec.meta.get("start")
     # Rows without a time are of the day the capture began.
     day = pl.col("time").dt.date() if "time" in schema else pl.lit(None, pl.Date)

@@ -262,7 +262,7 @@ def _seal(part: Path, rec: Recording, origin: dict[str, Any]) -> None:
     tables = {
         name: {
             "file": file.name,
-            "rows": pl.scan_parquet(file).select(pl.len()).collect().item(),
+            "rows": pl.scan_parquet(file, glob=False).select(pl.len()).collect().item(),
             "bytes": file.stat().st_size,
         }
         for name, file in files.items()

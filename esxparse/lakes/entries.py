@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -208,15 +207,17 @@ def look(store: Store) -> tuple[list[Entry], dict[str, str]]:
 
 
 def overlaps(entries: Iterable[Entry]) -> list[tuple[Entry, Entry]]:
-    """Pairs of captures of one host and format that cover the same time, by which samples count twice."""
+    """Captures of one host and format that cover time of an earlier one, each with that: samples count twice."""
     groups: dict[tuple[str, str], list[tuple[datetime, datetime, str, Entry]]] = {}
-    for one in entries:
-        start, end = one.span
+    for entry in entries:
+        start, end = entry.span
         if start and end:
-            groups.setdefault((one.host, one.format), []).append((start, end, one.id, one))
-    return [
-        (first[-1], second[-1])
-        for group in groups.values()
-        for first, second in pairwise(sorted(group))
-        if second[0] <= first[1]
-    ]
+            groups.setdefault((entry.host, entry.format), []).append((start, end, entry.id, entry))
+    found = []
+    for group in groups.values():
+        last, *others = sorted(group)
+        for one in others:
+            if one[0] <= last[1]:
+                found.append((last[-1], one[-1]))
+            last = max(last, one, key=lambda span: span[1])
+    return found

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from esxparse.formats.opening import Options
 
 _UNKNOWN: Final = re.compile(r'Table with name "?(.+?)"? does not exist')
+_PATTERN: Final = re.compile(r"([*?[])")
 _HIVE: Final = {"table": pl.String(), "date": pl.Date(), "host": pl.String()}
 
 
@@ -281,7 +282,8 @@ class Lake:
 
     def _view(self, table: str, files: Iterable[str]) -> str:
         """A view of a table, for DuckDB."""
-        given = ", ".join(_quoted(one) for one in files)
+        # DuckDB takes each name for a pattern; one in brackets is the character itself.
+        given = ", ".join(_quoted(_PATTERN.sub(r"[\1]", one)) for one in files)
         types = "hive_types = {'table': VARCHAR, 'date': DATE, 'host': VARCHAR}"
         rows = f"read_parquet([{given}], hive_partitioning = true, {types}, union_by_name = true)"
         where = [f"time >= {_quoted(self.since.isoformat())}"] if self.since else []

@@ -27,6 +27,11 @@ _AT_ONCE: Final = 16
 _RETRIES: Final = 3
 _MOST_SAID: Final = 500
 _STORES: Final = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
+_NEARLY_URL: Final = re.compile(rf"(file|{'|'.join(_STORES)}):", re.IGNORECASE)
+_NOT_IN_URL: Final = re.compile(r"[#?]")
+_NOT_IN_KEYS: Final = re.compile(r"[#?%*[]|(?<=/)\.{1,2}(?=/|$)")
+"""Clients of object stores do not agree on what these stand for."""
+_PARTITION: Final = re.compile(r"[^/\\=]+=[^/\\=]*(?=[/\\]|$)")
 _ANSWER: Final = re.compile(r"status code: (\d{3}(?: [A-Z]\w+)*)")
 _OF_SERVER: Final = {
     "NoSuchBucket": "there is no such bucket: make it first, or name another",
@@ -94,11 +99,19 @@ class Store:
         """
         where = os.fspath(uri)
         scheme, _, rest = where.partition("://") if is_url(where) else ("", "", where)
-        if scheme.lower() == "file":
-            scheme, rest = "", url2pathname(urlsplit(where).path)
+        kind = scheme.lower()
+        if kind == "file":
+            scheme, parts = "", urlsplit(where)
+            rest = "" if parts.netloc not in {"", "localhost"} else url2pathname(parts.path)
         path = Path(rest).expanduser().absolute()
-        if not rest or (scheme.lower() not in _STORES if scheme else _is_no_directory(path)):
+        if not rest or _NEARLY_URL.match(rest) or (kind not in _STORES if scheme else _is_no_directory(path)):
             raise EsxparseError(f"{shown(where)!r} is no lake: name a directory, or a bucket as s3://captures/2026")
+        if kind and (wrong := (_NOT_IN_URL if kind == "file" else _NOT_IN_KEYS).search(where)):
+            instead = "write # as %23 and ? as %3F" if kind == "file" else "name another prefix"
+            raise EsxparseError(f"the address of a lake cannot have {wrong[0]!r} in it, as {shown(where)}: {instead}")
+        if wrong := _PARTITION.search(rest if scheme else str(path)):
+            what = f"{wrong[0]!r} in the address {shown(where)!r} would be a column of the lake"
+            raise EsxparseError(f"{what}: name a place whose directories have no = in their names")
         return cls(where.rstrip("/") if scheme else str(path), options or {})
 
     @cached_property
