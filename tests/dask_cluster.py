@@ -35,12 +35,14 @@ class Cluster:
         *,
         pinned: bool = False,
         first: str = "",
+        theirs: str = "",
         limit: str = "",
         tls: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self._nanny = ("--memory-limit", limit) if limit else ("--no-nanny",)
         self._pinned = pinned
+        self._theirs = theirs
         self._env = os.environ | {
             "PYTHONPATH": os.pathsep.join((*path, os.environ.get("PYTHONPATH", ""))),
             "POLARS_MAX_THREADS": "1",
@@ -66,7 +68,7 @@ class Cluster:
     def _worker(self, place: int) -> subprocess.Popen[bytes]:
         folder = str(self._folder / f"worker-{place}")
         words = ("--nthreads", "1", "--no-dashboard", "--local-directory", folder, *self._nanny)
-        made = self._start("worker", self.tcp, *words)
+        made = self._start("worker", self.tcp, *words, first=self._theirs)
         if self._pinned:
             os.sched_setaffinity(made.pid, {place})
         return made
@@ -104,8 +106,8 @@ def cluster(folder: Path, workers: int = 2, path: tuple[str, ...] = (), **more: 
     """A cluster as long as it is entered.
 
     `path`: where workers find modules of tests. `pinned`: whether each worker has a processor of its own.
-    `first`: where the scheduler looks for modules before anywhere else. `limit`: memory of each worker, which a nanny
-    then kills if it takes more. `tls`: the settings for certificates, in the environment.
+    `first`, `theirs`: where the scheduler and the workers look for modules before anywhere else. `limit`: memory of
+    each worker, which a nanny then kills if it takes more. `tls`: the settings for certificates, in the environment.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made = Cluster(folder, workers, path, **more)

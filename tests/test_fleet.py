@@ -103,6 +103,8 @@ def test_processes_end_with_the_one_that_began_them(tmp_path, end, all_of_them, 
         (os.killpg if all_of_them else os.kill)(asking.pid, end)
         said = asking.communicate(timeout=60)[1].decode()
     assert asking.returncode == code
+    # Nobody gives back what a process had that is killed.
+    assert not said or end == signal.SIGKILL
     assert "Traceback" not in said
     until = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
@@ -272,16 +274,34 @@ def test_a_cluster_whose_workers_are_all_gone_is_said(tmp_path, monkeypatch):
     ids=["none", "another version"],
 )
 def test_a_scheduler_without_this_esxparse_is_said_once(tmp_path, module, has):
-    other = tmp_path / "other" / "esxparse"
+    with (
+        cluster(tmp_path / "dask", workers=1, path=(HERE,), first=elsewhere(tmp_path, module)) as made,
+        pytest.raises(EsxparseError, match=f"the scheduler at .* has {has}"),
+    ):
+        list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
+
+
+@pytest.mark.needs("distributed")
+@pytest.mark.parametrize(
+    ("module", "have"),
+    [("", r"esxparse 0\.0\.9, not "), ("raise ModuleNotFoundError", "no esxparse: start them where")],
+)
+def test_workers_without_this_esxparse_are_said_once(tmp_path, module, have):
+    with (
+        cluster(tmp_path / "dask", workers=1, theirs=elsewhere(tmp_path, module)) as made,
+        pytest.raises(EsxparseError, match=f"workers of .* have {have}"),
+    ):
+        list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
+
+
+def elsewhere(folder: Path, module: str) -> str:
+    """A place with another esxparse, whose module is this."""
+    other = folder / "other" / "esxparse"
     (other / "fleet").mkdir(parents=True)
     (other / "__init__.py").write_text(module)
     (other / "fleet" / "__init__.py").touch()
     (other / "fleet" / "cluster.py").write_text("def _version(): return '0.0.9'")
-    with (
-        cluster(tmp_path / "dask", workers=1, path=(HERE,), first=str(other.parent)) as made,
-        pytest.raises(EsxparseError, match=f"the scheduler at .* has {has}"),
-    ):
-        list(fleet.run(fleet_work.square, [1, 2], Crew(on=made.on)))
+    return str(other.parent)
 
 
 def small_study(folder: Path) -> Path:

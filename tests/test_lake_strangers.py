@@ -175,6 +175,26 @@ def test_a_flipped_byte_is_found_by_content_and_mended_by_force(tmp_path, capsys
     assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
 
 
+@pytest.mark.parametrize("how", ["missing", "cut"])
+def test_a_file_that_cannot_be_read_stops_no_other_capture_and_is_said(tmp_path, capsys, how):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path, host) for host in ("esx-01", "esx-02")])
+    path = where / next(one["path"] for one in ex.lake(where).captures[0].files("vcpu"))
+    path.unlink() if how == "missing" else path.write_bytes(path.read_bytes()[:100])
+    at = ["--lake", str(where)]
+    assert main(["lake", "judge", *at]) == 1
+    said = capsys.readouterr()
+    assert "esx-02: " in said.out
+    told = f"lake {where} cannot be read: "
+    todo = f"esxparse lake verify --content --lake {where} tells which files are missing or damaged"
+    assert told in said.err
+    assert todo in said.err
+    for words in (["sql", "SELECT sum(pct_ready) FROM vcpu"], ["report", "-o", str(tmp_path / "page.html")]):
+        assert main(["lake", *words, *at]) == 1
+        assert todo in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_entries_without_checksums_are_read_and_counted(tmp_path, capsys):
     where = tmp_path / "lake"
     ex.lake(where).add([hosts.capture(tmp_path)])

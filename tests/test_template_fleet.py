@@ -75,6 +75,11 @@ def a_finding(host, trouble, kind, name, start, end, severity="critical"):
     return {"host": host, "trouble": trouble, "severity": severity, "kind": kind, "name": name, **said, **times}
 
 
+def test_a_lake_of_which_nothing_is_judged_does_not_say_that_it_passed(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path)])
+    assert tables.checks(gather.gather(str(tmp_path / "lake"))).text == "No capture is judged yet."
+
+
 def test_what_hosts_share_is_found_by_object_and_by_time():
     frame = pl.DataFrame(
         [
@@ -113,6 +118,14 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
     assert "db-esx-03" not in text
     assert main(["report", str(tmp_path), "-t", "fleet", "-o", str(tmp_path / "none.html")]) == 1
     assert "there is no lake at" in capsys.readouterr().err
+
+
+def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (1, -1, 1)), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
+    judging.judge(ex.lake(where))
+    rows = [line.split() for line in tables.hosts(gather.gather(str(where))).text.splitlines()[2:]]
+    assert [(row[0], row[1]) for row in rows] == [("ok", "esx-02"), ("unknown", "esx-01")]
 
 
 def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):

@@ -116,6 +116,9 @@ def _threads(client: Any, address: str) -> int:
     if not there:
         raise EsxparseError(f"the Dask scheduler at {address} has no workers: start some with dask worker {address}")
     answers = client.run(_version, on_error="return")
+    # What cannot be loaded there comes back as the text of an error.
+    if any(ModuleNotFoundError.__name__ in repr(one) for one in answers.values()):
+        raise EsxparseError(f"workers of {address} have no esxparse: start them where esxparse[fleet] is installed")
     other = {str(one) for one in answers.values()} - {__version__}
     if other:
         raise EsxparseError(f"workers of {address} have esxparse {', '.join(sorted(other))}, not {__version__}")

@@ -6,11 +6,12 @@ import os
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, Final
 
 from esxparse.fleet.tasks import Done, own, said
@@ -43,6 +44,32 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """SIGTERM first clears away as Ctrl-C does, then ends this process: at once, it would leave semaphores behind.
+
+    A second one ends it at once. Who has a handler of their own keeps it.
+    """
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    came = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal came
+        came = True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
+
+
 def _attempt(work: Callable[[Any], Any], place: int, item: Any) -> Done:
     """Does the work; every error is an answer."""
     try:
@@ -64,6 +91,11 @@ def _answer(future: Future[Done], place: int) -> Done:
 
 def run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: int) -> Generator[Done]:
     """What came of each item, `jobs` at a time; an item whose process dies is tried `retries` times again."""
+    with _terminated():
+        yield from _run(work, items, jobs, retries)
+
+
+def _run(work: Callable[[Any], Any], items: Sequence[Any], jobs: int, retries: int) -> Generator[Done]:
     waiting = deque(range(len(items)))
     died: Counter[int] = Counter()
     while waiting:

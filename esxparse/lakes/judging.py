@@ -30,7 +30,9 @@ class _Job:
 def _judge(job: _Job) -> Mapping[str, Any]:
     """Diagnoses and checks a capture, and keeps what they say."""
     rec = job.lake.recorded(job.entry)
-    quality = check(rec)
+    with job.lake.reading():
+        quality = check(rec)
+        found = diagnose(rec) if rec.format == "esxtop" else None
     said: dict[str, Any] = {
         "id": job.entry.id,
         "host": job.entry.host,
@@ -44,8 +46,7 @@ def _judge(job: _Job) -> Mapping[str, Any]:
             "warned": [_told(one) for one in quality.warned],
         },
     }
-    if rec.format == "esxtop":
-        found = diagnose(rec)
+    if found is not None:
         said |= {"verdict": found.verdict, "judged": found.judged, "of": found.of}
         said["findings"] = [one.as_dict() for one in found]
     text = json.dumps(said, ensure_ascii=False, default=str)

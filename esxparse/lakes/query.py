@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 import polars as pl
 
 from esxparse import fleet
-from esxparse.errors import EsxparseError, MissingTableError, choose_from
+from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
 from esxparse.formats.remote import is_url
@@ -171,6 +172,18 @@ class Lake:
         )
         return frame.drop("table") if hive else frame
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While tables are read: a file that is missing or damaged is one error, which says what to do."""
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise DamagedError(self._unreadable(str(error).splitlines()[0])) from error
+
+    def _unreadable(self, what: str) -> str:
+        told = f"esxparse lake verify --content --lake {self.store.uri} tells which files are missing or damaged"
+        return f"lake {self.store.uri} cannot be read: {what.partition(' (set POLARS')[0]}; {told}"
+
     @property
     def catalogue(self) -> pl.DataFrame:
         """One row per capture.
@@ -274,11 +287,18 @@ class Lake:
                         base.register(table, whole[table].clear().collect())
                 found: pl.DataFrame = base.sql(query).pl()
             except (duckdb.Error, pl.exceptions.PolarsError) as error:
-                if unknown := _UNKNOWN.search(str(error)):
-                    tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in whole)]
-                    raise MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}") from error
-                raise EsxparseError(f"DuckDB: {why(error)}") from error
+                raise self._wrong(error) from error
         return found
+
+    def _wrong(self, error: Exception) -> EsxparseError:
+        """What DuckDB refuses, and what to do about it."""
+        if unknown := _UNKNOWN.search(str(error)):
+            tables = ["catalogue", *(f'"{one}"' if "." in one else one for one in Lake(self.store, held=self._all))]
+            return MissingTableError(f"no table {unknown[1]!r}: {choose_from(unknown[1], tables)}")
+        what = why(error)
+        if self.store.uri in (short := what.partition(" LINE ")[0]):
+            return DamagedError(self._unreadable(short))
+        return EsxparseError(f"DuckDB: {what}")
 
     def _view(self, table: str, files: Iterable[str]) -> str:
         """A view of a table, for DuckDB."""

@@ -50,7 +50,7 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     """Reads a lake, or some hosts and some time of it.
 
     Raises:
-        EsxparseError: There is no lake, or no such host.
+        EsxparseError: There is no lake, or no such host, or a file is missing or damaged.
     """
     found = lake(uri).of(*hosts, since=since or None, until=until or None)
     said = list(judging.said(found))
@@ -71,7 +71,8 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
     findings = pl.DataFrame(rows, schema=text).with_columns(times)
     vcpu = found["vcpu"] if "vcpu" in found else pl.LazyFrame(schema=_NO_VCPUS)
-    ready, days, weeks = pl.collect_all([fleet.ready(vcpu), fleet.ready_by_day(vcpu), fleet.week_over_week(vcpu)])
+    with found.reading():
+        ready, days, weeks = pl.collect_all([fleet.ready(vcpu), fleet.ready_by_day(vcpu), fleet.week_over_week(vcpu)])
     order = ["p95_pct", "max_pct", "host", "vm"]
     return Fleet(found, said, findings, ready.sort(order, descending=[True, True, False, False]), days, weeks)
 

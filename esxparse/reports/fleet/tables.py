@@ -112,7 +112,8 @@ def hosts(found: Fleet) -> Block:
         order = ("fail", "warn", "not judged", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
     releases = {entry.host: str(entry.meta.get("release") or "") for entry in found.lake.captures}
-    unsaid = pl.col("check") == "not judged"
+    # Of a capture that failed its checks nobody can say that all is well.
+    unsaid = pl.col("check").is_in(["not judged", "fail"])
     level = (
         pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
     )
@@ -253,7 +254,7 @@ def checks(found: Fleet) -> Block:
         frame.with_columns(names=pl.Series(names, dtype=pl.String)),
         columns,
         said,
-        "All captures that were judged passed.",
+        "All captures that were judged passed." if any(one for _, one in found.said) else "No capture is judged yet.",
     )
 
 
