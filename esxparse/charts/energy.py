@@ -87,7 +87,7 @@ def _lines(
     x = marks.time_x(shown["time"])
     if since_start:
         x = x.title("Time since the first reading, h:min:s").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
-    base = alt.Chart(rounded(shown)).encode(x, detail=["piece:N"] if "piece" in shown.columns else [])
+    base = alt.Chart(rounded(shown)).encode(x, detail=["piece:N"] if "piece" in shown.columns else alt.Undefined)
     y, hue = alt.Y("value:Q", title=y_title, scale=scale), marks.series_colour(names, legend=len(names) > 1)
     tips: list[Any] = [alt.Tooltip("label:N", title=noun)]
     tips += [] if since_start else [marks.time_tip(title="From (UTC)" if reduced.step_s else "Time (UTC)")]

@@ -235,7 +235,7 @@ def over_time(
     data = pieces(reduced.frame.filter(pl.col(value).is_not_null()), lines)
     top = top_of(data[high].to_list(), levels)
     detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
-    base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail)
+    base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y(f"{value}:Q", title=y_title, scale=scale)
     hues = list(palette or colours(len(names)))
@@ -316,20 +316,20 @@ def stacked_time(
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
     data = pieces(reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"])
+    y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
     chart: alt.Chart = (
         alt.Chart(rounded(data), title=alt.Undefined if title is None else title)
         .mark_area(opacity=0.85)
         .encode(
             time_x(data["time"]),
-            # Vega would draw nothing as 0 where only other pieces have samples.
-            alt.Y(f"{value}:Q", title=y_title, stack="zero", impute=None),
-            detail=["piece:N"] if "piece" in data.columns else [],
+            y,
             color=series_colour(names, palette=palette),
             order=alt.Order("place:Q"),
             tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
         )
     )
-    return chart
+    # Vega would take 0 for a piece where only others have samples.
+    return chart.encode(y.impute(None), detail=["piece:N"]) if "piece" in data.columns else chart
 
 
 def ranked(
