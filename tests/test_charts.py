@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from chart_frames import READY, drops, host_memory, latency, pcpus, ports, states, summary, waits, watts
-from specs import layers, titles
+from chart_frames import READY, START, drops, host_memory, latency, pcpus, ports, states, summary, waits, watts
+from specs import layers, rows_of, titles
 
 from esxparse.charts import cpu, memory, network, power, storage, theme
 
@@ -83,6 +83,41 @@ def test_time_is_utc_and_says_so_with_its_date(name):
 )
 def test_nothing_to_draw_is_no_chart(build):
     assert build() is None
+
+
+OVER_TIME = {
+    "host cpu": (cpu.host, pcpus),
+    "ready": (lambda frame: cpu.wait_over_time(frame, "ready", READY), waits),
+    "host memory": (memory.host, host_memory),
+    "swapping": (memory.swapping, host_memory),
+    "latency": (lambda frame: storage.latency_over_time(frame, READY), latency),
+    "iops": (storage.iops, latency),
+    "uplinks": (network.throughput, ports),
+    "watts": (power.host, watts),
+    "c-states": (power.c_states, states),
+    "clock": (power.clock, states),
+}
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_nothing_is_drawn_where_nothing_was_measured(name):
+    """Of 20 samples three are lost, twice, with one between them."""
+    draw, make = OVER_TIME[name]
+    at = ((pl.col("time") - START).dt.total_seconds() / 5).cast(pl.Int64)
+    lossy = make().filter(~at.is_in([8, 9, 10, 12, 13, 14]))
+    spec = draw(lossy).to_dict()
+    drawn = [view for view in layers(spec) if view["mark"]["type"] in {"line", "area"}]
+    assert drawn
+    for view in drawn:
+        assert {"field": "piece", "type": "nominal"} in view["encoding"]["detail"]
+        rows = rows_of(spec, view)
+        found = {(row["time"] / 1000 - START.timestamp()) / 5: row["piece"] for row in rows}
+        assert found == dict.fromkeys(range(8), 0) | {11: 1} | dict.fromkeys(range(15, 20), 2)
+        assert {row["piece"] for row in rows if row["alone"]} == {1}
+    dots = [view for view in layers(spec) if view.get("transform") == [{"filter": "datum.alone"}]]
+    assert bool(dots) == any(view["mark"]["type"] == "line" for view in drawn)
+    whole = draw(make()).to_dict()
+    assert not any("piece" in row for view in layers(whole) for row in rows_of(whole, view))
 
 
 def test_every_colour_of_a_chart_has_a_dark_face():

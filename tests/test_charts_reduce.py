@@ -17,6 +17,7 @@ from esxparse.charts.reduce import (
     emptiest,
     leaders,
     over_time,
+    pieces,
     ranking,
     rounded,
     shorten,
@@ -40,6 +41,24 @@ def test_two_vms_of_one_name_stay_two():
     twins = waits(vms=2, vm=lambda *_: "twin")
     labels = with_labels(twins, "vm", "group_id").collect()["label"].unique().sort().to_list()
     assert labels == ["twin (0)", "twin (1)"]
+
+
+def test_a_gap_is_longer_than_the_steps_of_its_own_series():
+    def series(label, seconds):
+        return [{"label": label, "time": START + timedelta(seconds=second)} for second in seconds]
+
+    steady = [*range(0, 100, 5), *range(200, 300, 5)]
+    rows = series("steady", steady) + series("slow", range(0, 300, 60)) + series("whenever", [0, 1, 50, 51, 200, 201])
+    frame = pl.DataFrame(rows[::-1])
+    found = pieces(frame, ["label"])
+    assert found.drop("piece", "alone").equals(frame), "the order of rows is the order of drawing"
+    told = found.sort("label", "time").group_by("label", maintain_order=True).agg("piece", pl.col("alone").any())
+    assert told.rows_by_key("label", unique=True) == {
+        "slow": ([0] * 5, False),
+        "steady": ([0] * 20 + [1] * 20, False),
+        "whenever": ([0] * 6, False),
+    }
+    assert pieces(frame.filter(label="slow"), ["label"]).columns == ["label", "time"]
 
 
 def test_long_names_keep_their_ends_and_stay_different():

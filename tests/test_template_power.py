@@ -192,8 +192,8 @@ def test_lines_end_at_gaps_and_the_cap_is_drawn():
     spec = energy.sensors(readings(30, skip=range(10, 20)), "system", 300.0).to_dict()
     assert spec["title"]["text"] == "Power of the whole host"
     assert "gaps break the lines" in spec["title"]["subtitle"][0]
-    data = [row for rows in spec["datasets"].values() for row in rows if "part" in row]
-    assert {row["part"] for row in data} == {0, 1}
+    data = [row for rows in spec["datasets"].values() for row in rows if "piece" in row]
+    assert {row["piece"] for row in data} == {0, 1}
     assert "cap 300 W" in str(spec["datasets"])
     assert any(layer.get("encoding", {}).get("y", {}).get("title") == "watts" for layer in layers(spec))
 

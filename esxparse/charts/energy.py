@@ -12,9 +12,9 @@ import altair as alt
 import polars as pl
 
 from esxparse.charts import marks
-from esxparse.charts.reduce import MAX_SERIES, over_time, rounded
+from esxparse.charts.reduce import MAX_SERIES, over_time, pieces, rounded
 from esxparse.charts.theme import colour
-from esxparse.metrics.energy import LONGEST_GAP, fit
+from esxparse.metrics.energy import fit
 
 KINDS: Final = {
     "system": "Power of the whole host",
@@ -46,14 +46,6 @@ _ENDS: Final = 0.05
 """Share of the samples that stand for the lowest and the highest load."""
 
 
-def _by_part(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Number the stretches between gaps: `part`, of each `label`."""
-    step = pl.col("time").diff().dt.total_microseconds().over("label")
-    usual = step.filter(step > 0).median().over("label")
-    gap = (step > LONGEST_GAP * usual).fill_null(value=False)
-    return frame.sort("label", "time").with_columns(part=gap.cast(pl.Int64).cum_sum().over("label"))
-
-
 def _near(table: pl.DataFrame) -> alt.Scale:
     """A scale about the values there are, with room even where they are all the same."""
     low, high = float(table["low"].min() or 0.0), float(table["high"].max() or 0.0)  # type: ignore[arg-type]
@@ -75,12 +67,10 @@ def _lines(
     since_start: bool = False,
 ) -> alt.LayerChart | None:
     """Lines of `value` of each `label` over `time`, over the band from `low` to `high`, broken at gaps."""
-    reduced = over_time(
-        _by_part(frame.filter(pl.col("value").is_not_null())), ["value", "low", "high"], ["label", "part"]
-    )
+    reduced = over_time(frame.filter(pl.col("value").is_not_null()), ["value", "low", "high"], ["label"])
     if reduced.frame.is_empty():
         return None
-    table = reduced.frame.select("label", "part", "time", "value", low="low_min", high="high_max")
+    table = reduced.frame.select("label", "time", "value", low="low_min", high="high_max")
     every = (
         order
         or table.group_by("label")
@@ -89,7 +79,7 @@ def _lines(
         .to_list()
     )
     names = every[:MAX_SERIES]
-    shown = table.filter(pl.col("label").is_in(names)).sort("label", "time")
+    shown = pieces(table.filter(pl.col("label").is_in(names)), ["label"])
     band = bool((shown["high"] > shown["low"]).any())
     levels = marks.Limit(cap) if cap else None
     top = marks.top_of(shown["high"].to_list(), levels)
@@ -97,7 +87,7 @@ def _lines(
     x = marks.time_x(shown["time"])
     if since_start:
         x = x.title("Time since the first reading, h:min:s").axis(alt.Axis(format="%H:%M:%S", tickCount=6))
-    base = alt.Chart(rounded(shown)).encode(x, detail=["part:N"])
+    base = alt.Chart(rounded(shown)).encode(x, detail=["piece:N"] if "piece" in shown.columns else alt.Undefined)
     y, hue = alt.Y("value:Q", title=y_title, scale=scale), marks.series_colour(names, legend=len(names) > 1)
     tips: list[Any] = [alt.Tooltip("label:N", title=noun)]
     tips += [] if since_start else [marks.time_tip(title="From (UTC)" if reduced.step_s else "Time (UTC)")]
@@ -112,10 +102,10 @@ def _lines(
     hover = alt.selection_point(on="pointerover", clear="pointerout", empty=False, fields=["label", "time"])
     seen = alt.when(hover).then(alt.value(1)).otherwise(alt.value(0.8 if few else 0))
     dots = base.mark_point(filled=True, size=26 if few else 70).encode(y, color=hue, tooltip=tips, opacity=seen)
-    layers.append(dots.add_params(hover))
+    layers += [*marks.lonely(base, shown, y, hue), dots.add_params(hover)]
     left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
     spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
-    gaps = "gaps break the lines" if table["part"].max() else ""
+    gaps = "gaps break the lines" if "piece" in shown.columns else ""
     alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
     from_zero = "" if zero else "the axis does not start at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 import altair as alt
 import polars as pl
 
-from esxparse.charts.reduce import Leaders, Reduced, drawable, emptiest, rounded
+from esxparse.charts.reduce import Leaders, Reduced, drawable, emptiest, pieces, rounded
 from esxparse.charts.theme import SERIES, colour, colours
 
 HEIGHT: Final = 220
@@ -231,9 +231,11 @@ def over_time(
     for many, grey in its band.
     """
     low, high = f"{value}_min", f"{value}_max"
-    data = reduced.frame.filter(pl.col(value).is_not_null())
+    lines = ["label", *([dash] if dash is not None else [])]
+    data = pieces(reduced.frame.filter(pl.col(value).is_not_null()), lines)
     top = top_of(data[high].to_list(), levels)
-    base = alt.Chart(rounded(data)).encode(time_x(data["time"]))
+    detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
+    base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
     scale = alt.Scale(domain=[0, top], nice=False)
     y = alt.Y(f"{value}:Q", title=y_title, scale=scale)
     hues = list(palette or colours(len(names)))
@@ -253,7 +255,6 @@ def over_time(
         when = time_tip() if reduced.step_s is None else time_tip(title="From (UTC)")
         tips = [*tips[:1], when, number_tip(value, f"mean, {unit}")]
         tips += [number_tip(low, f"lowest, {unit}"), number_tip(high, f"highest, {unit}")]
-        detail = [f"{dash}:N"] if dash is not None else []
         # The thin line at the band's upper edge keeps a peak visible that is one bucket wide.
         edge = alt.OverlayMarkDef(opacity=0.55, strokeWidth=0.9)
         many = base
@@ -265,13 +266,19 @@ def over_time(
     # As it is, altair would look for its class among all there are.
     seen = alt.OpacityValue(**alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)))
     dots = base.mark_point(filled=True, size=70).encode(y, seen, color=hue, tooltip=tips)
-    layers.append(dots.add_params(hover))
-    lines = ["label", *([dash] if dash is not None else [])]
+    layers += [*lonely(base, data, y, hue), dots.add_params(hover)]
 
     def place(at: float, text: str) -> str:
         return emptiest(data, lines, value, (at, at + _TEXT_HEIGHT * top), min(0.5, _TEXT_WIDTH * len(text)))
 
     return layered([*layers, *rules(levels, top, unit, words=words, place=place)], title, said)
+
+
+def lonely(base: alt.Chart, data: pl.DataFrame, y: alt.Y, hue: alt.Color) -> list[alt.Chart]:
+    """Dots for the rows of `data` that no line shows, between two gaps (`reduce.pieces`)."""
+    if "alone" not in data.columns or not data["alone"].any():
+        return []
+    return [base.transform_filter(alt.datum.alone).mark_point(filled=True, size=16, opacity=1).encode(y, color=hue)]
 
 
 def against(
@@ -308,19 +315,21 @@ def stacked_time(
     `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    data = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    data = pieces(reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"])
+    y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
     chart: alt.Chart = (
         alt.Chart(rounded(data), title=alt.Undefined if title is None else title)
         .mark_area(opacity=0.85)
         .encode(
             time_x(data["time"]),
-            alt.Y(f"{value}:Q", title=y_title, stack="zero"),
+            y,
             color=series_colour(names, palette=palette),
             order=alt.Order("place:Q"),
             tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
         )
     )
-    return chart
+    # Vega would take 0 for a piece where only others have samples.
+    return chart.encode(y.impute(None), detail=["piece:N"]) if "piece" in data.columns else chart
 
 
 def ranked(

@@ -14,6 +14,8 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
+from esxparse.metrics.energy import LONGEST_GAP
+
 MAX_BUCKETS: Final = 180
 """Most points in time a line has."""
 
@@ -36,6 +38,9 @@ _TAKEN: Final = frozenset((
 
 _OWN: Final = {name: f"{name}\u2060" for name in _TAKEN}
 """What stands for them in a chart, which groups by name in such objects: a word joiner is not seen."""
+
+_MOST: Final = 0.9
+"""Share of the steps of a series that are even where it has a usual step."""
 
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 
@@ -161,6 +166,24 @@ def over_time(
         columns += [mean.alias(value), column.min().alias(f"{value}_min"), column.max().alias(f"{value}_max")]
     reduced = data.group_by([*by, "time"]).agg(columns).sort([*by, "time"])
     return Reduced(reduced, step)
+
+
+def pieces(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Add `piece`, which stretch between gaps a row lies in, and `alone`, whether it is all of it, where there are gaps.
+
+    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series; a
+    series whose samples do not come at even steps has none.
+
+    `frame`: `time` and `by`, the columns that tell one series from another.
+    """
+    step = pl.col("time").diff().dt.total_microseconds()
+    longest = LONGEST_GAP * step.filter(step > 0).median()
+    begins = (step > longest) & (step.quantile(_MOST, "lower") <= longest)
+    piece = begins.fill_null(value=False).cast(pl.Int64).cum_sum().over(by, order_by="time")
+    numbered = frame.with_columns(piece=piece)
+    if not (numbered["piece"] > 0).any():
+        return frame
+    return numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
 
 
 def leaders(
