@@ -54,6 +54,15 @@ def printable(text: str) -> str:
     return "".join(character if unicodedata.category(character)[0] != "C" else "\ufffd" for character in text)
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def _public(name: str, module: str = "esxparse") -> Callable[..., Any]:
     """A function of the public face, or of a module that stands above this one: it may not be imported from here."""
     function: Callable[..., Any] = getattr(import_module(module), name)
@@ -154,7 +163,7 @@ class Recording:
         vms = meta.get("vms", [])
         if vms:
             more = f" and {len(vms) - _VMS_SHOWN} more" if len(vms) > _VMS_SHOWN else ""
-            facts.append((f"{len(vms)} VM{'s' if len(vms) > 1 else ''}", ", ".join(vms[:_VMS_SHOWN]) + more))
+            facts.append((counted(len(vms), "VM"), ", ".join(vms[:_VMS_SHOWN]) + more))
         return facts
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -217,3 +218,28 @@ def test_every_command_has_help():
     for parser in commands.choices.values():
         assert parser.description
         assert all(action.help for action in parser._actions)
+
+
+def test_one_thing_is_told_as_one(tmp_path, busy_host_file, monkeypatch):
+    """Whatever is told of a capture with one sample, in a lake with one capture and a study with one run."""
+    monkeypatch.chdir(tmp_path)
+    lines = Path(busy_host_file).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("one.csv").write_text("".join(lines[:2]), encoding="utf-8")
+    lake = ("--lake", "lake")
+    commands = [
+        *((name, "one.csv") for name in ("info", "check", "diagnose")),
+        ("convert", "one.csv", "-o", "converted"),
+        ("slice", "one.csv", "-o", "sliced.csv"),
+        ("lake", "add", "one.csv", *lake),
+        *(("lake", name, *lake) for name in ("ls", "verify", "judge", "compact")),
+        ("study", "new", "."),
+        ("study", "check", "study.toml"),
+        ("report", "one.csv", "-o", "one.html"),
+    ]
+    told = {command: run(*command) for command in commands}
+    said = {command: done.stdout + done.stderr for command, done in told.items()}
+    page = re.sub(r"<(script|style).*?</\1>", "", Path("one.html").read_text(encoding="utf-8"), flags=re.DOTALL)
+    said["page",] = re.sub(r"<[^>]+>", "|", page)
+    assert all(said.values())
+    found = {command: re.findall(r"(?<![\d.,:])1 [A-Za-z]+s\b", text) for command, text in said.items()}
+    assert not any(found.values()), found

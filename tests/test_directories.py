@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_noted(tmp_path):
     assert any(note.message == "not read: notes.txt" for note in rec.notes)
     for name in ("a.txt",):
         (tmp_path / name).unlink()
-    with pytest.raises(ex.DamagedError, match=r"none of its 1 files can be read: b\.txt"):
+    with pytest.raises(ex.DamagedError, match=r"nothing can be read of its 1 file: b\.txt"):
         ex.open(tmp_path)
 
 

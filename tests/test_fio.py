@@ -161,7 +161,7 @@ def test_documents_with_text_before_between_and_after_are_all_read(tmp_path):
     assert said["fio: this platform has no O_DIRECT"].line == 1
     assert said["job two failed: error 5; its numbers are kept"].severity == "warning"
     assert any("err=5/file:a.c:1" in message for message in said)
-    assert any("2 lines that are not fio output" in message for message in said)
+    assert any("2 lines not read, not fio output" in message for message in said)
 
 
 @pytest.mark.parametrize("where", [0.45, 0.62, 0.8])

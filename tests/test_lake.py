@@ -311,9 +311,9 @@ def test_what_fails_stops_no_other_and_is_said(tmp_path, capsys):
     assert main(["lake", "add", str(folder), "--lake", where]) == 1
     told = capsys.readouterr()
     assert "esx-02.csv is not in a format esxparse reads" in told.err
-    assert "1 files left out, in no format that esxparse reads: " in told.out
+    assert "1 file left out, in no format that esxparse reads: " in told.out
     assert main(["lake", "ls", "--lake", where]) == 0
-    assert "1 captures of 1 hosts, 6 rows" in capsys.readouterr().out
+    assert "1 capture of 1 host, 6 rows" in capsys.readouterr().out
 
 
 def test_other_options_are_no_silent_second_copy(tmp_path):

@@ -84,7 +84,7 @@ def test_what_is_taken_out_added_or_replaced_is_so_in_every_answer(small, tmp_pa
     wanted = [0, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5, 5, 6, 7]
     assert rows(small)["pct_ready"].to_list() == wanted
     assert compact(small, "--older", "0", "--merge") == 0
-    assert "10 files of 1 days of hosts stand merged in 2" in capsys.readouterr().out
+    assert "10 files of 1 day of hosts stand merged in 2" in capsys.readouterr().out
     assert rows(small)["pct_ready"].to_list() == wanted
     assert compact(small, "--older", "0", "--merge") == 0
     assert "0 files of 0 days of hosts" in capsys.readouterr().out
@@ -146,7 +146,7 @@ def test_a_damaged_merged_file_is_found_and_mended(small, capsys, how):
     assert said.endswith("; take merged files away with esxparse lake compact --no-merge\n")
     assert compact(small, "--no-merge", "-q") == compact(small, "--merge", "-q") == 0
     assert main(["lake", "verify", "--lake", small, "--content"]) == 0
-    assert "4 merged files, 0.00 GB, stand for small ones" in capsys.readouterr().out
+    assert "4 merged files, 0.00 GB, instead of small ones" in capsys.readouterr().out
 
 
 def test_a_list_of_merged_files_that_cannot_be_read_costs_no_answer(small):

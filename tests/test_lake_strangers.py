@@ -206,7 +206,7 @@ def test_entries_without_checksums_are_read_and_counted(tmp_path, capsys):
     entry.write_text(json.dumps(told))
     assert ex.lake(where)["vcpu"].collect().height == 3
     assert main(["lake", "verify", "--content", "--lake", str(where)]) == 0
-    assert "2 files of an early version have no checksum" in capsys.readouterr().out
+    assert "2 files of an early version without a checksum" in capsys.readouterr().out
 
 
 def test_a_damaged_entry_stops_questions_and_nothing_else(tmp_path, capsys):
@@ -217,7 +217,7 @@ def test_a_damaged_entry_stops_questions_and_nothing_else(tmp_path, capsys):
     assert main(["lake", "ls", "--lake", where]) == 1
     told = capsys.readouterr()
     assert f"{first.id}.json is not what `esxparse lake add` writes" in told.err
-    assert "1 captures of 1 hosts" in told.out
+    assert "1 capture of 1 host" in told.out
     assert main(["lake", "verify", "--lake", where]) == 1
     assert first.id in capsys.readouterr().err
     assert upkeep.compact(Store.of(where), timedelta(0)) == [], "its files may be wanted"
@@ -262,5 +262,5 @@ def test_a_lake_that_is_still_to_be_made_is_empty(tmp_path):
     assert not (tmp_path / "lake").exists()
     lake.add([hosts.capture(tmp_path)])
     assert lake
-    assert "1 captures of 1 hosts, 6 rows" in repr(lake)
+    assert "1 capture of 1 host, 6 rows" in repr(lake)
     assert not lake.of(since="2030-01-01")

@@ -83,7 +83,7 @@ def test_runs_that_lack_something_are_told_before_the_answer(tmp_path):
     text = (path / "study.toml").read_text() + '\n[[run]]\nfilter = "null"\nfio = "lost.json"\n'
     (path / "study.toml").write_text(text)
     found = gather.gather(path)
-    assert tables.answer(found).text.startswith("1 of 7 runs lack something")
+    assert tables.answer(found).text.startswith("1 of 7 runs with something missing")
     assert "lost.json" in tables.quality(found).text
 
 
@@ -164,7 +164,7 @@ def test_published_figures_stand_beside_those_of_the_runs(tmp_path):
     [
         ("", "SELECT iops FROM read_csv('/etc/passwd')", "reads tables, not files"),
         ("", "SELECT iops FROM '/etc/passwd'", "was not found"),
-        ("", "SELECT iops FROM runs", "its query gives 6 rows and 1 columns, not 1 number"),
+        ("", "SELECT iops FROM runs", "its query gives 6 rows and 1 column, not 1 number"),
         ("", "SELECT MAX(iopz) FROM runs", "unable to find column"),
         ('a = { open = "../*.csv", table = "x" }', "SELECT MAX(x) FROM a", "there is no file ../\\*.csv beside"),
         ('a = { metric = "os.system" }', "SELECT MAX(x) FROM a", "there is no function os.system in esxparse.metrics"),

@@ -81,7 +81,7 @@ def test_symptoms_are_put_together_by_measure_and_object(limited):
 def test_few_samples_are_said_to_be_few(limited):
     rec = seen("cpu-limit").recording
     few = replace(rec, meta={**rec.meta, "samples": 3})
-    assert "3 samples: they do not tell how long" in tables.summary(few, limited).text
+    assert "3 samples: too few to tell how long" in tables.summary(few, limited).text
     assert "do not tell" not in tables.summary(rec, limited).text
 
 

@@ -128,7 +128,7 @@ def test_check_says_all_that_is_wrong_and_computes_nothing(tmp_path, capsys):
     text = '[window]\nwarmup = "1m"\n[[run]]\nx = 1\nesxtop = "c.csv"\n'
     studies.manifest(tmp_path, text)
     assert run("check", tmp_path) == 0
-    assert capsys.readouterr().out.endswith("study.toml: 1 runs by x, 1 files, all well\n")
+    assert capsys.readouterr().out.endswith("study.toml: 1 run by x, 1 file, all well\n")
     studies.manifest(tmp_path, text + '[[run]]\nx = 2\nesxtop = "d.csv"\n[[run]]\nx = 3\npower = "c.csv"\n')
     assert run("check", tmp_path) == 1
     told = capsys.readouterr()

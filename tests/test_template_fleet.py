@@ -63,7 +63,7 @@ def test_the_last_week_is_compared_with_that_before(found):
 
 def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     text = tables.verdict(found).text
-    assert text.startswith("1 captures are not judged")
+    assert text.startswith("1 capture not judged")
     assert "2 of 3 hosts with critical troubles" in text
     rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
     assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]

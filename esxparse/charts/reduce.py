@@ -169,7 +169,7 @@ def over_time(
 
 
 def pieces(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Add `piece`, which stretch between gaps a row lies in, and `alone`, whether it is all of it, where there are gaps.
+    """Where there are gaps, add `piece`, the stretch between them that a row lies in, and `alone`: it is all of it.
 
     A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series; a
     series whose samples do not come at even steps has none.

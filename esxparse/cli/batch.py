@@ -8,7 +8,7 @@ from esxparse.cli.output import add_cluster, add_opening, fail, given_opening
 from esxparse.cli.progress import Progress
 from esxparse.cli.report import add_template, given_parameters
 from esxparse.errors import EsxparseError
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 
 _OF_ITEMS = ("member", "timeout")
 
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
         )
     if not options.quiet or made.failed:
         if made.left_out:
-            print(printable(f"{len(made.left_out)} files left out, which no template reads: listed in {made.index}"))
+            files = counted(len(made.left_out), "file")
+            print(printable(f"{files} left out, which no template reads: listed in {made.index}"))
         print(ending(made))
     if options.open:
         show(made.index)

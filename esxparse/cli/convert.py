@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from esxparse.cli.output import add_crew, add_force, add_opening, each_on, given_crew, given_opening, path_for
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
@@ -45,7 +45,7 @@ def _told(made: Converted) -> str:
     if made.skipped:
         return f"{made.folder}: already converted"
     sizes = f"{_megabytes(made.source_bytes)} to {_megabytes(made.bytes)}"
-    return f"{made.folder}: {made.tables} tables, {made.rows:,} rows, {sizes}"
+    return f"{made.folder}: {counted(made.tables, 'table')}, {counted(made.rows, 'row')}, {sizes}"
 
 
 def _checked_names(options: argparse.Namespace) -> None:

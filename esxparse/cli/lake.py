@@ -11,7 +11,7 @@ from esxparse.cli.output import add_crew, add_force, add_opening, fail, given_cr
 from esxparse.cli.progress import Progress
 from esxparse.errors import EsxparseError
 from esxparse.formats.opening import period
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 
 if TYPE_CHECKING:
     from esxparse.lakes import Lake
@@ -130,7 +130,8 @@ def _add(options: argparse.Namespace) -> int:
             **given_opening(options),
         )
     if left_out and not options.quiet:
-        print(f"{len(left_out)} files left out, in no format that esxparse reads: {', '.join(left_out[:_SHOWN])}")
+        files = counted(len(left_out), "file")
+        print(f"{files} left out, in no format that esxparse reads: {', '.join(left_out[:_SHOWN])}")
     new = {one.id for one in made if not one.skipped}
     for pair in entries.overlaps(into.captures) if new else ():
         if new & {one.id for one in pair}:
@@ -142,7 +143,8 @@ def _told(capture: str, made: Added) -> str:
     if made.skipped:
         return f"{capture}: already there ({made.id}, host {made.host})"
     sizes = f"{made.source_bytes / 1e6:,.1f} MB to {made.bytes / 1e6:,.1f} MB"
-    return f"{capture}: {made.id}, host {made.host}, {made.tables} tables, {made.rows:,} rows, {sizes}"
+    held = f"{counted(made.tables, 'table')}, {counted(made.rows, 'row')}"
+    return f"{capture}: {made.id}, host {made.host}, {held}, {sizes}"
 
 
 def _twice(pair: tuple[Entry, Entry]) -> str:
@@ -158,12 +160,14 @@ def _ls(options: argparse.Namespace) -> int:
     found = found.of(*options.host, since=options.since, until=options.until)
     for one in found.catalogue.iter_rows(named=True):
         span = f"{one['start']:%Y-%m-%d %H:%M:%S} to {one['end']:%Y-%m-%d %H:%M:%S}" if one["start"] else "no time"
-        held = f"{one['rows']:,} rows, {one['bytes'] / 1e6:,.1f} MB"
-        print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {one['warnings']} warnings  {one['source']}"))
+        held = f"{counted(one['rows'], 'row')}, {one['bytes'] / 1e6:,.1f} MB"
+        warned = counted(one["warnings"], "warning")
+        print(printable(f"{one['id']}  {one['host']}  {span}  {held}  {warned}  {one['source']}"))
     if not options.quiet:
         total = found.catalogue
         hosts, rows, size = total["host"].n_unique(), int(total["rows"].sum()), int(total["bytes"].sum())
-        print(f"{total.height:,} captures of {hosts:,} hosts, {rows:,} rows, {size / _GB:,.2f} GB")
+        of = f"{counted(total.height, 'capture')} of {counted(hosts, 'host')}"
+        print(f"{of}, {counted(rows, 'row')}, {size / _GB:,.2f} GB")
     return 1 if unreadable else 0
 
 
@@ -210,17 +214,17 @@ def _verify(options: argparse.Namespace) -> int:
     if not options.quiet:
         for pair in state.overlapping:
             print(printable(_twice(pair)))
-        print(f"{state.captures:,} captures, {state.files:,} files, {state.bytes / _GB:,.2f} GB")
+        print(f"{counted(state.captures, 'capture')}, {counted(state.files, 'file')}, {state.bytes / _GB:,.2f} GB")
         if state.merged:
-            size = sum(state.merged.values()) / _GB
-            print(f"{len(state.merged):,} merged files, {size:,.2f} GB, stand for small ones of one host and day")
+            merged = f"{counted(len(state.merged), 'merged file')}, {sum(state.merged.values()) / _GB:,.2f} GB"
+            print(f"{merged}, instead of small ones of one host and day")
         if options.content and state.unsigned:
-            print(f"{state.unsigned:,} files of an early version have no checksum: only their size was compared")
+            early = counted(state.unsigned, "file")
+            print(f"{early} of an early version without a checksum: only the size was compared")
         if state.left:
             size = sum(one.size for one in state.left) / 1e6
-            print(
-                f"{len(state.left):,} files ({size:,.1f} MB) belong to no capture: esxparse lake compact removes them"
-            )
+            left = f"{counted(len(state.left), 'file')} ({size:,.1f} MB)"
+            print(f"{left} of no capture: esxparse lake compact removes what belongs to none")
     return 1 if state.damaged or state.unreadable or state.spoilt else 0
 
 
@@ -231,7 +235,7 @@ def _compact(options: argparse.Namespace) -> int:
     found = _opened(options)
     gone = upkeep.compact(found.store, older)
     if not options.quiet:
-        print(f"{len(gone):,} files removed, {sum(one.size for one in gone) / 1e6:,.1f} MB")
+        print(f"{counted(len(gone), 'file')} removed, {sum(one.size for one in gone) / 1e6:,.1f} MB")
     if options.merge is None:
         return 0
     if options.merge:
@@ -261,7 +265,7 @@ def _merge(found: Lake, options: argparse.Namespace) -> int:
                 fail(EsxparseError(f"{days[done.place]}: {done.why}"))
     if not options.quiet:
         size = sum(one.bytes for one in made) / 1e6
-        few = f"{sum(len(one.of) for one in made):,} files of {len(days) - failed:,} days of hosts"
+        few = f"{counted(sum(len(one.of) for one in made), 'file')} of {counted(len(days) - failed, 'day')} of hosts"
         print(f"{few} stand merged in {len(made):,}, {size:,.1f} MB")
     return 1 if failed else 0
 

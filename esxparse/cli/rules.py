@@ -6,6 +6,7 @@ import argparse
 import textwrap
 
 from esxparse.cli.output import each
+from esxparse.recording import counted
 
 _WIDTH = 100
 
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         "warning": f"{rule.direction} {rule.warn:g} {rule.unit}",
         "critical": "" if rule.critical is None else f"{rule.direction} {rule.critical:g} {rule.unit}",
         "floor": floor,
-        "lasts": f"{rule.persist} samples",
+        "lasts": counted(rule.persist, "sample"),
         "meaning": rule.meaning,
         "causes": rule.causes,
         "next": rule.next,

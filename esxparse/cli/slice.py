@@ -9,7 +9,7 @@ from pathlib import Path
 
 from esxparse.cli.output import add_force, add_opening, given_opening
 from esxparse.cli.progress import Progress
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 
 _DESCRIPTION = """Writes the part of an esxtop capture that is asked for as a smaller capture, which esxparse, esxplot,
 Perfmon and spreadsheets read. A column is kept if it matches one value of each of the given options: --table, --vm,
@@ -73,6 +73,6 @@ def run(options: argparse.Namespace) -> int:
         if note.severity == "warning" or not options.quiet:
             print(f"esxparse: {printable(str(note))}", file=sys.stderr)
     if not options.quiet:
-        summary = f"{printable(name)}: {sliced.columns:,} columns, {sliced.samples:,} samples"
+        summary = f"{printable(name)}: {counted(sliced.columns, 'column')}, {counted(sliced.samples, 'sample')}"
         print(summary, file=sys.stderr if to_stdout else sys.stdout)
     return 0

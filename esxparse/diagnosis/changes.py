@@ -16,6 +16,7 @@ from esxparse.counters.series import series_name
 from esxparse.diagnosis.panels import panel
 from esxparse.errors import EsxparseError
 from esxparse.metrics import change_points
+from esxparse.recording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def every(rec: Recording, *, still: bool = False) -> tuple[Every, pl.DataFrame]:
     frames = dict(zip(timed, pl.collect_all(list(timed.values())), strict=True))
     times = pl.concat([frame["time"] for frame in frames.values()]).unique().sort() if frames else pl.Series("time", [])
     if len(times) < FEWEST:
-        msg = f"{rec.source} has {len(times)} samples: changes need {FEWEST} or more"
+        msg = f"{rec.source} has {counted(len(times), 'sample')}: changes need {FEWEST} or more"
         raise EsxparseError(msg)
     names, values = [], []
     out = [(name, "no column time", len(rec[name].collect_schema())) for name in rec.tables if name not in timed]

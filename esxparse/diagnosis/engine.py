@@ -14,6 +14,7 @@ import polars as pl
 
 from esxparse.diagnosis import spells
 from esxparse.diagnosis.series import roots
+from esxparse.recording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -165,12 +166,12 @@ def _story(
     against: list[str] = []
     if case.persist > 1 and inside.sum() < _BURST_SAMPLES and inside.mean() < _BURST_SHARE:
         odds += _BURST
-        against.append(f"{inside.sum()} samples: a burst, as any host has")
+        against.append(f"{counted(inside.sum(), 'sample')}: a burst, as any host has")
     at = np.flatnonzero(inside)
     span = int(at[-1] - at[0]) + 1
     if case.persist > 1 and core.any() and core.sum() < _DENSE * span:
         odds += _SCATTERED
-        against.append(f"it comes and goes: {core.sum()} of {span} samples")
+        against.append(f"it comes and goes: {core.sum()} of {counted(span, 'sample')}")
     missing: list[str] = []
     for one, held in zip(case.evidence, answers[:-1], strict=True):
         if held is None:

@@ -11,6 +11,7 @@ from esxparse.counters.series import lasting_name
 from esxparse.diagnosis.changes import every
 from esxparse.errors import EsxparseError
 from esxparse.metrics.interval import needs_scipy
+from esxparse.recording import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,7 +44,8 @@ def similar(
     if window is not None:
         inside = whole.times.is_between(*window).to_numpy()
     if inside.sum() < _FEWEST + 2 * _LAGS:
-        msg = f"the window has {inside.sum()} samples of {rec.source}: give one of {_FEWEST + 2 * _LAGS} or more"
+        has = counted(inside.sum(), "sample")
+        msg = f"the window has {has} of {rec.source}: give one of {_FEWEST + 2 * _LAGS} or more"
         raise EsxparseError(msg)
     mine = whole.names.select(pl.concat_list("table", "counter", "instance") == list(series)).to_series().arg_true()
     if not len(mine):

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.counters.catalogue import lookup
+from esxparse.recording import counted
 from esxparse.sortable import table
 
 _ROWS: Final = 8
@@ -41,9 +42,8 @@ def page(name: str, frame: pl.LazyFrame) -> str:
     ]
     head = head.with_columns(pl.col(pl.Datetime).dt.replace_time_zone(None))
     rows = [["" if cell is None else html.escape(str(cell)) for cell in row] for row in head.iter_rows()]
-    said = (
-        f"<b>{html.escape(name)}</b>: {len(head.columns)} columns, the first {head.height} rows; a lazy table of polars"
-    )
+    size = f"{counted(head.width, 'column')}, the first {counted(head.height, 'row')}"
+    said = f"<b>{html.escape(name)}</b>: {size}; a lazy table of polars"
     return f"<p>{said}</p>{table(heads, rows)}"
 
 

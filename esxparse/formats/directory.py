@@ -30,7 +30,7 @@ from esxparse.formats import memory
 from esxparse.formats.kit.head import Head
 from esxparse.formats.kit.notes import Notes, some
 from esxparse.formats.source import Source, resolve
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 MOST_FILES = 20_000
 """A directory of more files is none of a run: none is looked at."""
@@ -106,7 +106,7 @@ def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
         counts = Counter({asked: len(files)} if files else {})
     kinds: dict[str, int] = {name: count for name, count in counts.items() if name}
     if not kinds:
-        what = f"none of its {len(files):,} files is in a format esxparse reads" if files else "it is empty"
+        what = f"holds {counted(len(files), 'file')} in no format esxparse reads" if files else "is empty"
         raise UnreadableError(f"{where} is a directory, and {what}: name a recording")
     if (asked or _OWN) == _OWN and _OWN in kinds:
         first = next(one.name for one in files if one.format == _OWN)
@@ -152,11 +152,11 @@ def read(where: str, files: Sequence[File], read_one: Callable[[Source], Recordi
             parts.setdefault(name, []).append(part.select(pl.lit(one.name).alias(column), pl.all()))
         if taken > limit:
             raise memory.refusal(
-                f"{where}: the tables of its first {len(read_ones):,} files take {memory.shown(taken)}", limit
+                f"{where}: the tables of its first {counted(len(read_ones), 'file')} take {memory.shown(taken)}", limit
             )
         notes += [replace(note, message=f"{one.name}: {note.message}") for note in rec.notes]
     if not read_ones:
-        raise DamagedError(f"{where}: none of its {len(files):,} files can be read: {notes[0].message}")
+        raise DamagedError(f"{where}: nothing can be read of its {counted(len(files), 'file')}: {notes[0].message}")
     # In one chunk: polars 2.1 panics where it formats text of several that were filtered.
     tables = {name: pl.concat(found, how="diagonal_relaxed", rechunk=True) for name, found in parts.items()}
     lazy = {name: table.lazy() for name, table in tables.items()}

@@ -37,13 +37,12 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import fio, vdbench
 from esxparse.formats.benchmarks.table import BETTER, Fields, Figure, Run, listing, nothing
 from esxparse.formats.benchmarks.table import tables as common
-from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.kit.notes import Notes, excerpt, left_out
 from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.objects import listed, mapping
 from esxparse.formats.kit.tables import data, schema
 from esxparse.formats.source import Source, resolve
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 FORMAT = "hcibench"
 

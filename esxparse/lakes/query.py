@@ -25,7 +25,7 @@ from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store, why
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 if TYPE_CHECKING:
     from esxparse.formats.opening import Options
@@ -356,7 +356,7 @@ class Lake:
         return "\n".join(
             [
                 f"Lake({self.store.uri})",
-                f"  {len(self.captures):,} captures of {len(hosts):,} hosts, {rows:,} rows",
+                f"  {counted(len(self.captures), 'capture')} of {counted(len(hosts), 'host')}, {counted(rows, 'row')}",
                 f"  tables: {', '.join(self)}",
             ]
         )

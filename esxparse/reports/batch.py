@@ -18,7 +18,7 @@ from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
 from esxparse.formats import memory as sizes
 from esxparse.formats.opening import Opening, period
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.reports import batch_state
 from esxparse.reports.batch_items import Item, plan
 from esxparse.reports.forms import asked, form_of, is_report
@@ -279,5 +279,5 @@ def ending(done: Batch) -> str:
     """The last line on the terminal."""
     count = len(done.failed)
     if not count:
-        return f"{done.items} {'report' if done.items == 1 else 'reports'}: {done.index}"
+        return f"{counted(done.items, 'report')}: {done.index}"
     return printable(f"{count} of {done.items} failed: {', '.join(done.failed)}; {done.index}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from esxparse.quality.check import check, stays
+from esxparse.recording import counted
 from esxparse.reports.blocks import Block, Column, note, stack, table
 
 if TYPE_CHECKING:
@@ -56,5 +57,5 @@ def section(recordings: Sequence[Recording]) -> Block:
         Column("expected", "Expected", fit="short"),
         Column("means", "What a sound recording looks like"),
     ]
-    caption = f"Data quality: {len(wrong)} expectations not met, {met:,} met"
+    caption = f"Data quality: {counted(len(wrong), 'expectation')} not met, {met:,} met"
     return stack(*left_out, table(frame, columns, caption, f"Data quality: all {met:,} expectations are met."))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from esxparse import clock
+from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     NOTHING,
@@ -80,9 +81,9 @@ def _counted(found: Findings) -> str:
     levels = [found[place].severity for place in worst(found, None).values()]
     critical, warning = levels.count("critical"), levels.count("warning")
     each = [f"{critical} critical"] if critical else []
-    each += [f"{warning} {'warning' if warning == 1 else 'warnings'}"] if warning else []
+    each += [counted(warning, "warning")] if warning else []
     more = f"; the first {MOST} here, all in the list of findings" if len(levels) > MOST else ""
-    return f"{len(levels)} {'trouble' if len(levels) == 1 else 'troubles'}: {', '.join(each)}{more}"
+    return f"{counted(len(levels), 'trouble')}: {', '.join(each)}{more}"
 
 
 def charts(found: Findings) -> dict[int, alt.LayerChart]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 from esxparse.studies import baseline
 from esxparse.studies.expand import Run, expand
 from esxparse.studies.opened import Kept, open_run, try_others
@@ -29,7 +29,8 @@ class Checked:
         """The summary that the command line prints."""
         wrong = sum(note.severity == "warning" for note in self.notes)
         labels = f" by {', '.join(self.labels)}" if self.labels else ""
-        return f"{self.runs:,} runs{labels}, {self.files:,} files, " + (f"{wrong:,} problems" if wrong else "all well")
+        ending = counted(wrong, "problem") if wrong else "all well"
+        return f"{counted(self.runs, 'run')}{labels}, {counted(self.files, 'file')}, {ending}"
 
 
 def check(

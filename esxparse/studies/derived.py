@@ -22,6 +22,7 @@ import polars as pl
 import polars.selectors as cs
 
 from esxparse.errors import EsxparseError
+from esxparse.recording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +79,10 @@ class Derived:
         """The one number that a query gives; `who` asks is named in errors."""
         found = self.frame(who, query)
         if found.shape != (1, 1) or not isinstance(found.item(), int | float):
-            raise self._wrong(who, f"its query gives {found.height} rows and {found.width} columns, not 1 number")
+            raise self._wrong(
+                who,
+                f"its query gives {counted(found.height, 'row')} and {counted(found.width, 'column')}, not 1 number",
+            )
         return float(found.item())
 
     def frame(self, who: str, query: str) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import polars as pl
 from esxparse import toml
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
-from esxparse.recording import Note, printable
+from esxparse.recording import Note, counted, printable
 from esxparse.studies import baseline
 from esxparse.studies.columns import COLUMNS, HEADLINES, METRICS
 from esxparse.studies.expand import Run
@@ -159,7 +159,7 @@ def source_notes(frame: pl.DataFrame, base: Mapping[str, Any], found: Iterable[N
     notes = []
     if base and "is_baseline" in frame.columns:
         count = frame["is_baseline"].sum()
-        notes.append(f"Baseline: {baseline.text(base)} ({count} of {frame.height} rows).")
+        notes.append(f"Baseline: {baseline.text(base)} ({count} of {counted(frame.height, 'row')}).")
     if "ratio_low" in frame.columns:
         notes.append("Ratio: mean / mean of the baseline; 95 % interval by Fieller's theorem unless noted otherwise.")
     if any(name.startswith("used_") for name in frame.columns):

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from esxparse.diagnosis.experiments.study import Study
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.sortable import table
 from esxparse.studies import export
 
@@ -72,7 +72,7 @@ def _runs(runs: pl.DataFrame, labels: Sequence[str]) -> str:
     ]
     shown = table(heads, ([_cell(one) for one in row] for row in kept.head(_ROWS).iter_rows()))
     of = f"the first {_ROWS} of " if runs.height > _ROWS else ""
-    return f"{shown}<p>The main columns of {of}{runs.height:,} runs; <code>study.runs</code> has all.</p>"
+    return f"{shown}<p>The main columns of {of}{counted(runs.height, 'run')}; <code>study.runs</code> has all.</p>"
 
 
 def _cell(value: Any) -> str:

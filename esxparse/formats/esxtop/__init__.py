@@ -52,11 +52,11 @@ from esxparse.formats.esxtop import (
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
-from esxparse.formats.esxtop.notes import counted, no_rows
+from esxparse.formats.esxtop.notes import no_rows
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 from esxparse.whole import Scratch
 from esxparse.worlds import VCPU_WORLD
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
 from esxparse.formats.esxtop.grammar import CONTINUED, decoded
-from esxparse.formats.esxtop.notes import counted
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

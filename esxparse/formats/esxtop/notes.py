@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from esxparse.errors import DamagedError
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,15 +81,6 @@ class Met:
 
 def _list(numbers: Sequence[int], form: str = "d") -> str:
     return ", ".join(format(number, form) for number in numbers[:SHOWN]) + (" ..." if len(numbers) > SHOWN else "")
-
-
-def counted(count: int, thing: str) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def times(count: int) -> str:

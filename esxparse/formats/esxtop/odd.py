@@ -9,9 +9,9 @@ import numpy as np
 
 from esxparse.counters.catalogue import lookup
 from esxparse.formats.esxtop.grammar import kind_of, text_of
-from esxparse.formats.esxtop.notes import Met, counted
+from esxparse.formats.esxtop.notes import Met
 from esxparse.formats.esxtop.scan_twin import ABSENT, FLAG
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -16,10 +16,9 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop.grammar import STAMP, STAMP_BYTES, text_of
-from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.kit.stamps import days_after
 from esxparse.formats.window import TIME
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

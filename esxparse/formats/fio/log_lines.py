@@ -19,7 +19,7 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.pieces import in_utf8, whole_lines
 from esxparse.formats.kit.text import may_be_cut
 from esxparse.formats.source import Source
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -181,7 +181,7 @@ def damage(entries: Entries, shape: str) -> list[Note]:
         places = ", ".join(str(one.line) for one in odd[:_LISTED]) + more
         where = f" (lines {places})" if len(odd) > 1 else ""
         notes.warn(
-            f"{len(odd):,} line{'s' if len(odd) > 1 else ''} left out{where}: not {shape}, one of them a "
+            f"{counted(len(odd), 'line')} left out{where}: not {shape}, one of them a "
             f"direction; the first is {odd[0].text!r}",
             odd[0].line,
         )

@@ -17,7 +17,7 @@ from esxparse.formats.kit.numbers import exact
 from esxparse.formats.kit.objects import uncollected
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.source import Source
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,7 +127,7 @@ def _beside(lines: Iterable[Line]) -> tuple[list[Note], list[str]]:
         notes.warn(f"{len(errors) - _ERRORS_SHOWN} more messages of fio")
     if other:
         first, text = other[0]
-        message = f"{len(other)} lines that are not fio output are not read: {text[:60]!r} ..."
+        message = f"{counted(len(other), 'line')} not read, not fio output: {text[:60]!r} ..."
         notes.append(Note(message, first, unused=len(other)))
     return notes, list(errors)
 

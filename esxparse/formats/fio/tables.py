@@ -15,7 +15,7 @@ from esxparse.formats.fio.integers import take_bins
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import exact, scaled
 from esxparse.formats.kit.tables import schemas
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 Row = dict[str, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -232,7 +232,7 @@ def _refusals(refused: Iterable[str]) -> list[Note]:
     found = list(refused)
     notes = Notes()
     if found:
-        notes.warn(f"{len(found):,} values are not numbers, or too large: left empty ({found[0][:80]})")
+        notes.warn(f"{counted(len(found), 'value')} left empty, not a number or too large ({found[0][:80]})")
     return notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from esxparse.recording import Note, Severity, printable
+from esxparse.recording import Note, Severity, counted, printable
 
 _SHOWN = 80
 _EXCERPT = 60
@@ -86,6 +86,6 @@ def left_out(lines: Sequence[tuple[int, str]], severity: Severity = "info") -> l
     """One note on unknown lines: how many there are, and the first."""
     if not lines:
         return []
-    many = f"{len(lines):,} lines" if len(lines) > 1 else "1 line"
+    many = counted(len(lines), "line")
     message = f"{many} not part of a result, left out: {excerpt(lines[0][1])!r}"
     return [Note(message, lines[0][0], severity=severity, unused=len(lines))]

@@ -90,7 +90,7 @@ from esxparse.formats.packets.fields import FIELDS, prepared
 from esxparse.formats.packets.tables import block_sizes, finished, tcp_part, tcp_table, unanswered
 from esxparse.formats.packets.tshark import batches, decoded_elsewhere, is_ek, separator
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 FORMAT = "packets"
 
@@ -184,5 +184,7 @@ def _notes(tally: Counter[str], tables: dict[str, pl.DataFrame]) -> list[Note]:
     if not {"nfs", "iscsi"} & {*tables}:
         told.warn("no NFS and no iSCSI in this trace: check the ports it was taken on")
     if "unanswered" in tables:
-        told.say(f"{tables['unanswered'].height:,} requests have no reply in the trace: see table unanswered")
+        told.say(
+            f"{counted(tables['unanswered'].height, 'request')} without a reply in the trace: see table unanswered"
+        )
     return told

@@ -14,7 +14,7 @@ from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.numbers import scaled
 from esxparse.formats.kit.tables import frames, schemas
 from esxparse.formats.perf_stat.numbers import is_nan, number
-from esxparse.recording import Note, Severity
+from esxparse.recording import Note, Severity, counted
 
 _Key = tuple[str | None, str | None, str | None]
 
@@ -282,7 +282,7 @@ def left_out(lines: Iterable[tuple[int, str]], what: str, severity: Severity) ->
     if not (found := list(lines)):
         return ()
     shown = ", ".join(repr(text.strip()[:60]) for _, text in found[:_LISTED])
-    many = f"{len(found):,} line{'s' if len(found) > 1 else ''} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
+    many = f"{counted(len(found), 'line')} {what}: {shown}{' ...' if len(found) > _LISTED else ''}"
     return (Note(many, found[0][0], severity=severity, unused=len(found)),)
 
 

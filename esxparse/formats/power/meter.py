@@ -39,7 +39,7 @@ from esxparse.formats.kit.numbers import number
 from esxparse.formats.kit.text import cells_of
 from esxparse.formats.power.readings import WORDS, Reading, Stamp, facts, kind_of, stamp, tables, words
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 FORMAT = "power_csv"
 
@@ -287,7 +287,7 @@ def _merged(odd: Counted) -> list[Note]:
     for message, lines in odd.lines.items():
         kinds.setdefault(message.partition(";")[0], (message, []))[1].extend(lines)
     return [
-        Note(f"{len(lines):,} lines: {first}", lines[0], severity="warning", unused=len(lines))
+        Note(f"{counted(len(lines), 'line')}: {first}", lines[0], severity="warning", unused=len(lines))
         for first, lines in kinds.values()
     ]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.kit.tables import Row, Schema, data, frame, frames, schema
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -244,7 +244,7 @@ def by_time(name: str, rows: Sequence[Row], columns: Schema) -> tuple[dict[str, 
     if not dated:
         return frames({name: (undated, columns)}), []
     found = frames({name: (dated, schema("time time") | columns), f"{name}_undated": (undated, columns)})
-    many = f"{len(undated):,} lines of {name} have no time: they are in table {name}_undated"
+    many = f"{counted(len(undated), 'line')} of {name} without a time: in table {name}_undated"
     return found, [Note(many)] if undated else []
 
 

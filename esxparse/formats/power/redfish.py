@@ -54,7 +54,7 @@ from esxparse.formats.kit.tables import Row, frames, schema
 from esxparse.formats.power.readings import Reading, Stamp, facts, number, stamp, tables
 from esxparse.formats.power.resources import Found, resource, uri_of
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -150,7 +150,7 @@ def documents(text: str) -> tuple[list[Document], Notes]:
             found += [Document(one, line, moment) for one in every]
     _between(text[at:], places.line(at), noise)
     if noise:
-        message = f"{len(noise):,} lines between documents are neither JSON nor a time, and are left out"
+        message = f"{counted(len(noise), 'line')} between documents left out: neither JSON nor a time"
         problems.append(Note(message, noise[0], severity="warning", unused=len(noise)))
     return found, problems
 

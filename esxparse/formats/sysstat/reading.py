@@ -28,7 +28,7 @@ from esxparse.formats.source import Source
 from esxparse.formats.sysstat import delimited, documents
 from esxparse.formats.sysstat.tables import ROWS, Sheets, add, tables
 from esxparse.formats.sysstat.text import Parsed, Section, parse, tool_of
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 _RESTARTS = schema("host str, time time, cpus i64")
 _COMMENTS = schema("host str, time time, comment str")
@@ -192,7 +192,7 @@ def _printed(
         notes.say(_BOOT[tool])
     if parsed.averages:
         lines = parsed.averages.lines["averages"]
-        notes.say(f"{len(lines):,} lines of averages left out: the rows have what they are means of", lines[0])
+        notes.say(f"{counted(len(lines), 'line')} of averages left out: the rows have what they are means of", lines[0])
     if parsed.human is not None:
         notes.say("numbers with units such as 1.2M are rounded", parsed.human)
     if parsed.wrapped is not None:

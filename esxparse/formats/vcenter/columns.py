@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.esxtop.times import Dates, as_esxtop_writes, parse
 from esxparse.formats.kit.notes import Counted, Notes, excerpt
 from esxparse.formats.kit.numbers import number, whole
@@ -16,7 +15,7 @@ from esxparse.formats.kit.text import cells_of
 from esxparse.formats.opening import DateOrder
 from esxparse.formats.power.readings import stamp
 from esxparse.formats.vcenter.labels import IDENTIFIER, ROLES, labelled, plain_unit, unit_of
-from esxparse.recording import Note
+from esxparse.recording import Note, counted
 
 PREAMBLE = 40
 """Lines of title before the titles of columns."""

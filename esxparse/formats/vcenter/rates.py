@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.kit.notes import Notes
+from esxparse.recording import counted
 
 Row = dict[str, Any]
 

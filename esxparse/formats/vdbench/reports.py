@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from esxparse.formats.esxtop.notes import counted
 from esxparse.formats.kit.notes import Counted, Notes, excerpt, left_out
 from esxparse.formats.vdbench.rows import CLOCK, LABEL, STARTING, Clock, Row, column, labelled, mebi, started, value
+from esxparse.recording import counted
 
 _TITLES = re.compile(r"(?P<date>[^.\d]{1,12}\d\d?,? \d{4})?\s+\.*[Ii]nterval\.*(?=\s)")
 _ROW = re.compile(rf"{CLOCK}\s+{LABEL}(?=\s)(?P<cells>.*)")

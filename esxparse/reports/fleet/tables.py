@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from esxparse.diagnosis import rules
+from esxparse.recording import counted
 from esxparse.reports.blocks import (
     Block,
     Column,
@@ -69,9 +70,8 @@ def verdict(found: Fleet) -> Block:
         entries.append(Verdict(level, share, text, one["next"], ""))
     blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
     if unsaid:
-        text = (
-            f"{unsaid:,} captures are not judged: run esxparse lake judge. What is not judged is not said to be well."
-        )
+        left = counted(unsaid, "capture")
+        text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
         blocks.insert(0, note(text, "warning"))
     return stack(*blocks)
 
@@ -86,7 +86,7 @@ def summary(found: Fleet) -> Block:
     size = sum(file["bytes"] for one in found.lake.captures for file in one.files())
     return tiles(
         [
-            ("Hosts", f"{len(found.hosts):,}", f"{len(found.lake.captures):,} captures"),
+            ("Hosts", f"{len(found.hosts):,}", counted(len(found.lake.captures), "capture")),
             ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
             ("VMs", f"{found.ready.height:,}", "host and VM"),
             (f"VMs that wait {warn:g} % and more", f"{waiting:,}", share),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from esxparse.recording import counted
 from esxparse.reports import page
 from esxparse.reports.blocks import (
     ABSENT,
@@ -46,9 +47,9 @@ def recorded(rec: Recording, vms: pl.LazyFrame | None) -> Block:
     interval = meta.get("interval")
     items = [
         ("Release", str(meta.get("release") or "unknown"), str(meta.get("release_evidence") or "")),
-        ("Time covered", spoken_span(span), f"{meta['samples']:,} samples"),
+        ("Time covered", spoken_span(span), counted(meta["samples"], "sample")),
         ("Interval", ABSENT if interval is None else f"{interval:g} s", "median between samples"),
-        ("VMs", number(count, None), "" if vcpus is None else f"{vcpus} vCPUs"),
+        ("VMs", number(count, None), "" if vcpus is None else counted(vcpus, "vCPU")),
         ("Physical CPUs", number(pcpus, None), "hardware threads, as esxtop counts them"),
     ]
     if vcpus and pcpus:

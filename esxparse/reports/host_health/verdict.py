@@ -15,6 +15,7 @@ import polars as pl
 from esxparse.charts.reduce import LABEL_WIDTH, shorten
 from esxparse.diagnosis.diagnose import unseen
 from esxparse.diagnosis.symptoms import values
+from esxparse.recording import counted
 from esxparse.reports import verdicts
 from esxparse.reports.blocks import NOTHING, Block, Column, note, stack, table
 
@@ -26,16 +27,7 @@ if TYPE_CHECKING:
     from esxparse.diagnosis.series import Matrix, Series
 
 _AREAS: Final = {"cpu": "CPU", "numa": "NUMA", "nfs": "NFS", "vsan": "vSAN", "vdisk": "Virtual disk"}
-_PLURALS: Final = {
-    "vm": "VMs",
-    "device": "devices",
-    "nfs": "volumes",
-    "adapter": "adapters",
-    "path": "paths",
-    "port": "ports",
-    "pcpu": "physical CPUs",
-    "node": "nodes",
-}
+_THINGS: Final = {"vm": "VM", "nfs": "volume", "pcpu": "physical CPU", "vsan": "vSAN"}
 
 _FEWEST: Final = 20
 """Samples of which one in twenty is one at least."""
@@ -188,17 +180,19 @@ def overview(found: pl.DataFrame, profile: str, samples: int) -> Block:
 
     `found`: from `judge`. `profile`: name of the thresholds' profile, for the caption. `samples`: how many there are.
     """
-    kinds = pl.col("kind").replace(_PLURALS)
-    passed = found.filter(pl.col("verdict") != "ok").with_columns(
+    over = [
+        f"{n} of {counted(of, _THINGS.get(kind, kind))}" for n, of, kind in found["objects", "of", "kind"].iter_rows()
+    ]
+    passed = found.with_columns(over=pl.Series(over, dtype=pl.String)).filter(pl.col("verdict") != "ok")
+    passed = passed.with_columns(
         area=pl.col("id").str.split(".").list.first().replace(_AREAS).map_elements(_capital, return_dtype=pl.String),
-        over=pl.col("objects").cast(pl.String) + " of " + pl.col("of").cast(pl.String) + " " + kinds,
     )
     fine = found.height - passed.height
     if found.is_empty():
         return note("This capture has none of the counters that the thresholds apply to.", "warning")
     if passed.is_empty():
         return note(f"No threshold exceeded: {fine} checked (profile {profile}).", "ok")
-    few = f"{samples} samples: a 95th percentile of so few is about the worst of them."
+    few = f"{counted(samples, 'sample')}: a 95th percentile of so few is about the worst."
     return stack(
         NOTHING if samples >= _FEWEST else note(few, "warning"),
         table(

@@ -11,7 +11,7 @@ import polars as pl
 
 from esxparse.errors import EsxparseError
 from esxparse.metrics import units
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.reports.blocks import NOTHING, Block, Column, Header, headline, note, parted, points, stack, table
 from esxparse.reports.study import shaped, words
 from esxparse.studies import baseline, plot
@@ -30,7 +30,7 @@ _FILES: Final = 40
 def header(found: Found) -> Header:
     """The study's title, and what it is made of."""
     study = found.study
-    runs = f"{found.runs.height} runs by {', '.join(study.labels)}" if study.labels else f"{found.runs.height} runs"
+    runs = counted(found.runs.height, "run") + (f" by {', '.join(study.labels)}" if study.labels else "")
     base = f"; baseline {baseline.text(study.baseline)}" if study.baseline else ""
     return Header(printable(study.title), f"{runs}{base}")
 
@@ -55,7 +55,7 @@ def answer(found: Found) -> Block:
     more = [f"{left} more: see the tables below."] if left > 0 else []
     warned = []
     if lacking:
-        text = f"{lacking} of {found.runs.height} runs lack something: see"
+        text = f"{lacking} of {counted(found.runs.height, 'run')} with something missing: see"
         warned = [note(text, "warning", section="Data quality")]
     return stack(*warned, points([*told[:_SENTENCES], *more]), *(note(text) for text in words.published(found)))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from esxparse.metrics import ratio, scaling, units
+from esxparse.recording import counted
 from esxparse.reports.blocks import rounded
 from esxparse.reports.study import shaped
 from esxparse.studies import baseline
@@ -283,4 +284,4 @@ def _measured(found: Found, value: str) -> str:
     factor, unit = units.fitting(named(found.study, value).unit, lowest, highest)
     low, high = rounded(lowest * factor), rounded(highest * factor)
     span = low if low == high else f"{low} to {high}"
-    return f"{name_of(found, value)}: {span} {unit}".rstrip() + f" in {numbers.len()} runs."
+    return f"{name_of(found, value)}: {span} {unit}".rstrip() + f" in {counted(numbers.len(), 'run')}."

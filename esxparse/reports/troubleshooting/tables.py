@@ -11,6 +11,7 @@ from esxparse import clock
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis import changes as changed
 from esxparse.errors import EsxparseError
+from esxparse.recording import counted
 from esxparse.reports.blocks import Block, Column, note, spoken_span, stack, table, tiles
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ def summary(rec: Recording, found: Findings) -> Block:
             ("Findings", str(grades["critical"] + grades["warning"]), f"{grades['critical']} critical"),
             ("Harmless", str(grades["info"]), "named so that nobody looks for them again"),
             ("Judged", f"{found.judged} of {found.of}", "cases and limits; the others lack counters"),
-            ("Covered", span, f"{samples:,} samples"),
+            ("Covered", span, counted(samples, "sample")),
         ]
     )
     if samples >= _FEWEST:
         return made
-    few = note(f"{samples} samples: they do not tell how long a trouble lasts. Take at least {_FEWEST}.", "warning")
+    few = note(
+        f"{counted(samples, 'sample')}: too few to tell how long a trouble lasts. Take at least {_FEWEST}.", "warning"
+    )
     return stack(few, made)
 
 

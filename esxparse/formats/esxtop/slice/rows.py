@@ -10,10 +10,11 @@ import numpy as np
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.esxtop import grammar, times
-from esxparse.formats.esxtop.notes import Met, counted, end_of_file, no_rows
+from esxparse.formats.esxtop.notes import Met, end_of_file, no_rows
 from esxparse.formats.esxtop.scan import scan
 from esxparse.formats.esxtop.scan_twin import decimal
 from esxparse.formats.window import EVERYTHING, Window
+from esxparse.recording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
