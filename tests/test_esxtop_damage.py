@@ -213,7 +213,7 @@ def test_a_row_that_lost_a_cell_is_not_taken_for_one_with_a_trailing_comma(tmp_p
     rec = opened(tmp_path, "\n".join(lines) + "\n")
     assert values(rec) == ([100.0, 300.0], [1.25, 2.0, 1.75, 2.5])
     assert any(
-        "1 rows have 4 cells where the header has 4" in note.message or "left out" in note.message for note in rec.notes
+        "1 row has 4 cells where the header has 4" in note.message or "left out" in note.message for note in rec.notes
     )
 
 

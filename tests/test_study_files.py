@@ -134,7 +134,7 @@ def test_check_says_all_that_is_wrong_and_computes_nothing(tmp_path, capsys):
     told = capsys.readouterr()
     assert "line 8: run 2 (x=2): esxtop: there is no file d.csv" in told.err
     assert "is a recording of esxtop: name it as esxtop = ..." in told.err
-    assert told.out.endswith("3 runs by x, 1 files, 2 problems\n")
+    assert told.out.endswith("3 runs by x, 1 file, 2 problems\n")
 
 
 def test_check_lists_every_complaint_above_the_runs(tmp_path, capsys):

@@ -152,7 +152,7 @@ def test_titles_of_an_older_release_and_their_zone(tmp_path):
 @pytest.mark.parametrize(
     ("change", "warning"),
     [
-        ((OLD[OLD.index("18:11:41.020") :], ""), "1 of 1 runs without an average: vdbench was stopped"),
+        ((OLD[OLD.index("18:11:41.020") :], ""), "1 of 1 run without an average: vdbench was stopped"),
         (("   6.500    0.210   0.4   3.1   1.2", "   6.5"), "a row with other columns than its titles, left out"),
         (("4096  60.00    0.910", "40"), "a row with other columns than its titles, left out"),
         (("\n18:11:41.020", "\n18:11:40 Data Validation error\n18:11:41.020"), "vdbench says: 18:11:40 Data"),

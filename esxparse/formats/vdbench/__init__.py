@@ -46,7 +46,7 @@ from esxparse.formats.kit.text import Text
 from esxparse.formats.source import Source, resolve
 from esxparse.formats.vdbench import parts, reports
 from esxparse.formats.vdbench.rows import Clock, Row, measured, runs_of, tables
-from esxparse.recording import Recording
+from esxparse.recording import Recording, counted
 
 FORMAT = "vdbench"
 
@@ -146,9 +146,8 @@ def _recording(name: str, found: _Found, clock: Clock, notes: Notes) -> Recordin
         raise DamagedError(f"vdbench's output without a number{why}: run it again, and let it finish")
     averaged = {row["run"] for row in averages if row["statistic"] == "avg"}
     if rows and (missing := [run for run in numbered if run["run"] not in averaged]):
-        notes.warn(
-            f"{len(missing)} of {len(numbered)} runs without an average: vdbench was stopped, or the file was cut"
-        )
+        some = f"{len(missing)} of {counted(len(numbered), 'run')}"
+        notes.warn(f"{some} without an average: vdbench was stopped, or the file was cut")
     if clock.said:
         notes.say(clock.said)
     elif not clock.zoned and any(row.get("time") for row in rows):
