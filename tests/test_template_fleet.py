@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import hosts
 import polars as pl
@@ -67,6 +68,27 @@ def test_what_is_not_judged_is_said_and_not_said_to_be_well(found):
     assert "2 of 3 hosts with critical troubles" in text
     rows = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
     assert [(row[0], row[1]) for row in rows] == [("critical", "esx-01"), ("critical", "esx-02"), ("unknown", "esx-03")]
+
+
+def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-01", (5, 6), more="% Max Limited")])
+    found = gather.gather(str(tmp_path / "lake"))
+    assert found.ready["max_pct"].to_list() == [2]
+    assert "ok" in tables.vms(found).text
+    assert "%RDY - %MLMTD" in tables.vms(found).text
+
+
+def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
+    readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
+    lake = ex.lake(tmp_path / "lake")
+    lake.add([hosts.capture(tmp_path, "esx-01", (1, 2))])
+    lake.add([readings], host="esx-09")
+    judging.judge(lake)
+    found = gather.gather(str(tmp_path / "lake"))
+    levels = dict(line.split()[1::-1] for line in tables.hosts(found).text.splitlines()[2:])
+    assert levels["esx-09"] == "unknown"
+    assert levels["esx-01"] != "unknown"
+    assert "1 without an esxtop capture, not diagnosed" in tables.verdict(found).text
 
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):

@@ -1,5 +1,8 @@
 """The waits of VMs over many hosts and days, from the tables of a lake.
 
+"%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says it, as
+the thresholds for ready time do.
+
 Source: general knowledge; ready time as in `metrics.scheduling`.
 """
 
@@ -17,24 +20,29 @@ VM: Final = ("host", "group_id", "vm")
 _WEEK: Final = timedelta(days=7)
 
 
-def _vcpus(vcpu: pl.LazyFrame) -> pl.LazyFrame:
-    need(names(vcpu), "host", "date", "group_id", "group", "world", "pct_ready")
+def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
+    held = names(vcpu)
+    need(held, "host", "date", "group_id", "group", "world", "pct_ready")
+    wait = pl.col("pct_ready")
+    if not limited and "pct_max_limited" in held:
+        wait = (wait - pl.col("pct_max_limited").fill_null(0.0)).clip(lower_bound=0.0)
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds of a vCPU.
     own = world.contains(WORLD_OF_VCPU)
     return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select(
-        "host", "date", "group_id", pl.col("group").alias("vm"), "pct_ready"
+        "host", "date", "group_id", wait, vm="group"
     )
 
 
-def ready(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Give how long the vCPUs of each VM were ready and did not run, % of one core, over all samples and vCPUs of it.
 
     `p95_pct` (95th percentile), `median_pct`, `max_pct`, and `values`: how many there are. Nothing is averaged over the
-    vCPUs of a VM, so that one that waits alone is seen. Helper worlds are left out.
+    vCPUs of a VM, so that one that waits alone is seen. Helper worlds are left out. `limited`: whether time that a CPU
+    limit withheld counts.
 
-    Needs `host`, `date`, `group_id`, `group`, `world`, `pct_ready`. Returns, in no order: `host`, `group_id`, `vm`, and
-    those named above.
+    Needs `host`, `date`, `group_id`, `group`, `world`, `pct_ready`, and without `limited` takes `pct_max_limited`.
+    Returns, in no order: `host`, `group_id`, `vm`, and those named above.
 
     >>> from datetime import date
     >>> worlds = pl.LazyFrame({
@@ -47,7 +55,7 @@ def ready(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     """
     wait = pl.col("pct_ready")
     return (
-        _vcpus(vcpu)
+        _vcpus(vcpu, limited=limited)
         .group_by(VM)
         .agg(
             p95_pct=wait.quantile(0.95, "linear"),
@@ -58,15 +66,15 @@ def ready(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def ready_by_day(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Give how the 95th percentiles of the fleet's VMs are spread, day by day (UTC).
 
-    Each VM counts once a day, by the 95th percentile of its vCPUs' samples. Needs the columns of `ready`. Returns, by
-    date, % of one core: `date`, `vms`, `median_pct`, `p90_pct`, `p99_pct`, `max_pct`.
+    Each VM counts once a day, by the 95th percentile of its vCPUs' samples. `limited` and the columns that it needs: as
+    `ready`. Returns, by date, % of one core: `date`, `vms`, `median_pct`, `p90_pct`, `p99_pct`, `max_pct`.
     """
     value = pl.col("p95_pct")
     return (
-        _vcpus(vcpu)
+        _vcpus(vcpu, limited=limited)
         .group_by("date", *VM)
         .agg(p95_pct=pl.col("pct_ready").quantile(0.95, "linear"))
         .group_by("date")
@@ -81,14 +89,14 @@ def ready_by_day(vcpu: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def week_over_week(vcpu: pl.LazyFrame) -> pl.LazyFrame:
+def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
 
     The weeks end with the last date of the whole fleet. VMs go by host and name, for a group gets another number when
-    the VM is started again; one that moved to another host is two. Needs the columns of `ready`. Returns the VMs with
+    the VM is started again; one that moved to another host is two. `limited` and the columns that it needs: as `ready`. Returns the VMs with
     values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`, `change_pct` (points).
     """
-    rows = _vcpus(vcpu)
+    rows = _vcpus(vcpu, limited=limited)
     last = rows.select(last=pl.col("date").max())
     value, age = pl.col("pct_ready"), pl.col("last") - pl.col("date")
     new = age < _WEEK

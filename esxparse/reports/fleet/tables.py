@@ -31,6 +31,7 @@ _MOST: Final = 6
 _NAMED: Final = 4
 _READY: Final = "cpu.ready"
 """The rule whose thresholds rank VMs: ready per vCPU."""
+_WAIT: Final = "%RDY - %MLMTD"
 _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
 
@@ -61,6 +62,9 @@ def verdict(found: Fleet) -> Block:
     unsaid = sum(said is None for _, said in found.said)
     parts = [f"{bad:,} of {len(found.hosts):,} {_s(len(found.hosts), 'host')} with critical troubles"]
     parts += [f"captures of {len(failed):,} failed their checks"] if failed else []
+    judged = {entry.host for entry, said in found.said if said}
+    only = len(judged - {*diagnosed(found)})
+    parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
     entries = []
     for one in by_trouble(found.findings).head(_MOST).iter_rows(named=True):
         level = "critical" if one["critical"] else "warning"
@@ -95,6 +99,11 @@ def summary(found: Fleet) -> Block:
     )
 
 
+def diagnosed(found: Fleet) -> list[str]:
+    """The hosts of which a capture was diagnosed: power readings and exports of vCenter are checked only."""
+    return sorted({entry.host for entry, said in found.said if said and "findings" in said})
+
+
 def hosts(found: Fleet) -> Block:
     """Every host, the worst first."""
     bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
@@ -112,8 +121,8 @@ def hosts(found: Fleet) -> Block:
         order = ("fail", "warn", "not judged", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
     releases = {entry.host: str(entry.meta.get("release") or "") for entry in found.lake.captures}
-    # Of a capture that failed its checks nobody can say that all is well.
-    unsaid = pl.col("check").is_in(["not judged", "fail"])
+    # Where no capture is of esxtop, or one failed its checks, nobody can say that all is well.
+    unsaid = pl.col("check").is_in(["not judged", "fail"]) | ~pl.col("host").is_in(diagnosed(found))
     level = (
         pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
     )
@@ -142,7 +151,7 @@ def hosts(found: Fleet) -> Block:
         Column("troubles", "Troubles"),
         Column("release", "Release", fit="short"),
     ]
-    return table(frame, columns, "Hosts, the worst first; ready: 95th percentile, % of one core")
+    return table(frame, columns, f"Hosts, the worst first; ready: 95th percentile of {_WAIT}, % of one core")
 
 
 def vms(found: Fleet) -> Block:
@@ -158,7 +167,8 @@ def vms(found: Fleet) -> Block:
         Column("max_pct", "Highest", "%"),
         Column("values", "Samples of vCPUs", digits=None),
     ]
-    said = f"Ready of each VM's vCPUs, % of one core; warning from {rule.warn:g}, critical from {rule.critical:g}"
+    limits = f"warning from {rule.warn:g}, critical from {rule.critical:g}"
+    said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}"
     return table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
 
 
