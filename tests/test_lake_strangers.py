@@ -264,3 +264,10 @@ def test_a_lake_that_is_still_to_be_made_is_empty(tmp_path):
     assert lake
     assert "1 capture of 1 host, 6 rows" in repr(lake)
     assert not lake.of(since="2030-01-01")
+
+
+def test_a_lake_opened_as_a_recording_is_called_a_lake(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path)])
+    with pytest.raises(ex.UnreadableError, match=re.escape(f"is a lake of captures: esxparse lake ls --lake {where}")):
+        ex.open(where)

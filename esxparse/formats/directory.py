@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -48,6 +48,10 @@ class File:
     source: Source | None
     format: str | None = None
     refused: str = ""
+
+
+_LAKE: Final = {"catalogue", "table"}
+"""What the directories of a lake begin with."""
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -105,6 +109,8 @@ def chosen(where: str, files: Sequence[File], asked: str | None) -> list[File]:
         files = [replace(one, format=asked) for one in files if one.source and one.format is None]
         counts = Counter({asked: len(files)} if files else {})
     kinds: dict[str, int] = {name: count for name, count in counts.items() if name}
+    if not kinds and {Path(one.name).parts[0].partition("=")[0] for one in files} >= _LAKE:
+        raise UnreadableError(f"{where} is a lake of captures: esxparse lake ls --lake {where}, or ex.lake({where!r})")
     if not kinds:
         what = f"holds {counted(len(files), 'file')} in no format esxparse reads" if files else "is empty"
         raise UnreadableError(f"{where} is a directory, and {what}: name a recording")

@@ -29,9 +29,7 @@ def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds of a vCPU.
     own = world.contains(WORLD_OF_VCPU)
-    return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select(
-        "host", "date", "group_id", wait, vm="group"
-    )
+    return vcpu.filter(own, pl.col("pct_ready").is_not_null()).select("host", "date", "group_id", wait, vm="group")
 
 
 def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
@@ -93,8 +91,9 @@ def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
 
     The weeks end with the last date of the whole fleet. VMs go by host and name, for a group gets another number when
-    the VM is started again; one that moved to another host is two. `limited` and the columns that it needs: as `ready`. Returns the VMs with
-    values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`, `change_pct` (points).
+    the VM is started again; one that moved to another host is two. `limited` and the columns that it needs: as `ready`.
+    Returns the VMs with values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`,
+    `change_pct` (points).
     """
     rows = _vcpus(vcpu, limited=limited)
     last = rows.select(last=pl.col("date").max())
