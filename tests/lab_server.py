@@ -23,22 +23,16 @@ def notebook(sources):
 
 
 @contextmanager
-def lab(folder, token=""):
-    """JupyterLab on loopback; gives its address."""
+def lab(folder, token="", command=("jupyterlab",), prefix=""):
+    """JupyterLab on loopback, started by a module that takes its options after `prefix`; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = {**os.environ, "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTERLAB_SETTINGS_DIR": str(folder / "set")}
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
-        f"--port={port}",
-        f"--IdentityProvider.token={token}",
-    ]
-    command += ["--allow-root", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
-    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    options = ["--no-browser", f"--port={port}", f"--IdentityProvider.token={token}", "--allow-root"]
+    options += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
+    program = [sys.executable, "-m", *command, *(f"{prefix}{one}" for one in options)]
+    with subprocess.Popen(program, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             for _ in range(600):
                 try:

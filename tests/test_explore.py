@@ -10,9 +10,11 @@ import statistics
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
+from urllib.request import urlopen
 
 import polars as pl
 import pytest
+from lab_server import lab
 
 import esxparse as ex
 from esxparse.cli import main
@@ -356,6 +358,17 @@ def test_a_file_is_told_by_its_beginning_before_it_is_opened(tmp_path):
     assert kind(tmp_path / "bytes.toml") is None
     shutil.copy(datasets / "numa" / "study.toml", tmp_path / "sweep.toml")
     assert kind(tmp_path / "sweep.toml") == "study"
+
+
+@pytest.mark.needs("jupyterlab")
+def test_the_lab_starts_on_its_notebook_with_options_of_jupyterlabs_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ("esxparse", "lab", str(BUSY))
+    with (
+        lab(tmp_path, command=command, prefix="--jupyter=") as address,
+        urlopen(f"http://{address.removeprefix('http://')}/api/contents/busy-host.ipynb") as answer,
+    ):
+        assert "ex.explore(" in answer.read().decode()
 
 
 @pytest.mark.needs("anywidget")

@@ -21,6 +21,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("-o", "--output", metavar="NOTEBOOK", type=Path, help="the notebook, FILE.ipynb unless named")
     parser.add_argument("--no-start", action="store_true", help="only write the notebook")
+    parser.add_argument(
+        "--jupyter",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="an option for JupyterLab, as --jupyter=--port=9999 or --jupyter=--no-browser; may be given several times",
+    )
     parser.set_defaults(run=run)
 
 
@@ -31,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
     notebook, made = prepare(options.files, options.output)
     print(f"{printable(str(notebook))}: {'written' if made else 'there already, opened as it is'}")
     if not options.no_start:
-        start(notebook)
+        start(notebook, options.jupyter)
     return 0

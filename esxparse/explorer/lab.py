@@ -120,11 +120,11 @@ def present(path: str) -> None:
         sys.stdout.write(f"{error}\n")
 
 
-def start(notebook: Path) -> NoReturn:
-    """Become JupyterLab on that notebook.
+def start(notebook: Path, more: Sequence[str] = ()) -> NoReturn:
+    """Become JupyterLab on that notebook, started with `more` options of its own.
 
     Raises EsxparseError: JupyterLab is not installed.
     """
     if find_spec("jupyterlab") is None:
         raise EsxparseError("JupyterLab is not installed: pip install 'esxparse[lab]'")
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(notebook.absolute())])  # noqa: S606 (no shell)
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", str(notebook.absolute()), *more])  # noqa: S606 (no shell)
