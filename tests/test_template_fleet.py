@@ -34,6 +34,19 @@ def lake(tmp_path_factory):
     return str(where)
 
 
+def healthy(folder, host):
+    """A capture of a host that is well, with all that esxtop writes."""
+    (run,) = ex.simulate.load_experiment("healthy-web", samples=31).runs
+    file = folder / f"{host}.csv"
+    ex.simulate.write_esxtop(file, ex.simulate.capture(run.scenario), host=host)
+    return file
+
+
+def levels(found):
+    """By host, how bad the report says it is."""
+    return {line.split()[1]: line.split()[0] for line in tables.hosts(found).text.splitlines()[2:]}
+
+
 @pytest.fixture(scope="module")
 def found(lake):
     return gather.gather(lake)
@@ -81,14 +94,46 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
 def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
     readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
     lake = ex.lake(tmp_path / "lake")
-    lake.add([hosts.capture(tmp_path, "esx-01", (1, 2))])
+    lake.add([healthy(tmp_path, "esx-01")])
     lake.add([readings], host="esx-09")
     judging.judge(lake)
     found = gather.gather(str(tmp_path / "lake"))
-    levels = dict(line.split()[1::-1] for line in tables.hosts(found).text.splitlines()[2:])
-    assert levels["esx-09"] == "unknown"
-    assert levels["esx-01"] != "unknown"
+    assert levels(found) == {"esx-01": "ok", "esx-09": "unknown"}
     assert "1 without an esxtop capture, not diagnosed" in tables.verdict(found).text
+
+
+def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_judge(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([healthy(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
+    judging.judge(ex.lake(where))
+    found = gather.gather(str(where))
+    assert levels(found) == {"esx-01": "ok", "esx-02": "unknown"}
+    assert "1 with captures for less than half of the rules" in tables.verdict(found).text
+
+
+def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
+    where = tmp_path / "lake"
+    capture = healthy(tmp_path, "esx-01")
+    head, *rows = capture.read_text().splitlines()
+    capture.write_text("\n".join([head, *rows[:10], *rows[20:]]) + "\n")
+    ex.lake(where).add([capture])
+    judging.judge(ex.lake(where))
+    assert levels(gather.gather(str(where))) == {"esx-01": "ok"}
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", day="03/03/2026")])
+    found = gather.gather(str(where))
+    assert levels(found) == {"esx-01": "unknown"}
+    assert "not judged" in tables.hosts(found).text
+
+
+def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
+    where = tmp_path / "lake"
+    days = ("03/02/2026", "03/03/2026", "03/04/2026")
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (40,) * 30, day=day) for day in days])
+    judging.judge(ex.lake(where))
+    found = gather.gather(str(where))
+    assert found.findings.filter(severity="critical").height == len(days)
+    (row,) = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
+    assert row[:3] == ["critical", "esx-01", "1"]
 
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
@@ -144,7 +189,14 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
 
 def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path):
     where = tmp_path / "lake"
-    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (1, -1, 1)), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
+    good = healthy(tmp_path, "esx-02")
+    bad = healthy(tmp_path, "esx-01")
+    head, *rows = bad.read_text().splitlines()
+    first = next(at for at, name in enumerate(head.split('","')) if "vmx-vcpu-0" in name and name.endswith("% Ready"))
+    cells = rows[5].split('","')
+    rows[5] = '","'.join([*cells[:first], "-1.00", *cells[first + 1 :]])
+    bad.write_text("\n".join([head, *rows]) + "\n")
+    ex.lake(where).add([bad, good])
     judging.judge(ex.lake(where))
     rows = [line.split() for line in tables.hosts(gather.gather(str(where))).text.splitlines()[2:]]
     assert [(row[0], row[1]) for row in rows] == [("ok", "esx-02"), ("unknown", "esx-01")]

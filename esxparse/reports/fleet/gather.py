@@ -21,6 +21,9 @@ _FINDING: Final[dict[str, Any]] = {
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
 _HARMLESS: Final = "info"
+FEW: Final = 0.5
+"""A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
+of ESX 3.5 too."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,18 @@ class Fleet:
     def hosts(self) -> list[str]:
         """Names of the hosts."""
         return sorted({one.host for one in self.lake.captures})
+
+    @property
+    def judged(self) -> dict[str, float]:
+        """The share of all rules and cases that the fullest capture of a host let judge.
+
+        Hosts of which no capture was diagnosed are missing: power readings and exports of vCenter are checked only.
+        """
+        shares: dict[str, float] = {}
+        for entry, said in self.said:
+            if said and "findings" in said:
+                shares[entry.host] = max(shares.get(entry.host, 0.0), said["judged"] / said["of"])
+        return shares
 
 
 def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = "") -> Fleet:

@@ -25,7 +25,7 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
-from esxparse.reports.fleet.gather import Fleet, by_release, by_trouble, same_object, same_time
+from esxparse.reports.fleet.gather import FEW, Fleet, by_release, by_trouble, same_object, same_time
 
 _MOST: Final = 6
 _NAMED: Final = 4
@@ -61,10 +61,11 @@ def verdict(found: Fleet) -> Block:
     failed = {entry.host for entry, said in found.said if said and said["quality"]["status"] == "fail"}
     unsaid = sum(said is None for _, said in found.said)
     parts = [f"{bad:,} of {len(found.hosts):,} {_s(len(found.hosts), 'host')} with critical troubles"]
-    parts += [f"captures of {len(failed):,} failed their checks"] if failed else []
-    judged = {entry.host for entry, said in found.said if said}
-    only = len(judged - {*diagnosed(found)})
+    parts += [f"captures of {counted(len(failed), 'host')} failed their checks"] if failed else []
+    only = len({entry.host for entry, said in found.said if said} - found.judged.keys())
     parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
+    few = sum(share < FEW for share in found.judged.values())
+    parts += [f"{few:,} with captures for less than half of the rules"] if few else []
     entries = []
     for one in by_trouble(found.findings).head(_MOST).iter_rows(named=True):
         level = "critical" if one["critical"] else "warning"
@@ -99,15 +100,14 @@ def summary(found: Fleet) -> Block:
     )
 
 
-def diagnosed(found: Fleet) -> list[str]:
-    """The hosts of which a capture was diagnosed: power readings and exports of vCenter are checked only."""
-    return sorted({entry.host for entry, said in found.said if said and "findings" in said})
-
-
 def hosts(found: Fleet) -> Block:
     """Every host, the worst first."""
     bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
-    troubles = found.findings.group_by("host").agg(
+    # One that is in several captures is one: a host of which there are more captures is not worse for that.
+    own = found.findings.sort(bad, descending=True, maintain_order=True).unique(
+        ["host", "trouble", "kind", "name"], keep="first", maintain_order=True
+    )
+    troubles = own.group_by("host").agg(
         critical=bad.sum().cast(int),
         warnings=warned.sum().cast(int),
         troubles=pl.col("trouble").unique(maintain_order=True).str.join(", "),
@@ -118,11 +118,13 @@ def hosts(found: Fleet) -> Block:
     checks: dict[str, str] = {}
     for entry, said in found.said:
         status = said["quality"]["status"] if said else "not judged"
-        order = ("fail", "warn", "not judged", "pass")
+        order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
-    releases = {entry.host: str(entry.meta.get("release") or "") for entry in found.lake.captures}
-    # Where no capture is of esxtop, or one failed its checks, nobody can say that all is well.
-    unsaid = pl.col("check").is_in(["not judged", "fail"]) | ~pl.col("host").is_in(diagnosed(found))
+    releases = {entry.host: str(release) for entry in found.lake.captures if (release := entry.meta.get("release"))}
+    most = {host: 100 * share for host, share in found.judged.items()}
+    # Where no capture is of esxtop, few rules could be judged, or one failed its checks, nobody can say that all is well.
+    few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
+    unsaid = pl.col("check").is_in(["not judged", "fail"]) | pl.col("host").is_in(few)
     level = (
         pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
     )
@@ -133,7 +135,8 @@ def hosts(found: Fleet) -> Block:
         .with_columns(
             pl.col("critical", "warnings").fill_null(0),
             check=pl.col("host").replace_strict(checks),
-            release=pl.col("host").replace_strict(releases),
+            judged=pl.col("host").replace_strict(most, default=None, return_dtype=pl.Float64),
+            release=pl.col("host").replace_strict(releases, default=None, return_dtype=pl.String),
         )
         .with_columns(order=level)
         .sort("order", "critical", "warnings", "p95_pct", descending=[False, True, True, True], nulls_last=True)
@@ -147,6 +150,7 @@ def hosts(found: Fleet) -> Block:
         Column("p95_pct", "Ready of the worst VM", "%"),
         Column("vm", "Worst VM", fit="name"),
         Column("vms", "VMs", digits=None),
+        Column("judged", "Rules judged", "%", digits=0),
         Column("check", "Check", fit="short"),
         Column("troubles", "Troubles"),
         Column("release", "Release", fit="short"),
