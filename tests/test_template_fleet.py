@@ -136,6 +136,22 @@ def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
     assert row[:3] == ["critical", "esx-01", "1"]
 
 
+def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):
+    """A host that was well before its update; power readings have no release, and unjudged captures no share."""
+    where = tmp_path / "lake"
+    readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
+    old = hosts.capture(tmp_path, "esx-01", (40,) * 30)
+    new = hosts.capture(tmp_path, "esx-01", (1,) * 30, day="03/10/2026")
+    new.write_text(new.read_text().replace("Free MBytes", "Console MBytes"))
+    ex.lake(where).add([old, new])
+    ex.lake(where).add([readings], host="esx-01")
+    judging.judge(ex.lake(where))
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-02")])
+    found = gather.gather(str(where))
+    rows = gather.by_release(found).rows()
+    assert rows == [("unknown", 1, 1, 100, 40), ("4.x or earlier (with a service console)", 1, 0, 0, 1)]
+
+
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
     times = {key: datetime(2026, 3, 2, hour, tzinfo=UTC) for key, hour in (("start", start), ("end", end))}
     said = {"verdict": f"{name} of {host}", "next": "look", "release": "8.0"}

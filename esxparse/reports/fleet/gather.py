@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import polars as pl
@@ -21,6 +21,8 @@ _FINDING: Final[dict[str, Any]] = {
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
 _HARMLESS: Final = "info"
+_UNKNOWN: Final = "unknown"
+"""The release of captures whose columns do not tell it."""
 FEW: Final = 0.5
 """A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
 of ESX 3.5 too."""
@@ -167,20 +169,38 @@ def same_time(findings: pl.DataFrame) -> pl.DataFrame:
 def by_release(found: Fleet) -> pl.DataFrame:
     """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
 
+    Hosts with a capture that was diagnosed count, in each release that they had, with the troubles and waits of then.
     The release with the largest share comes first.
     """
-    hosts = pl.DataFrame(
-        sorted({(entry.host, str(entry.meta.get("release") or "unknown")) for entry in found.lake.captures}),
-        schema={"host": pl.String, "release": pl.String},
-        orient="row",
-    )
-    bad = found.findings.filter(severity="critical").select("host").unique().with_columns(bad=True)
-    vms = found.ready.join(hosts, on="host").group_by("release").agg(p95_pct=pl.col("p95_pct").median())
+    told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
+    hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
+    critical = found.findings.filter(severity="critical").with_columns(pl.col("release").fill_null(_UNKNOWN))
+    bad = critical.select("host", "release").unique().with_columns(bad=True)
+    vms = _ready_by_release(found, hosts).group_by("release").agg(pl.col("p95_pct").median())
     return (
-        hosts.join(bad, on="host", how="left")
+        hosts.join(bad, on=["host", "release"], how="left")
         .group_by("release")
         .agg(hosts=pl.col("host").n_unique().cast(int), critical=pl.col("host").filter("bad").n_unique().cast(int))
         .with_columns(share_pct=100 * pl.col("critical") / pl.col("hosts"))
         .join(vms, on="release", how="left")
         .sort("share_pct", "release", descending=[True, False])
     )
+
+
+def _release(entry: Entry) -> str:
+    return str(entry.meta.get("release") or _UNKNOWN)
+
+
+def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
+    """The waits of VMs with the release their host had: `release`, `p95_pct`. Hosts that changed it are read again."""
+    changed = set(hosts.filter(pl.col("host").is_duplicated())["host"])
+    kept = found.ready.filter(~pl.col("host").is_in(changed)).join(hosts, on="host")
+    parts = [kept.select("release", "p95_pct")]
+    for release in hosts["release"].unique():
+        held = [one for one in found.lake.captures if one.host in changed and _release(one) == release]
+        then = replace(found.lake, held=held)
+        if "vcpu" in then:
+            with found.lake.reading():
+                ready = fleet.ready(then["vcpu"], limited=False).collect()
+            parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
+    return pl.concat(parts)

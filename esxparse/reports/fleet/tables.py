@@ -120,9 +120,11 @@ def hosts(found: Fleet) -> Block:
         status = said["quality"]["status"] if said else "not judged"
         order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
-    releases = {entry.host: str(release) for entry in found.lake.captures if (release := entry.meta.get("release"))}
+    # Other formats have releases of their own, or none.
+    esxtop = [entry for entry in found.lake.captures if entry.format == "esxtop"]
+    releases = {entry.host: str(entry.meta.get("release") or "") for entry in esxtop}
     most = {host: 100 * share for host, share in found.judged.items()}
-    # Where no capture is of esxtop, few rules could be judged, or one failed its checks, nobody can say that all is well.
+    # Without a capture of esxtop, by few rules, or by one that failed its checks nobody can say that all is well.
     few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
     unsaid = pl.col("check").is_in(["not judged", "fail"]) | pl.col("host").is_in(few)
     level = (
@@ -219,12 +221,13 @@ def shared(found: Fleet) -> Block:
             by_release(found),
             [
                 Column("release", "Release", fit="short"),
-                count,
+                Column("hosts", "Hosts diagnosed", digits=None),
                 Column("critical", "With critical troubles", digits=None),
                 Column("share_pct", "Share", "%", digits=0),
                 Column("p95_pct", "Ready of the median VM", "%"),
             ],
-            "By release",
+            "By release, as the columns of captures tell it; a host counts in each release that it had",
+            "No capture is diagnosed.",
         ),
     )
 
