@@ -20,6 +20,7 @@ _FINDING: Final[dict[str, Any]] = {
 }
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
+_LOCAL: Final = r"^(mpx\.)?vmhba\d"
 _HARMLESS: Final = "info"
 _UNKNOWN: Final = "unknown"
 """The release of captures whose columns do not tell it."""
@@ -127,9 +128,12 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
-    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`."""
+    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`.
+
+    Without those whose name is a place on the host's own adapter: every host has a `mpx.vmhba0:C0:T0:L0`.
+    """
     return (
-        findings.filter(pl.col("kind").is_in(["device", "nfs"]))
+        findings.filter(pl.col("kind").is_in(["device", "nfs"]), ~pl.col("name").str.contains(_LOCAL))
         .group_by("kind", "name")
         .agg(
             hosts=pl.col("host").n_unique().cast(int),
