@@ -152,6 +152,32 @@ def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):
     assert rows == [("unknown", 1, 1, 100, 40), ("4.x or earlier (with a service console)", 1, 0, 0, 1)]
 
 
+def test_time_that_two_captures_cover_counts_once(tmp_path):
+    """The same ten samples, and five more in the second: 15, of a minute and ten seconds."""
+    where = tmp_path / "lake"
+    head, *rows = hosts.capture(tmp_path, "esx-01", tuple(range(15))).read_text().splitlines()
+    for name, part in (("first", rows[:10]), ("second", rows)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]) + "\n")
+    ex.lake(where).add([tmp_path / "first.csv", tmp_path / "second.csv"])
+    found = gather.gather(str(where))
+    assert found.ready.select("values", "max_pct", "median_pct").rows() == [(15, 14, 7)]
+    assert "1 min 10 s" in tables.summary(found).text
+    assert "Captures of esx-01 cover the same time" in tables.verdict(found).text
+    assert gather.gather(str(where), since="2026-03-02T08:00:50").ready["values"].to_list() == [5]
+
+
+def test_part_of_a_capture_has_the_troubles_of_its_time(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (*(1,) * 60, *(40,) * 60))])
+    judging.judge(ex.lake(where))
+    assert not gather.gather(str(where)).findings.is_empty()
+    found = gather.gather(str(where), until="2026-03-02T08:03:00")
+    assert found.findings.is_empty()
+    assert "0 of 1 host with critical troubles" in tables.verdict(found).text
+    assert tables.header(found).subtitle == "1 capture, 2026-03-02 08:00:00 UTC to 2026-03-02 08:03:00 UTC"
+    assert not gather.gather(str(where), since="2026-03-02T08:06:00").findings.is_empty()
+
+
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
     times = {key: datetime(2026, 3, 2, hour, tzinfo=UTC) for key, hour in (("start", start), ("end", end))}
     said = {"verdict": f"{name} of {host}", "next": "look", "release": "8.0"}

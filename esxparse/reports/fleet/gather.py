@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
 
 from esxparse.lakes import Lake, judging, lake
-from esxparse.lakes.entries import Entry
+from esxparse.lakes.entries import Entry, overlaps
 from esxparse.metrics import fleet
 
 _TIME: Final = pl.Datetime("us", "UTC")
@@ -21,6 +22,8 @@ _FINDING: Final[dict[str, Any]] = {
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
 _LOCAL: Final = r"^(mpx\.)?vmhba\d"
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
 _UNKNOWN: Final = "unknown"
 """The release of captures whose columns do not tell it."""
@@ -50,6 +53,25 @@ class Fleet:
     def hosts(self) -> list[str]:
         """Names of the hosts."""
         return sorted({one.host for one in self.lake.captures})
+
+    @property
+    def spans(self) -> list[tuple[str, datetime, datetime]]:
+        """When each host was recorded, of the time asked for; what several captures cover is one."""
+        first, last = self.lake.since or _FIRST, self.lake.until or _LAST
+        spans = [(one.host, *one.span) for one in self.lake.captures]
+        asked = sorted((host, max(start, first), min(end, last)) for host, start, end in spans if start and end)
+        found: list[tuple[str, datetime, datetime]] = []
+        for one in asked:
+            if found and found[-1][0] == one[0] and one[1] <= found[-1][2]:
+                found[-1] = (*found[-1][:2], max(found[-1][2], one[2]))
+            else:
+                found.append(one)
+        return found
+
+    @property
+    def twice(self) -> list[str]:
+        """The hosts of which captures with counters of vCPUs cover the same time."""
+        return sorted({one.host for one, _ in overlaps(_with_vcpus(self.lake))})
 
     @property
     def judged(self) -> dict[str, float]:
@@ -88,13 +110,33 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     text = dict.fromkeys(_FINDING, pl.String)
     times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
     findings = pl.DataFrame(rows, schema=text).with_columns(times)
-    vcpu = found["vcpu"] if "vcpu" in found else pl.LazyFrame(schema=_NO_VCPUS)
+    # A capture is judged as a whole; of one that is there in part, only what was then.
+    if found.since:
+        findings = findings.filter(pl.col("end").is_null() | (pl.col("end") >= found.since))
+    if found.until:
+        findings = findings.filter(pl.col("start").is_null() | (pl.col("start") < found.until))
+    vcpu = _vcpus(found)
     with found.reading():
         # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
         asked = [of(vcpu, limited=False) for of in (fleet.ready, fleet.ready_by_day, fleet.week_over_week)]
         ready, days, weeks = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
     return Fleet(found, said, findings, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+
+
+def _with_vcpus(part: Lake) -> list[Entry]:
+    return [one for one in part.captures if "vcpu" in one.tables]
+
+
+def _vcpus(part: Lake) -> pl.LazyFrame:
+    """The counters of vCPUs; where captures of a host cover the same time, those of the earlier one."""
+    having = _with_vcpus(part)
+    pairs = overlaps(having)
+    frames = [replace(part, held=[later])["vcpu"].filter(pl.col("time") > earlier.span[1]) for earlier, later in pairs]
+    seconds = {later.id for _, later in pairs}
+    if alone := [one for one in having if one.id not in seconds]:
+        frames.append(replace(part, held=alone)["vcpu"])
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(schema=_NO_VCPUS)
 
 
 _NO_VCPUS: Final[dict[str, Any]] = {
@@ -202,9 +244,7 @@ def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
     parts = [kept.select("release", "p95_pct")]
     for release in hosts["release"].unique():
         held = [one for one in found.lake.captures if one.host in changed and _release(one) == release]
-        then = replace(found.lake, held=held)
-        if "vcpu" in then:
-            with found.lake.reading():
-                ready = fleet.ready(then["vcpu"], limited=False).collect()
-            parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
+        with found.lake.reading():
+            ready = fleet.ready(_vcpus(replace(found.lake, held=held)), limited=False).collect()
+        parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
     return pl.concat(parts)

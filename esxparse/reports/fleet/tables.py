@@ -37,11 +37,10 @@ _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
 def header(found: Fleet) -> Header:
     """How many hosts, and when."""
-    spans = [one.span for one in found.lake.captures]
-    starts = [start for start, _ in spans if start]
-    ends = [end for _, end in spans if end]
+    spans = found.spans
+    first, last = min((start for _, start, _ in spans), default=None), max((end for *_, end in spans), default=None)
     count = len(found.hosts)
-    when = f"{moment(min(starts))} to {moment(max(ends))}" if starts and ends else "no times"
+    when = f"{moment(first)} to {moment(last)}" if first and last else "no times"
     captures = len(found.lake.captures)
     return Header(f"Fleet: {count:,} {_s(count, 'host')}", f"{captures:,} {_s(captures, 'capture')}, {when}")
 
@@ -78,12 +77,15 @@ def verdict(found: Fleet) -> Block:
         left = counted(unsaid, "capture")
         text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
         blocks.insert(0, note(text, "warning"))
+    if found.twice:
+        text = f"Captures of {_some(found.twice)} cover the same time: ready time is that of the earlier one."
+        blocks.insert(0, note(f"{text} If they are of two hosts, name one with esxparse lake add --host.", "warning"))
     return stack(*blocks)
 
 
 def summary(found: Fleet) -> Block:
     """Tiles: hosts, captures, VMs, how long they wait, what was checked."""
-    spans = [(end - start).total_seconds() for start, end in (one.span for one in found.lake.captures) if start and end]
+    spans = [(end - start).total_seconds() for _, start, end in found.spans]
     warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
     waiting = found.ready.filter(pl.col("p95_pct") >= warn).height
