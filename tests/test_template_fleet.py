@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_ju
     judging.judge(ex.lake(where))
     found = gather.gather(str(where))
     assert levels(found) == {"esx-01": "ok", "esx-02": "unknown"}
-    assert "1 with captures for less than half of the rules" in tables.verdict(found).text
+    assert "1 judged by less than half of the rules" in tables.verdict(found).text
 
 
 def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
@@ -176,6 +177,14 @@ def test_part_of_a_capture_has_the_troubles_of_its_time(tmp_path):
     assert "0 of 1 host with critical troubles" in tables.verdict(found).text
     assert tables.header(found).subtitle == "1 capture, 2026-03-02 08:00:00 UTC to 2026-03-02 08:03:00 UTC"
     assert not gather.gather(str(where), since="2026-03-02T08:06:00").findings.is_empty()
+
+
+def test_the_verdict_says_when_and_names_the_troubles_it_has_no_room_for(found):
+    rows = [a_finding("a", f"storage.{name}", "device", "naa.1", 8, 9) for name in "abcdefgh"]
+    many = replace(found, findings=pl.DataFrame(rows))
+    text = tables.verdict(many).text
+    assert "storage.a on a (2026-03-02): naa.1 of a" in text
+    assert "And 2 troubles of fewer hosts or less weight: storage.g, storage.h." in text
 
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):

@@ -152,11 +152,11 @@ _NO_VCPUS: Final[dict[str, Any]] = {
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
     """Troubles, those of the most hosts with critical ones first.
 
-    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), `verdict` and `next` (of the first).
+    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), `verdict`, `next` and `start` (of the first).
     """
     bad = pl.col("severity") == "critical"
     return (
-        findings.sort(bad, "host", descending=[True, False])
+        findings.sort(bad, "host", "start", descending=[True, False, False], maintain_order=True)
         .group_by("trouble", maintain_order=True)
         .agg(
             critical=pl.col("host").filter(bad).n_unique().cast(int),
@@ -164,6 +164,7 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
             names=pl.col("host").unique(maintain_order=True),
             verdict=pl.col("verdict").first(),
             next=pl.col("next").first(),
+            start=pl.col("start").first(),
         )
         .sort("critical", "hosts", "trouble", descending=[True, True, False])
     )

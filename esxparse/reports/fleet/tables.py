@@ -64,22 +64,26 @@ def verdict(found: Fleet) -> Block:
     only = len({entry.host for entry, said in found.said if said} - found.judged.keys())
     parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
     few = sum(share < FEW for share in found.judged.values())
-    parts += [f"{few:,} with captures for less than half of the rules"] if few else []
+    parts += [f"{few:,} judged by less than half of the rules"] if few else []
     entries = []
-    for one in by_trouble(found.findings).head(_MOST).iter_rows(named=True):
+    troubles = by_trouble(found.findings)
+    for one in troubles.head(_MOST).iter_rows(named=True):
         level = "critical" if one["critical"] else "warning"
         share = f"{one['hosts']:,} {_s(one['hosts'], 'host')}"
         several = f"{_some(one['names'])}. On {one['names'][0]}" if one["hosts"] > 1 else one["names"][0]
-        text = f"{one['trouble']} on {several}: {one['verdict']}"
+        day = f" ({one['start']:%Y-%m-%d})" if one["start"] else ""
+        text = f"{one['trouble']} on {several}{day}: {one['verdict']}"
         entries.append(Verdict(level, share, text, one["next"], ""))
     blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
+    if more := troubles["trouble"].to_list()[_MOST:]:
+        blocks.append(note(f"And {counted(len(more), 'trouble')} of fewer hosts or less weight: {', '.join(more)}.", "info"))
     if unsaid:
         left = counted(unsaid, "capture")
         text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
         blocks.insert(0, note(text, "warning"))
     if found.twice:
         text = f"Captures of {_some(found.twice)} cover the same time: ready time is that of the earlier one."
-        blocks.insert(0, note(f"{text} If they are of two hosts, name one with esxparse lake add --host.", "warning"))
+        blocks.append(note(f"{text} If they are of two hosts, name one with esxparse lake add --host.", "warning"))
     return stack(*blocks)
 
 
@@ -124,7 +128,7 @@ def hosts(found: Fleet) -> Block:
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
     # Other formats have releases of their own, or none.
     esxtop = [entry for entry in found.lake.captures if entry.format == "esxtop"]
-    releases = {entry.host: str(entry.meta.get("release") or "") for entry in esxtop}
+    releases = {entry.host: entry.meta.get("release") for entry in esxtop}
     most = {host: 100 * share for host, share in found.judged.items()}
     # Without a capture of esxtop, by few rules, or by one that failed its checks nobody can say that all is well.
     few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
