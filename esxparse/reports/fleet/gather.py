@@ -152,7 +152,7 @@ _NO_VCPUS: Final[dict[str, Any]] = {
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
     """Troubles, those of the most hosts with critical ones first.
 
-    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), `verdict`, `next` and `start` (of the first).
+    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `verdict`, `next`, `start` of the first.
     """
     bad = pl.col("severity") == "critical"
     return (

@@ -76,7 +76,7 @@ def verdict(found: Fleet) -> Block:
         entries.append(Verdict(level, share, text, one["next"], ""))
     blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
     if more := troubles["trouble"].to_list()[_MOST:]:
-        blocks.append(note(f"And {counted(len(more), 'trouble')} of fewer hosts or less weight: {', '.join(more)}.", "info"))
+        blocks.append(note(f"And {counted(len(more), 'trouble')} of fewer hosts or less weight: {', '.join(more)}."))
     if unsaid:
         left = counted(unsaid, "capture")
         text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
@@ -186,18 +186,22 @@ def vms(found: Fleet) -> Block:
 
 def weeks(found: Fleet) -> Block:
     """The VMs whose ready time changed from week to week, the largest change first."""
+    if found.days.is_empty():
+        return note("No capture has counters of vCPUs.")
+    end = found.days["date"].to_list()[-1]
     if found.weeks.is_empty():
-        days = found.days.height
-        return note(f"The lake has {days} {_s(days, 'day')} here: a comparison needs days of two weeks.")
+        return note(f"No VM has samples on one host in the seven days that end with {end} and in the seven before.")
     columns = [
         Column("host", "Host", fit="name"),
         Column("vm", "VM", fit="name"),
         Column("before_pct", "Seven days before", "%"),
+        Column("before_days", "Days with samples", digits=None),
         Column("after_pct", "Last seven days", "%"),
+        Column("after_days", "Days with samples", digits=None),
         Column("change_pct", "Change", "points"),
     ]
-    last = f"the last week ends with {found.days['date'].to_list()[-1]}"
-    return table(found.weeks, columns, f"Ready of VMs, 95th percentile, % of one core; {last}")
+    last = f"the last week ends with {end}; few days against many are no fair comparison"
+    return table(found.weeks, columns, f"Ready of VMs, 95th percentile of {_WAIT}, % of one core; {last}")
 
 
 def shared(found: Fleet) -> Block:
