@@ -93,6 +93,10 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     assert found.ready["max_pct"].to_list() == [2]
     assert "ok" in tables.vms(found).text
     assert "%RDY - %MLMTD" in tables.vms(found).text
+    assert "lack %MLMTD" not in tables.vms(found).text
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-02", (5, 6))])
+    text = tables.vms(gather.gather(str(tmp_path / "lake"))).text
+    assert "Captures of esx-02 lack %MLMTD: there a CPU limit counts as ready time." in text
 
 
 def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
@@ -228,6 +232,8 @@ def test_a_lake_without_vcpus_has_a_report(tmp_path):
     ex.lake(tmp_path / "lake").add([tmp_path / "meter.csv"], host="esx-01", format="power_csv")
     found = gather.gather(str(tmp_path / "lake"))
     assert found.ready.is_empty()
+    assert "VMs: 0 (host and VM; 1 host without counters of vCPUs)" in tables.summary(found).text
+    assert "1 not judged" in tables.summary(found).text
     for made in (tables.verdict, tables.summary, tables.hosts, tables.vms, tables.weeks, tables.shared, tables.checks):
         assert made(found).text
 

@@ -1,8 +1,8 @@
 """The waits of VMs over many hosts and days, from the tables of a lake.
 
 VMs go by host and name, for a group gets another number each time its VM is started; one that moved to another host is
-two. "%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says it,
-as the thresholds for ready time do.
+two. "%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says
+it, as the thresholds for ready time do.
 
 Source: general knowledge; ready time as in `metrics.scheduling`.
 """

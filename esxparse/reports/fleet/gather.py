@@ -74,6 +74,12 @@ class Fleet:
         return sorted({one.host for one, _ in overlaps(_with_vcpus(self.lake))})
 
     @property
+    def unlimited(self) -> list[str]:
+        """The hosts of which a capture has ready time without what a CPU limit withheld of it."""
+        having = _with_vcpus(self.lake)
+        return sorted({one.host for one in having if "pct_max_limited" not in one.tables["vcpu"]["columns"]})
+
+    @property
     def judged(self) -> dict[str, float]:
         """The share of all rules and cases that the fullest capture of a host let judge.
 

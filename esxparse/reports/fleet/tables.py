@@ -94,14 +94,21 @@ def summary(found: Fleet) -> Block:
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
     waiting = found.ready.filter(pl.col("p95_pct") >= warn).height
     share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
+    blind = len({*found.hosts} - {*found.ready["host"]})
+    of_vms = f"host and VM; {counted(blind, 'host')} without counters of vCPUs" if blind else "host and VM"
+    left = f", {state['not judged']:,} not judged" if state["not judged"] else ""
     size = sum(file["bytes"] for one in found.lake.captures for file in one.files())
     return tiles(
         [
             ("Hosts", f"{len(found.hosts):,}", counted(len(found.lake.captures), "capture")),
             ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
-            ("VMs", f"{found.ready.height:,}", "host and VM"),
+            ("VMs", f"{found.ready.height:,}", of_vms),
             (f"VMs that wait {warn:g} % and more", f"{waiting:,}", share),
-            ("Checks failed", f"{state['fail']:,}", f"{state['warn']:,} warned, {state['pass']:,} passed"),
+            (
+                "Captures that failed checks",
+                f"{state['fail']:,}",
+                f"{state['warn']:,} warned, {state['pass']:,} passed{left}",
+            ),
         ]
     )
 
@@ -181,7 +188,12 @@ def vms(found: Fleet) -> Block:
     ]
     limits = f"warning from {rule.warn:g}, critical from {rule.critical:g}"
     said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}"
-    return table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+    shown = table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+    if not found.unlimited:
+        return shown
+    return stack(
+        shown, note(f"Captures of {_some(found.unlimited)} lack %MLMTD: there a CPU limit counts as ready time.")
+    )
 
 
 def weeks(found: Fleet) -> Block:
