@@ -12,6 +12,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.errors import EsxparseError
 from esxparse.lakes import judging
 from esxparse.metrics import fleet
 from esxparse.reports.fleet import gather, tables
@@ -191,7 +192,12 @@ def test_the_verdict_says_when_and_names_the_troubles_it_has_no_room_for(found):
     many = replace(found, findings=pl.DataFrame(rows))
     text = tables.verdict(many).text
     assert "storage.a on a (2026-03-02): naa.1 of a" in text
-    assert "And 2 troubles of fewer hosts or less weight: storage.g, storage.h." in text
+    assert "2 more, on hosts below: storage.g, storage.h." in text
+
+
+def test_a_time_without_captures_is_an_error_that_says_so(lake):
+    with pytest.raises(EsxparseError, match="has no capture of the time asked for: esxparse lake ls"):
+        gather.gather(lake, since="2027-01-01")
 
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
@@ -275,3 +281,15 @@ def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
     assert "esx-01, esx-02" in row
     assert "esx-01: vcpu: pct_ready (vcpu) of 7:db-esx-01" in row
     assert row.split()[0] in {"critical", "warning"}
+
+
+def test_a_fault_of_several_files_is_one_whatever_its_numbers(tmp_path):
+    where = tmp_path / "lake"
+    files = [hosts.capture(tmp_path, host) for host in ("esx-01", "esx-02")]
+    for file, length in zip(files, (-10, -20), strict=True):
+        file.write_text(file.read_text()[:length])
+    ex.lake(where).add(files)
+    told = {one.message for entry in ex.lake(where).captures for one in entry.notes if "cut" in one.message}
+    assert len(told) == 2
+    (row,) = [line for line in tables.checks(gather.gather(str(where))).text.splitlines() if "row is cut" in line]
+    assert "esx-01, esx-02" in row

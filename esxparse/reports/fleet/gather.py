@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from esxparse.errors import EsxparseError
 from esxparse.lakes import Lake, judging, lake
 from esxparse.lakes.entries import Entry, overlaps
 from esxparse.metrics import fleet
@@ -96,9 +97,13 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     """Reads a lake, or some hosts and some time of it.
 
     Raises:
-        EsxparseError: There is no lake, or no such host, or a file is missing or damaged.
+        EsxparseError: There is no lake, no such host, no capture of the time, or a file is missing or damaged.
     """
     found = lake(uri).of(*hosts, since=since or None, until=until or None)
+    if not found.captures:
+        raise EsxparseError(
+            f"lake {uri} has no capture of the time asked for: esxparse lake ls --lake {uri} lists them"
+        )
     said = list(judging.said(found))
     rows = [
         {

@@ -76,7 +76,7 @@ def verdict(found: Fleet) -> Block:
         entries.append(Verdict(level, share, text, one["next"], ""))
     blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
     if more := troubles["trouble"].to_list()[_MOST:]:
-        blocks.append(note(f"And {counted(len(more), 'trouble')} of fewer hosts or less weight: {', '.join(more)}."))
+        blocks.append(note(f"{len(more):,} more, on hosts below: {', '.join(more)}."))
     if unsaid:
         left = counted(unsaid, "capture")
         text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
@@ -270,8 +270,10 @@ def checks(found: Fleet) -> Block:
     ]
     frame = (
         pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "what", "table", "said"), pl.String))
-        .group_by("status", "what", maintain_order=True)
+        # What readers say has lines and counts of its file: other numbers are no other fault.
+        .group_by("status", fault=pl.col("what").str.replace_all(r"\d[\d,.]*", "#"), maintain_order=True)
         .agg(
+            what=pl.col("what").first(),
             hosts=pl.col("host").n_unique().cast(int),
             tables=pl.col("table").drop_nulls().unique(maintain_order=True).str.join(", "),
             example=pl.format("{}: {}", pl.col("host").first(), pl.col("said").first()),
