@@ -220,6 +220,8 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
             a_finding("d", "storage.array_slow", "device", "naa.3", 14, 15),
             a_finding("d", "storage.queue_device", "device", "mpx.vmhba1:C0:T0:L0", 20, 21),
             a_finding("e", "storage.queue_device", "device", "mpx.vmhba1:C0:T0:L0", 22, 23),
+            a_finding("a", "power.p_states", "host", "", 8, 12, "warning"),
+            a_finding("b", "power.p_states", "host", "", 8, 12, "warning"),
             a_finding("a", "cpu.contention", "host", "", 8, 12),
             a_finding("b", "cpu.contention", "host", "", 8, 12),
         ]
@@ -229,7 +231,12 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
     assert (spell["trouble"], spell["hosts"], spell["names"]) == ("storage.array_slow", 3, "a, b, c")
     assert (spell["start"].hour, spell["end"].hour) == (8, 12)
     ranked = gather.by_trouble(frame).select("trouble", "critical", "hosts").rows()
-    assert ranked == [("storage.array_slow", 3, 4), ("cpu.contention", 2, 2), ("storage.queue_device", 2, 2)]
+    assert ranked == [
+        ("storage.array_slow", 3, 4),
+        ("cpu.contention", 2, 2),
+        ("storage.queue_device", 2, 2),
+        ("power.p_states", 0, 2),
+    ]
 
 
 def test_a_lake_without_vcpus_has_a_report(tmp_path):

@@ -22,6 +22,8 @@ _FINDING: Final[dict[str, Any]] = {
 }
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
+_SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
+"""Of these, what is a setting of the host or of a VM: hosts that have it have it all the time."""
 _LOCAL: Final = r"^(mpx\.)?vmhba\d"
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -200,13 +202,13 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_time(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles with causes outside a host that several hosts had at one time.
+    """Troubles with causes outside a host that several hosts had at one time; settings are none.
 
     `trouble`, `start`, `end`, `hosts`, `names` (of hosts); spells that follow each other without a gap are one.
     """
     outside = pl.col("trouble").str.split(".").list.first().is_in(list(_ELSEWHERE))
     return (
-        findings.filter(outside, pl.col("start").is_not_null())
+        findings.filter(outside, ~pl.col("trouble").is_in(_SET), pl.col("start").is_not_null())
         .sort("trouble", "start")
         .with_columns(before=pl.col("end").cum_max().shift().over("trouble"))
         .with_columns(

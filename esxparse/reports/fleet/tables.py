@@ -154,7 +154,9 @@ def hosts(found: Fleet) -> Block:
             release=pl.col("host").replace_strict(releases, default=None, return_dtype=pl.String),
         )
         .with_columns(order=level)
-        .sort("order", "critical", "warnings", "p95_pct", descending=[False, True, True, True], nulls_last=True)
+        .sort(
+            "order", "critical", "warnings", "p95_pct", "host", descending=[False, *[True] * 3, False], nulls_last=True
+        )
         .with_columns(level=pl.col("order").replace_strict(dict(enumerate(_LEVELS))))
     )
     columns = [
