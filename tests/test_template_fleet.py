@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -300,3 +301,21 @@ def test_a_fault_of_several_files_is_one_whatever_its_numbers(tmp_path):
     assert len(told) == 2
     (row,) = [line for line in tables.checks(gather.gather(str(where))).text.splitlines() if "row is cut" in line]
     assert "esx-01, esx-02" in row
+
+
+@pytest.mark.needs("duckdb")
+def test_queries_on_ready_time_in_the_documents_ask_vcpus(tmp_path):
+    """Idle worlds are ready all the time: a query that asks them, too, says 100 % of each host."""
+    ex.lake(tmp_path / "lake").add([healthy(tmp_path, "esx-01")])
+    lake = ex.lake(tmp_path / "lake")
+    waits = (
+        lake["vcpu"].filter(pl.col("world").str.starts_with("vmx-vcpu-")).select(pl.col("pct_ready").max()).collect()
+    )
+    root = Path(__file__).parents[1]
+    texts = "\n".join((root / name).read_text() for name in ("README.md", "docs/lake.md"))
+    queries = re.findall(r"[(\s][\"'](SELECT host, [^\n]*pct_ready[^\n]*?GROUP BY host)[\"']", texts)
+    assert len(queries) == 3
+    for query in queries:
+        found = lake.sql(query)
+        most, over = waits.item(), "count" in query
+        assert found.is_empty() if over else found.row(0) == ("esx-01", most)
