@@ -144,6 +144,7 @@ def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
     assert found.findings.filter(severity="critical").height == len(days)
     (row,) = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
     assert row[:3] == ["critical", "esx-01", "1"]
+    assert row[-1] == "2026-03-04"
 
 
 def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):

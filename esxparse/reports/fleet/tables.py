@@ -125,6 +125,7 @@ def hosts(found: Fleet) -> Block:
         warnings=warned.sum().cast(int),
         troubles=pl.col("trouble").unique(maintain_order=True).str.join(", "),
     )
+    last = found.findings.group_by("host").agg(last=pl.col("end").max().dt.strftime("%Y-%m-%d"))
     worst = found.ready.group_by("host", maintain_order=True).agg(
         pl.col("p95_pct").first(), pl.col("vm").first(), vms=pl.len().cast(int)
     )
@@ -146,6 +147,7 @@ def hosts(found: Fleet) -> Block:
     frame = (
         pl.DataFrame({"host": found.hosts})
         .join(troubles, on="host", how="left")
+        .join(last, on="host", how="left")
         .join(worst, on="host", how="left")
         .with_columns(
             pl.col("critical", "warnings").fill_null(0),
@@ -170,6 +172,7 @@ def hosts(found: Fleet) -> Block:
         Column("judged", "Rules judged", "%", digits=0),
         Column("check", "Check", fit="short"),
         Column("troubles", "Troubles"),
+        Column("last", "Last on", fit="short"),
         Column("release", "Release", fit="short"),
     ]
     return table(frame, columns, f"Hosts, the worst first; ready: 95th percentile of {_WAIT}, % of one core")
