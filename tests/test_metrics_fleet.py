@@ -7,8 +7,10 @@ from datetime import date, timedelta
 
 import polars as pl
 import pytest
+import vl_convert
 
 from esxparse.charts import fleet as charts
+from esxparse.charts import theme
 from esxparse.errors import EsxparseError
 from esxparse.metrics import fleet
 
@@ -86,3 +88,13 @@ def test_the_days_of_a_chart_have_as_many_labels_as_it_has_room_for(days, most):
     labels = re.findall(r">(\d\d \w{3}|\w{3} \d{4})<", vl_convert.vegalite_to_svg(chart.to_json()))
     assert 2 <= len(labels) <= most
     assert len(set(labels)) == len(labels)
+
+
+def test_every_bar_of_the_spread_has_its_label():
+    """Narrow as on the page, where every second one was left out, that of the tallest bar among them."""
+    theme.use()
+    frame = pl.DataFrame({"p95_pct": [0.1, 3.0, 3.0, 12.0]})
+    svg = vl_convert.vegalite_to_svg(charts.ready_spread(frame).properties(width=300).to_dict())
+    assert ">2 to 5</text>" in svg
+    # A label that is left out is drawn, and not to be seen.
+    assert 'opacity="0"' not in svg
