@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 import esxparse as ex
 from esxparse.cli import main
+from esxparse.errors import EsxparseError
 from esxparse.lakes import judging
 from esxparse.metrics import fleet
 from esxparse.reports.fleet import gather, tables
@@ -32,6 +35,19 @@ def lake(tmp_path_factory):
     judging.judge(ex.lake(where))
     ex.lake(where).add([hosts.capture(folder, "esx-03", (8, 8))])
     return str(where)
+
+
+def healthy(folder, host):
+    """A capture of a host that is well, with all that esxtop writes."""
+    (run,) = ex.simulate.load_experiment("healthy-web", samples=31).runs
+    file = folder / f"{host}.csv"
+    ex.simulate.write_esxtop(file, ex.simulate.capture(run.scenario), host=host)
+    return file
+
+
+def levels(found):
+    """By host, how bad the report says it is."""
+    return {line.split()[1]: line.split()[0] for line in tables.hosts(found).text.splitlines()[2:]}
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +73,11 @@ def test_days_count_each_vm_once(found):
 
 
 def test_the_last_week_is_compared_with_that_before(found):
-    assert found.weeks.rows() == [("esx-02", "db-esx-02", pytest.approx(3.85), pytest.approx(13.85), pytest.approx(10))]
-    assert "db-esx-02" in tables.weeks(found).text
+    change = (pytest.approx(3.85), pytest.approx(13.85), pytest.approx(10))
+    assert found.weeks.rows() == [("esx-02", "db-esx-02", *change, 1, 1)]
+    assert tables.weeks(found).text.splitlines()[-1].split() == ["esx-02", "db-esx-02", "3.8", "1", "13.8", "1", "10.0"]
+    week = gather.gather(found.lake.store.uri, since="2026-03-09")
+    assert tables.weeks(week).text.startswith("No VM has samples on one host in the seven days")
     assert fleet.week_over_week(ex.lake(found.lake.store.uri).of(until="2026-03-03")["vcpu"]).collect().is_empty()
 
 
@@ -76,19 +95,111 @@ def test_vms_are_ranked_by_what_no_limit_withheld(tmp_path):
     assert found.ready["max_pct"].to_list() == [2]
     assert "ok" in tables.vms(found).text
     assert "%RDY - %MLMTD" in tables.vms(found).text
+    assert "lack %MLMTD" not in tables.vms(found).text
+    ex.lake(tmp_path / "lake").add([hosts.capture(tmp_path, "esx-02", (5, 6))])
+    text = tables.vms(gather.gather(str(tmp_path / "lake"))).text
+    assert "Captures of esx-02 lack %MLMTD: there a CPU limit counts as ready time." in text
 
 
 def test_a_host_without_a_capture_to_diagnose_is_not_said_to_be_well(tmp_path):
     readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
     lake = ex.lake(tmp_path / "lake")
-    lake.add([hosts.capture(tmp_path, "esx-01", (1, 2))])
+    lake.add([healthy(tmp_path, "esx-01")])
     lake.add([readings], host="esx-09")
     judging.judge(lake)
     found = gather.gather(str(tmp_path / "lake"))
-    levels = dict(line.split()[1::-1] for line in tables.hosts(found).text.splitlines()[2:])
-    assert levels["esx-09"] == "unknown"
-    assert levels["esx-01"] != "unknown"
+    assert levels(found) == {"esx-01": "ok", "esx-09": "unknown"}
     assert "1 without an esxtop capture, not diagnosed" in tables.verdict(found).text
+
+
+def test_a_host_is_not_said_to_be_well_by_the_few_rules_that_its_capture_lets_judge(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([healthy(tmp_path, "esx-01"), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
+    judging.judge(ex.lake(where))
+    found = gather.gather(str(where))
+    assert levels(found) == {"esx-01": "ok", "esx-02": "unknown"}
+    assert "1 judged by less than half of the rules" in tables.verdict(found).text
+
+
+def test_a_capture_that_is_not_judged_is_not_hidden_by_one_that_warns(tmp_path):
+    where = tmp_path / "lake"
+    capture = healthy(tmp_path, "esx-01")
+    head, *rows = capture.read_text().splitlines()
+    capture.write_text("\n".join([head, *rows[:10], *rows[20:]]) + "\n")
+    ex.lake(where).add([capture])
+    judging.judge(ex.lake(where))
+    assert levels(gather.gather(str(where))) == {"esx-01": "ok"}
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", day="03/03/2026")])
+    found = gather.gather(str(where))
+    assert levels(found) == {"esx-01": "unknown"}
+    assert "not judged" in tables.hosts(found).text
+
+
+def test_a_trouble_in_several_captures_of_a_host_is_one(tmp_path):
+    where = tmp_path / "lake"
+    days = ("03/02/2026", "03/03/2026", "03/04/2026")
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (40,) * 30, day=day) for day in days])
+    judging.judge(ex.lake(where))
+    found = gather.gather(str(where))
+    assert found.findings.filter(severity="critical").height == len(days)
+    (row,) = [line.split() for line in tables.hosts(found).text.splitlines()[2:]]
+    assert row[:3] == ["critical", "esx-01", "1"]
+    assert row[-1] == "2026-03-04"
+
+
+def test_releases_have_the_hosts_troubles_and_waits_of_their_time(tmp_path):
+    """A host that was well before its update; power readings have no release, and unjudged captures no share."""
+    where = tmp_path / "lake"
+    readings = Path(__file__).parents[1] / "datasets" / "formats" / "ipmi-sensor-loop.txt"
+    old = hosts.capture(tmp_path, "esx-01", (40,) * 30)
+    new = hosts.capture(tmp_path, "esx-01", (1,) * 30, day="03/10/2026")
+    new.write_text(new.read_text().replace("Free MBytes", "Console MBytes"))
+    ex.lake(where).add([old, new])
+    ex.lake(where).add([readings], host="esx-01")
+    judging.judge(ex.lake(where))
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-02")])
+    found = gather.gather(str(where))
+    rows = gather.by_release(found).rows()
+    assert rows == [("unknown", 1, 1, 100, 40), ("4.x or earlier (with a service console)", 1, 0, 0, 1)]
+
+
+def test_time_that_two_captures_cover_counts_once(tmp_path):
+    """The same ten samples, and five more in the second: 15, of a minute and ten seconds."""
+    where = tmp_path / "lake"
+    head, *rows = hosts.capture(tmp_path, "esx-01", tuple(range(15))).read_text().splitlines()
+    for name, part in (("first", rows[:10]), ("second", rows)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *part]) + "\n")
+    ex.lake(where).add([tmp_path / "first.csv", tmp_path / "second.csv"])
+    found = gather.gather(str(where))
+    assert found.ready.select("values", "max_pct", "median_pct").rows() == [(15, 14, 7)]
+    assert "1 min 10 s" in tables.summary(found).text
+    assert "Captures of esx-01 cover the same time" in tables.verdict(found).text
+    assert gather.gather(str(where), since="2026-03-02T08:00:50").ready["values"].to_list() == [5]
+
+
+def test_part_of_a_capture_has_the_troubles_of_its_time(tmp_path):
+    where = tmp_path / "lake"
+    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (*(1,) * 60, *(40,) * 60))])
+    judging.judge(ex.lake(where))
+    assert not gather.gather(str(where)).findings.is_empty()
+    found = gather.gather(str(where), until="2026-03-02T08:03:00")
+    assert found.findings.is_empty()
+    assert "0 of 1 host with critical troubles" in tables.verdict(found).text
+    assert tables.header(found).subtitle == "1 capture, 2026-03-02 08:00:00 UTC to 2026-03-02 08:03:00 UTC"
+    assert not gather.gather(str(where), since="2026-03-02T08:06:00").findings.is_empty()
+
+
+def test_the_verdict_says_when_and_names_the_troubles_it_has_no_room_for(found):
+    rows = [a_finding("a", f"storage.{name}", "device", "naa.1", 8, 9) for name in "abcdefgh"]
+    many = replace(found, findings=pl.DataFrame(rows))
+    text = tables.verdict(many).text
+    assert "storage.a on a (2026-03-02): naa.1 of a" in text
+    assert "2 more, on hosts below: storage.g, storage.h." in text
+
+
+def test_a_time_without_captures_is_an_error_that_says_so(lake):
+    with pytest.raises(EsxparseError, match="has no capture of the time asked for: esxparse lake ls"):
+        gather.gather(lake, since="2027-01-01")
 
 
 def a_finding(host, trouble, kind, name, start, end, severity="critical"):
@@ -109,6 +220,10 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
             a_finding("b", "storage.array_slow", "device", "naa.1", 9, 11),
             a_finding("c", "storage.array_slow", "device", "naa.2", 10, 12, "warning"),
             a_finding("d", "storage.array_slow", "device", "naa.3", 14, 15),
+            a_finding("d", "storage.queue_device", "device", "mpx.vmhba1:C0:T0:L0", 20, 21),
+            a_finding("e", "storage.queue_device", "device", "mpx.vmhba1:C0:T0:L0", 22, 23),
+            a_finding("a", "power.p_states", "host", "", 8, 12, "warning"),
+            a_finding("b", "power.p_states", "host", "", 8, 12, "warning"),
             a_finding("a", "cpu.contention", "host", "", 8, 12),
             a_finding("b", "cpu.contention", "host", "", 8, 12),
         ]
@@ -118,7 +233,12 @@ def test_what_hosts_share_is_found_by_object_and_by_time():
     assert (spell["trouble"], spell["hosts"], spell["names"]) == ("storage.array_slow", 3, "a, b, c")
     assert (spell["start"].hour, spell["end"].hour) == (8, 12)
     ranked = gather.by_trouble(frame).select("trouble", "critical", "hosts").rows()
-    assert ranked == [("storage.array_slow", 3, 4), ("cpu.contention", 2, 2)]
+    assert ranked == [
+        ("storage.array_slow", 3, 4),
+        ("cpu.contention", 2, 2),
+        ("storage.queue_device", 2, 2),
+        ("power.p_states", 0, 2),
+    ]
 
 
 def test_a_lake_without_vcpus_has_a_report(tmp_path):
@@ -127,6 +247,8 @@ def test_a_lake_without_vcpus_has_a_report(tmp_path):
     ex.lake(tmp_path / "lake").add([tmp_path / "meter.csv"], host="esx-01", format="power_csv")
     found = gather.gather(str(tmp_path / "lake"))
     assert found.ready.is_empty()
+    assert "VMs: 0 (host and VM; 1 host without counters of vCPUs)" in tables.summary(found).text
+    assert "1 not judged" in tables.summary(found).text
     for made in (tables.verdict, tables.summary, tables.hosts, tables.vms, tables.weeks, tables.shared, tables.checks):
         assert made(found).text
 
@@ -144,7 +266,14 @@ def test_the_command_writes_the_page(lake, tmp_path, capsys):
 
 def test_a_host_whose_capture_cannot_be_believed_is_not_said_to_be_well(tmp_path):
     where = tmp_path / "lake"
-    ex.lake(where).add([hosts.capture(tmp_path, "esx-01", (1, -1, 1)), hosts.capture(tmp_path, "esx-02", (1, 1, 1))])
+    good = healthy(tmp_path, "esx-02")
+    bad = healthy(tmp_path, "esx-01")
+    head, *rows = bad.read_text().splitlines()
+    first = next(at for at, name in enumerate(head.split('","')) if "vmx-vcpu-0" in name and name.endswith("% Ready"))
+    cells = rows[5].split('","')
+    rows[5] = '","'.join([*cells[:first], "-1.00", *cells[first + 1 :]])
+    bad.write_text("\n".join([head, *rows]) + "\n")
+    ex.lake(where).add([bad, good])
     judging.judge(ex.lake(where))
     rows = [line.split() for line in tables.hosts(gather.gather(str(where))).text.splitlines()[2:]]
     assert [(row[0], row[1]) for row in rows] == [("ok", "esx-02"), ("unknown", "esx-01")]
@@ -161,3 +290,33 @@ def test_what_is_wrong_with_captures_of_several_hosts_is_said_once(tmp_path):
     assert "esx-01, esx-02" in row
     assert "esx-01: vcpu: pct_ready (vcpu) of 7:db-esx-01" in row
     assert row.split()[0] in {"critical", "warning"}
+
+
+def test_a_fault_of_several_files_is_one_whatever_its_numbers(tmp_path):
+    where = tmp_path / "lake"
+    files = [hosts.capture(tmp_path, host) for host in ("esx-01", "esx-02")]
+    for file, length in zip(files, (-10, -20), strict=True):
+        file.write_text(file.read_text()[:length])
+    ex.lake(where).add(files)
+    told = {one.message for entry in ex.lake(where).captures for one in entry.notes if "cut" in one.message}
+    assert len(told) == 2
+    (row,) = [line for line in tables.checks(gather.gather(str(where))).text.splitlines() if "row is cut" in line]
+    assert "esx-01, esx-02" in row
+
+
+@pytest.mark.needs("duckdb")
+def test_queries_on_ready_time_in_the_documents_ask_vcpus(tmp_path):
+    """Idle worlds are ready all the time: a query that asks them, too, says 100 % of each host."""
+    ex.lake(tmp_path / "lake").add([healthy(tmp_path, "esx-01")])
+    lake = ex.lake(tmp_path / "lake")
+    waits = (
+        lake["vcpu"].filter(pl.col("world").str.starts_with("vmx-vcpu-")).select(pl.col("pct_ready").max()).collect()
+    )
+    root = Path(__file__).parents[1]
+    texts = "\n".join((root / name).read_text() for name in ("README.md", "docs/lake.md"))
+    queries = re.findall(r"[(\s][\"'](SELECT host, [^\n]*pct_ready[^\n]*?GROUP BY host)[\"']", texts)
+    assert len(queries) == 3
+    for query in queries:
+        found = lake.sql(query)
+        most, over = waits.item(), "count" in query
+        assert found.is_empty() if over else found.row(0) == ("esx-01", most)

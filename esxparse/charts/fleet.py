@@ -35,11 +35,13 @@ def ready_spread(ready: pl.DataFrame) -> alt.LayerChart | None:
     place = pl.sum_horizontal(pl.col("p95_pct") >= edge for edge in _EDGES[1:])
     counts = dict(ready.group_by(place=place).len().iter_rows())
     data = pl.DataFrame({"bin": bins, "vms": [counts.get(at, 0) for at in range(len(bins))]})
+    # Each bar is of another width: none goes without its label.
+    axis = alt.Axis(labelAngle=-45, labelOverlap=False)
     bars = (
         alt.Chart(data)
         .mark_bar(color=colour("rest"))
         .encode(
-            alt.X("bin:N", title="ready, 95th percentile, % of one core", sort=None, axis=alt.Axis(labelAngle=-45)),
+            alt.X("bin:N", title="ready, 95th percentile, % of one core", sort=None, axis=axis),
             alt.Y("vms:Q", title="VMs"),
             tooltip=[alt.Tooltip("bin:N", title="% of one core"), marks.number_tip("vms", "VMs", 0)],
         )

@@ -41,7 +41,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add_opening(one, but=_OF_ADD)
     _span(_command(commands, "ls", _ls, "list captures"))
     one = _command(commands, "sql", _sql, "ask in SQL (DuckDB); tables are those of the lake, and catalogue")
-    one.add_argument("query", metavar="QUERY", help="SELECT host, max(pct_ready) FROM vcpu GROUP BY host")
+    one.add_argument("query", metavar="QUERY", help="SELECT host, max(free_mbytes) FROM memory GROUP BY host")
     one.add_argument(
         "--format", dest="shape", choices=("table", "csv", "json"), default="table", help="how to print it"
     )

@@ -1,7 +1,8 @@
 """The waits of VMs over many hosts and days, from the tables of a lake.
 
-"%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says it, as
-the thresholds for ready time do.
+VMs go by host and name, for a group gets another number each time its VM is started; one that moved to another host is
+two. "%MLMTD time is included in %RDY": with `limited=False` what a limit withheld is taken out, where a capture says
+it, as the thresholds for ready time do.
 
 Source: general knowledge; ready time as in `metrics.scheduling`.
 """
@@ -16,7 +17,7 @@ import polars as pl
 from .frames import names, need
 from .inventory import WORLD_OF_VCPU
 
-VM: Final = ("host", "group_id", "vm")
+VM: Final = ("host", "vm")
 _WEEK: Final = timedelta(days=7)
 
 
@@ -40,7 +41,7 @@ def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     limit withheld counts.
 
     Needs `host`, `date`, `group_id`, `group`, `world`, `pct_ready`, and without `limited` takes `pct_max_limited`.
-    Returns, in no order: `host`, `group_id`, `vm`, and those named above.
+    Returns, in no order: `host`, `group_id` (the highest, where the VM had several), `vm`, and those named above.
 
     >>> from datetime import date
     >>> worlds = pl.LazyFrame({
@@ -56,11 +57,13 @@ def ready(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
         _vcpus(vcpu, limited=limited)
         .group_by(VM)
         .agg(
+            group_id=pl.col("group_id").max(),
             p95_pct=wait.quantile(0.95, "linear"),
             median_pct=wait.median(),
             max_pct=wait.max(),
             values=pl.len().cast(int),
         )
+        .select("host", "group_id", pl.exclude("host", "group_id"))
     )
 
 
@@ -90,10 +93,9 @@ def ready_by_day(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
 def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     """Compare each VM's last seven days in the lake with the seven before: 95th percentile of ready, % of one core.
 
-    The weeks end with the last date of the whole fleet. VMs go by host and name, for a group gets another number when
-    the VM is started again; one that moved to another host is two. `limited` and the columns that it needs: as `ready`.
+    The weeks end with the last date of the whole fleet. `limited` and the columns that it needs: as `ready`.
     Returns the VMs with values in both weeks, the largest change first: `host`, `vm`, `before_pct`, `after_pct`,
-    `change_pct` (points).
+    `change_pct` (points), and `before_days`, `after_days`: of how many days there are samples.
     """
     rows = _vcpus(vcpu, limited=limited)
     last = rows.select(last=pl.col("date").max())
@@ -102,12 +104,15 @@ def week_over_week(vcpu: pl.LazyFrame, *, limited: bool = True) -> pl.LazyFrame:
     old = (age >= _WEEK) & (age < 2 * _WEEK)
     return (
         rows.join(last, how="cross")
-        .group_by("host", "vm")
+        .group_by(VM)
         .agg(
             before_pct=value.filter(old).quantile(0.95, "linear"),
             after_pct=value.filter(new).quantile(0.95, "linear"),
+            before_days=pl.col("date").filter(old).n_unique().cast(int),
+            after_days=pl.col("date").filter(new).n_unique().cast(int),
         )
         .drop_nulls()
         .with_columns(change_pct=pl.col("after_pct") - pl.col("before_pct"))
+        .select("host", "vm", "before_pct", "after_pct", "change_pct", "before_days", "after_days")
         .sort(pl.col("change_pct").abs(), "host", "vm", descending=[True, False, False])
     )

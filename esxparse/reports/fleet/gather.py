@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import polars as pl
 
+from esxparse.errors import EsxparseError
 from esxparse.lakes import Lake, judging, lake
-from esxparse.lakes.entries import Entry
+from esxparse.lakes.entries import Entry, overlaps
 from esxparse.metrics import fleet
 
 _TIME: Final = pl.Datetime("us", "UTC")
@@ -20,7 +22,17 @@ _FINDING: Final[dict[str, Any]] = {
 }
 _ELSEWHERE: Final = ("storage", "network", "clock", "power")
 """First words of troubles that may have their cause outside a host, in what several hosts share."""
+_SET: Final = ("power.c_states", "power.p_states", "storage.misaligned", "storage.misaligned_nfs", "storage.iops_limit")
+"""Of these, what is a setting of the host or of a VM: hosts that have it have it all the time."""
+_LOCAL: Final = r"^(mpx\.)?vmhba\d"
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 _HARMLESS: Final = "info"
+_UNKNOWN: Final = "unknown"
+"""The release of captures whose columns do not tell it."""
+FEW: Final = 0.5
+"""A host is not said to be well where less of the rules could be judged. What esxtop writes without -a lets judge more,
+of ESX 3.5 too."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +57,55 @@ class Fleet:
         """Names of the hosts."""
         return sorted({one.host for one in self.lake.captures})
 
+    @property
+    def spans(self) -> list[tuple[str, datetime, datetime]]:
+        """When each host was recorded, of the time asked for; what several captures cover is one."""
+        first, last = self.lake.since or _FIRST, self.lake.until or _LAST
+        spans = [(one.host, *one.span) for one in self.lake.captures]
+        asked = sorted((host, max(start, first), min(end, last)) for host, start, end in spans if start and end)
+        found: list[tuple[str, datetime, datetime]] = []
+        for one in asked:
+            if found and found[-1][0] == one[0] and one[1] <= found[-1][2]:
+                found[-1] = (*found[-1][:2], max(found[-1][2], one[2]))
+            else:
+                found.append(one)
+        return found
+
+    @property
+    def twice(self) -> list[str]:
+        """The hosts of which captures with counters of vCPUs cover the same time."""
+        return sorted({one.host for one, _ in overlaps(_with_vcpus(self.lake))})
+
+    @property
+    def unlimited(self) -> list[str]:
+        """The hosts of which a capture has ready time without what a CPU limit withheld of it."""
+        having = _with_vcpus(self.lake)
+        return sorted({one.host for one in having if "pct_max_limited" not in one.tables["vcpu"]["columns"]})
+
+    @property
+    def judged(self) -> dict[str, float]:
+        """The share of all rules and cases that the fullest capture of a host let judge.
+
+        Hosts of which no capture was diagnosed are missing: power readings and exports of vCenter are checked only.
+        """
+        shares: dict[str, float] = {}
+        for entry, said in self.said:
+            if said and "findings" in said:
+                shares[entry.host] = max(shares.get(entry.host, 0.0), said["judged"] / said["of"])
+        return shares
+
 
 def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = "") -> Fleet:
     """Reads a lake, or some hosts and some time of it.
 
     Raises:
-        EsxparseError: There is no lake, or no such host, or a file is missing or damaged.
+        EsxparseError: There is no lake, no such host, no capture of the time, or a file is missing or damaged.
     """
     found = lake(uri).of(*hosts, since=since or None, until=until or None)
+    if not found.captures:
+        raise EsxparseError(
+            f"lake {uri} has no capture of the time asked for: esxparse lake ls --lake {uri} lists them"
+        )
     said = list(judging.said(found))
     rows = [
         {
@@ -70,13 +123,33 @@ def gather(uri: str, hosts: Sequence[str] = (), since: str = "", until: str = ""
     text = dict.fromkeys(_FINDING, pl.String)
     times = [pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("start", "end")]
     findings = pl.DataFrame(rows, schema=text).with_columns(times)
-    vcpu = found["vcpu"] if "vcpu" in found else pl.LazyFrame(schema=_NO_VCPUS)
+    # A capture is judged as a whole; of one that is there in part, only what was then.
+    if found.since:
+        findings = findings.filter(pl.col("end").is_null() | (pl.col("end") >= found.since))
+    if found.until:
+        findings = findings.filter(pl.col("start").is_null() | (pl.col("start") < found.until))
+    vcpu = _vcpus(found)
     with found.reading():
         # Time that a limit withheld is a trouble of its own; the thresholds are for what remains.
         asked = [of(vcpu, limited=False) for of in (fleet.ready, fleet.ready_by_day, fleet.week_over_week)]
         ready, days, weeks = pl.collect_all(asked)
     order = ["p95_pct", "max_pct", "host", "vm"]
     return Fleet(found, said, findings, ready.sort(order, descending=[True, True, False, False]), days, weeks)
+
+
+def _with_vcpus(part: Lake) -> list[Entry]:
+    return [one for one in part.captures if "vcpu" in one.tables]
+
+
+def _vcpus(part: Lake) -> pl.LazyFrame:
+    """The counters of vCPUs; where captures of a host cover the same time, those of the earlier one."""
+    having = _with_vcpus(part)
+    pairs = overlaps(having)
+    frames = [replace(part, held=[later])["vcpu"].filter(pl.col("time") > earlier.span[1]) for earlier, later in pairs]
+    seconds = {later.id for _, later in pairs}
+    if alone := [one for one in having if one.id not in seconds]:
+        frames.append(replace(part, held=alone)["vcpu"])
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(schema=_NO_VCPUS)
 
 
 _NO_VCPUS: Final[dict[str, Any]] = {
@@ -92,11 +165,11 @@ _NO_VCPUS: Final[dict[str, Any]] = {
 def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
     """Troubles, those of the most hosts with critical ones first.
 
-    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), `verdict` and `next` (of the first).
+    `trouble`, `critical` (hosts where it is), `hosts`, `names` (of hosts), and `verdict`, `next`, `start` of the first.
     """
     bad = pl.col("severity") == "critical"
     return (
-        findings.sort(bad, "host", descending=[True, False])
+        findings.sort(bad, "host", "start", descending=[True, False, False], maintain_order=True)
         .group_by("trouble", maintain_order=True)
         .agg(
             critical=pl.col("host").filter(bad).n_unique().cast(int),
@@ -104,15 +177,19 @@ def by_trouble(findings: pl.DataFrame) -> pl.DataFrame:
             names=pl.col("host").unique(maintain_order=True),
             verdict=pl.col("verdict").first(),
             next=pl.col("next").first(),
+            start=pl.col("start").first(),
         )
         .sort("critical", "hosts", "trouble", descending=[True, True, False])
     )
 
 
 def same_object(findings: pl.DataFrame) -> pl.DataFrame:
-    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`."""
+    """Devices and volumes with troubles on several hosts: `kind`, `name`, `hosts`, `names`, `troubles`.
+
+    Without those whose name is a place on the host's own adapter: every host has a `mpx.vmhba0:C0:T0:L0`.
+    """
     return (
-        findings.filter(pl.col("kind").is_in(["device", "nfs"]))
+        findings.filter(pl.col("kind").is_in(["device", "nfs"]), ~pl.col("name").str.contains(_LOCAL))
         .group_by("kind", "name")
         .agg(
             hosts=pl.col("host").n_unique().cast(int),
@@ -125,13 +202,13 @@ def same_object(findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_time(findings: pl.DataFrame) -> pl.DataFrame:
-    """Troubles with causes outside a host that several hosts had at one time.
+    """Troubles with causes outside a host that several hosts had at one time; settings are none.
 
     `trouble`, `start`, `end`, `hosts`, `names` (of hosts); spells that follow each other without a gap are one.
     """
     outside = pl.col("trouble").str.split(".").list.first().is_in(list(_ELSEWHERE))
     return (
-        findings.filter(outside, pl.col("start").is_not_null())
+        findings.filter(outside, ~pl.col("trouble").is_in(_SET), pl.col("start").is_not_null())
         .sort("trouble", "start")
         .with_columns(before=pl.col("end").cum_max().shift().over("trouble"))
         .with_columns(
@@ -152,20 +229,36 @@ def same_time(findings: pl.DataFrame) -> pl.DataFrame:
 def by_release(found: Fleet) -> pl.DataFrame:
     """Releases: `release`, `hosts`, `critical` and `share_pct` (hosts with critical troubles), `p95_pct` (median VM).
 
+    Hosts with a capture that was diagnosed count, in each release that they had, with the troubles and waits of then.
     The release with the largest share comes first.
     """
-    hosts = pl.DataFrame(
-        sorted({(entry.host, str(entry.meta.get("release") or "unknown")) for entry in found.lake.captures}),
-        schema={"host": pl.String, "release": pl.String},
-        orient="row",
-    )
-    bad = found.findings.filter(severity="critical").select("host").unique().with_columns(bad=True)
-    vms = found.ready.join(hosts, on="host").group_by("release").agg(p95_pct=pl.col("p95_pct").median())
+    told = {(one.host, _release(one)) for one, said in found.said if said and "findings" in said}
+    hosts = pl.DataFrame(sorted(told), schema={"host": pl.String, "release": pl.String}, orient="row")
+    critical = found.findings.filter(severity="critical").with_columns(pl.col("release").fill_null(_UNKNOWN))
+    bad = critical.select("host", "release").unique().with_columns(bad=True)
+    vms = _ready_by_release(found, hosts).group_by("release").agg(pl.col("p95_pct").median())
     return (
-        hosts.join(bad, on="host", how="left")
+        hosts.join(bad, on=["host", "release"], how="left")
         .group_by("release")
         .agg(hosts=pl.col("host").n_unique().cast(int), critical=pl.col("host").filter("bad").n_unique().cast(int))
         .with_columns(share_pct=100 * pl.col("critical") / pl.col("hosts"))
         .join(vms, on="release", how="left")
         .sort("share_pct", "release", descending=[True, False])
     )
+
+
+def _release(entry: Entry) -> str:
+    return str(entry.meta.get("release") or _UNKNOWN)
+
+
+def _ready_by_release(found: Fleet, hosts: pl.DataFrame) -> pl.DataFrame:
+    """The waits of VMs with the release their host had: `release`, `p95_pct`. Hosts that changed it are read again."""
+    changed = set(hosts.filter(pl.col("host").is_duplicated())["host"])
+    kept = found.ready.filter(~pl.col("host").is_in(changed)).join(hosts, on="host")
+    parts = [kept.select("release", "p95_pct")]
+    for release in hosts["release"].unique():
+        held = [one for one in found.lake.captures if one.host in changed and _release(one) == release]
+        with found.lake.reading():
+            ready = fleet.ready(_vcpus(replace(found.lake, held=held)), limited=False).collect()
+        parts.append(ready.select(pl.lit(release).alias("release"), "p95_pct"))
+    return pl.concat(parts)

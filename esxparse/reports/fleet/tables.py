@@ -25,7 +25,7 @@ from esxparse.reports.blocks import (
     table,
     tiles,
 )
-from esxparse.reports.fleet.gather import Fleet, by_release, by_trouble, same_object, same_time
+from esxparse.reports.fleet.gather import FEW, Fleet, by_release, by_trouble, same_object, same_time
 
 _MOST: Final = 6
 _NAMED: Final = 4
@@ -37,11 +37,10 @@ _LEVELS: Final = ("critical", "warning", "ok", "unknown")
 
 def header(found: Fleet) -> Header:
     """How many hosts, and when."""
-    spans = [one.span for one in found.lake.captures]
-    starts = [start for start, _ in spans if start]
-    ends = [end for _, end in spans if end]
+    spans = found.spans
+    first, last = min((start for _, start, _ in spans), default=None), max((end for *_, end in spans), default=None)
     count = len(found.hosts)
-    when = f"{moment(min(starts))} to {moment(max(ends))}" if starts and ends else "no times"
+    when = f"{moment(first)} to {moment(last)}" if first and last else "no times"
     captures = len(found.lake.captures)
     return Header(f"Fleet: {count:,} {_s(count, 'host')}", f"{captures:,} {_s(captures, 'capture')}, {when}")
 
@@ -61,82 +60,105 @@ def verdict(found: Fleet) -> Block:
     failed = {entry.host for entry, said in found.said if said and said["quality"]["status"] == "fail"}
     unsaid = sum(said is None for _, said in found.said)
     parts = [f"{bad:,} of {len(found.hosts):,} {_s(len(found.hosts), 'host')} with critical troubles"]
-    parts += [f"captures of {len(failed):,} failed their checks"] if failed else []
-    judged = {entry.host for entry, said in found.said if said}
-    only = len(judged - {*diagnosed(found)})
+    parts += [f"captures of {counted(len(failed), 'host')} failed their checks"] if failed else []
+    only = len({entry.host for entry, said in found.said if said} - found.judged.keys())
     parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
+    few = sum(share < FEW for share in found.judged.values())
+    parts += [f"{few:,} judged by less than half of the rules"] if few else []
     entries = []
-    for one in by_trouble(found.findings).head(_MOST).iter_rows(named=True):
+    troubles = by_trouble(found.findings)
+    for one in troubles.head(_MOST).iter_rows(named=True):
         level = "critical" if one["critical"] else "warning"
         share = f"{one['hosts']:,} {_s(one['hosts'], 'host')}"
         several = f"{_some(one['names'])}. On {one['names'][0]}" if one["hosts"] > 1 else one["names"][0]
-        text = f"{one['trouble']} on {several}: {one['verdict']}"
+        day = f" ({one['start']:%Y-%m-%d})" if one["start"] else ""
+        text = f"{one['trouble']} on {several}{day}: {one['verdict']}"
         entries.append(Verdict(level, share, text, one["next"], ""))
     blocks = [headline("; ".join(parts)), listed(entries)] if entries else [headline("; ".join(parts))]
+    if more := troubles["trouble"].to_list()[_MOST:]:
+        blocks.append(note(f"{len(more):,} more, on hosts below: {', '.join(more)}."))
     if unsaid:
         left = counted(unsaid, "capture")
         text = f"{left} not judged: run esxparse lake judge. What is not judged is not said to be well."
         blocks.insert(0, note(text, "warning"))
+    if found.twice:
+        text = f"Captures of {_some(found.twice)} cover the same time: ready time is that of the earlier one."
+        blocks.append(note(f"{text} If they are of two hosts, name one with esxparse lake add --host.", "warning"))
     return stack(*blocks)
 
 
 def summary(found: Fleet) -> Block:
     """Tiles: hosts, captures, VMs, how long they wait, what was checked."""
-    spans = [(end - start).total_seconds() for start, end in (one.span for one in found.lake.captures) if start and end]
+    spans = [(end - start).total_seconds() for _, start, end in found.spans]
     warn = rules.load()[_READY].warn
     state = Counter(said["quality"]["status"] if said else "not judged" for _, said in found.said)
     waiting = found.ready.filter(pl.col("p95_pct") >= warn).height
     share = f"{100 * waiting / found.ready.height:.1f} % of all" if found.ready.height else ""
+    blind = len({*found.hosts} - {*found.ready["host"]})
+    of_vms = f"host and VM; {counted(blind, 'host')} without counters of vCPUs" if blind else "host and VM"
+    left = f", {state['not judged']:,} not judged" if state["not judged"] else ""
     size = sum(file["bytes"] for one in found.lake.captures for file in one.files())
     return tiles(
         [
             ("Hosts", f"{len(found.hosts):,}", counted(len(found.lake.captures), "capture")),
             ("Recorded", spoken_span(sum(spans)), f"of all hosts together, {size / 1e6:,.0f} MB of Parquet"),
-            ("VMs", f"{found.ready.height:,}", "host and VM"),
+            ("VMs", f"{found.ready.height:,}", of_vms),
             (f"VMs that wait {warn:g} % and more", f"{waiting:,}", share),
-            ("Checks failed", f"{state['fail']:,}", f"{state['warn']:,} warned, {state['pass']:,} passed"),
+            (
+                "Captures that failed checks",
+                f"{state['fail']:,}",
+                f"{state['warn']:,} warned, {state['pass']:,} passed{left}",
+            ),
         ]
     )
-
-
-def diagnosed(found: Fleet) -> list[str]:
-    """The hosts of which a capture was diagnosed: power readings and exports of vCenter are checked only."""
-    return sorted({entry.host for entry, said in found.said if said and "findings" in said})
 
 
 def hosts(found: Fleet) -> Block:
     """Every host, the worst first."""
     bad, warned = pl.col("severity") == "critical", pl.col("severity") == "warning"
-    troubles = found.findings.group_by("host").agg(
+    # One that is in several captures is one: a host of which there are more captures is not worse for that.
+    own = found.findings.sort(bad, descending=True, maintain_order=True).unique(
+        ["host", "trouble", "kind", "name"], keep="first", maintain_order=True
+    )
+    troubles = own.group_by("host").agg(
         critical=bad.sum().cast(int),
         warnings=warned.sum().cast(int),
         troubles=pl.col("trouble").unique(maintain_order=True).str.join(", "),
     )
+    last = found.findings.group_by("host").agg(last=pl.col("end").max().dt.strftime("%Y-%m-%d"))
     worst = found.ready.group_by("host", maintain_order=True).agg(
         pl.col("p95_pct").first(), pl.col("vm").first(), vms=pl.len().cast(int)
     )
     checks: dict[str, str] = {}
     for entry, said in found.said:
         status = said["quality"]["status"] if said else "not judged"
-        order = ("fail", "warn", "not judged", "pass")
+        order = ("fail", "not judged", "warn", "pass")
         checks[entry.host] = min(checks.get(entry.host, "pass"), status, key=order.index)
-    releases = {entry.host: str(entry.meta.get("release") or "") for entry in found.lake.captures}
-    # Where no capture is of esxtop, or one failed its checks, nobody can say that all is well.
-    unsaid = pl.col("check").is_in(["not judged", "fail"]) | ~pl.col("host").is_in(diagnosed(found))
+    # Other formats have releases of their own, or none.
+    esxtop = [entry for entry in found.lake.captures if entry.format == "esxtop"]
+    releases = {entry.host: entry.meta.get("release") for entry in esxtop}
+    most = {host: 100 * share for host, share in found.judged.items()}
+    # Without a capture of esxtop, by few rules, or by one that failed its checks nobody can say that all is well.
+    few = [host for host in found.hosts if found.judged.get(host, 0.0) < FEW]
+    unsaid = pl.col("check").is_in(["not judged", "fail"]) | pl.col("host").is_in(few)
     level = (
         pl.when(pl.col("critical") > 0).then(0).when(pl.col("warnings") > 0).then(1).when(unsaid).then(3).otherwise(2)
     )
     frame = (
         pl.DataFrame({"host": found.hosts})
         .join(troubles, on="host", how="left")
+        .join(last, on="host", how="left")
         .join(worst, on="host", how="left")
         .with_columns(
             pl.col("critical", "warnings").fill_null(0),
             check=pl.col("host").replace_strict(checks),
-            release=pl.col("host").replace_strict(releases),
+            judged=pl.col("host").replace_strict(most, default=None, return_dtype=pl.Float64),
+            release=pl.col("host").replace_strict(releases, default=None, return_dtype=pl.String),
         )
         .with_columns(order=level)
-        .sort("order", "critical", "warnings", "p95_pct", descending=[False, True, True, True], nulls_last=True)
+        .sort(
+            "order", "critical", "warnings", "p95_pct", "host", descending=[False, *[True] * 3, False], nulls_last=True
+        )
         .with_columns(level=pl.col("order").replace_strict(dict(enumerate(_LEVELS))))
     )
     columns = [
@@ -147,8 +169,10 @@ def hosts(found: Fleet) -> Block:
         Column("p95_pct", "Ready of the worst VM", "%"),
         Column("vm", "Worst VM", fit="name"),
         Column("vms", "VMs", digits=None),
+        Column("judged", "Rules judged", "%", digits=0),
         Column("check", "Check", fit="short"),
         Column("troubles", "Troubles"),
+        Column("last", "Last on", fit="short"),
         Column("release", "Release", fit="short"),
     ]
     return table(frame, columns, f"Hosts, the worst first; ready: 95th percentile of {_WAIT}, % of one core")
@@ -169,23 +193,32 @@ def vms(found: Fleet) -> Block:
     ]
     limits = f"warning from {rule.warn:g}, critical from {rule.critical:g}"
     said = f"Ready of each VM's vCPUs, {_WAIT}, % of one core; {limits}"
-    return table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+    shown = table(found.ready.with_columns(level=level.otherwise(pl.lit("ok"))), columns, said)
+    if not found.unlimited:
+        return shown
+    return stack(
+        shown, note(f"Captures of {_some(found.unlimited)} lack %MLMTD: there a CPU limit counts as ready time.")
+    )
 
 
 def weeks(found: Fleet) -> Block:
     """The VMs whose ready time changed from week to week, the largest change first."""
+    if found.days.is_empty():
+        return note("No capture has counters of vCPUs.")
+    end = found.days["date"].to_list()[-1]
     if found.weeks.is_empty():
-        days = found.days.height
-        return note(f"The lake has {days} {_s(days, 'day')} here: a comparison needs days of two weeks.")
+        return note(f"No VM has samples on one host in the seven days that end with {end} and in the seven before.")
     columns = [
         Column("host", "Host", fit="name"),
         Column("vm", "VM", fit="name"),
         Column("before_pct", "Seven days before", "%"),
+        Column("before_days", "Days with samples", digits=None),
         Column("after_pct", "Last seven days", "%"),
+        Column("after_days", "Days with samples", digits=None),
         Column("change_pct", "Change", "points"),
     ]
-    last = f"the last week ends with {found.days['date'].to_list()[-1]}"
-    return table(found.weeks, columns, f"Ready of VMs, 95th percentile, % of one core; {last}")
+    last = f"the last week ends with {end}; few days against many are no fair comparison"
+    return table(found.weeks, columns, f"Ready of VMs, 95th percentile of {_WAIT}, % of one core; {last}")
 
 
 def shared(found: Fleet) -> Block:
@@ -215,12 +248,13 @@ def shared(found: Fleet) -> Block:
             by_release(found),
             [
                 Column("release", "Release", fit="short"),
-                count,
+                Column("hosts", "Hosts diagnosed", digits=None),
                 Column("critical", "With critical troubles", digits=None),
                 Column("share_pct", "Share", "%", digits=0),
                 Column("p95_pct", "Ready of the median VM", "%"),
             ],
-            "By release",
+            "By release, as the columns of captures tell it; a host counts in each release that it had",
+            "No capture is diagnosed.",
         ),
     )
 
@@ -241,8 +275,10 @@ def checks(found: Fleet) -> Block:
     ]
     frame = (
         pl.DataFrame(rows, schema=dict.fromkeys(("status", "host", "what", "table", "said"), pl.String))
-        .group_by("status", "what", maintain_order=True)
+        # What readers say has lines and counts of its file: other numbers are no other fault.
+        .group_by("status", fault=pl.col("what").str.replace_all(r"\d[\d,.]*", "#"), maintain_order=True)
         .agg(
+            what=pl.col("what").first(),
             hosts=pl.col("host").n_unique().cast(int),
             tables=pl.col("table").drop_nulls().unique(maintain_order=True).str.join(", "),
             example=pl.format("{}: {}", pl.col("host").first(), pl.col("said").first()),
