@@ -232,7 +232,7 @@ def over_time(
     """
     low, high = f"{value}_min", f"{value}_max"
     lines = ["label", *([dash] if dash is not None else [])]
-    data = pieces(reduced.frame.filter(pl.col(value).is_not_null()), lines)
+    data = pieces(reduced.frame, lines, value)
     top = top_of(data[high].to_list(), levels)
     detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
     base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
@@ -309,27 +309,32 @@ def stacked_time(
     noun: str,
     unit: str,
     palette: Sequence[str] | None = None,
-) -> alt.Chart:
+) -> alt.Chart | alt.LayerChart:
     """Areas of `value` over time, one upon the other in the order of `names`, from the bottom up.
 
-    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title.
+    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title. A sample between two
+    gaps is a bar.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    data = pieces(reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"])
-    y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
-    chart: alt.Chart = (
-        alt.Chart(rounded(data), title=alt.Undefined if title is None else title)
-        .mark_area(opacity=0.85)
-        .encode(
-            time_x(data["time"]),
-            y,
-            color=series_colour(names, palette=palette),
-            order=alt.Order("place:Q"),
-            tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
-        )
+    data = pieces(
+        reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"], value
     )
-    # Vega would take 0 for a piece where only others have samples.
-    return chart.encode(y.impute(None), detail=["piece:N"]) if "piece" in data.columns else chart
+    y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
+    base = alt.Chart(rounded(data)).encode(
+        time_x(data["time"]),
+        y,
+        color=series_colour(names, palette=palette),
+        order=alt.Order("place:Q"),
+        tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
+    )
+    drawn: alt.Chart | alt.LayerChart = base.mark_area(opacity=0.85)
+    if "piece" in data.columns:
+        # Vega would take 0 for a piece where only others have samples.
+        drawn = drawn.encode(y.impute(None), detail=["piece:N"])
+        if data["alone"].any():
+            bars = base.transform_filter(alt.datum.alone).mark_bar(opacity=0.85, size=3)
+            drawn = alt.LayerChart(layer=[drawn, bars])
+    return drawn if title is None else drawn.properties(title=title)
 
 
 def ranked(

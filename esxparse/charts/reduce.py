@@ -168,22 +168,28 @@ def over_time(
     return Reduced(reduced, step)
 
 
-def pieces(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Where there are gaps, add `piece`, the stretch between them that a row lies in, and `alone`: it is all of it.
+def pieces(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
+    """The rows of `frame` that have a `value`, with `piece` and `alone` where its lines must end.
 
-    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series; a
-    series whose samples do not come at even steps has none.
+    `piece` is the stretch between gaps that a row lies in, `alone`: it is all of it, so that no line shows it. Both are
+    lacking where no series has a gap or a single row.
 
-    `frame`: `time` and `by`, the columns that tell one series from another.
+    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series,
+    counted over its samples with and without a value; a series whose samples do not come at even steps has none.
+
+    `frame`: `time`, `value` and `by`, the columns that tell one series from another.
     """
     step = pl.col("time").diff().dt.total_microseconds()
     longest = LONGEST_GAP * step.filter(step > 0).median()
-    begins = (step > longest) & (step.quantile(_MOST, "lower") <= longest)
-    piece = begins.fill_null(value=False).cast(pl.Int64).cum_sum().over(by, order_by="time")
-    numbered = frame.with_columns(piece=piece)
-    if not (numbered["piece"] > 0).any():
-        return frame
-    return numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
+    even = step.quantile(_MOST, "lower") <= longest
+    told = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
+    told = told.filter(pl.col(value).is_not_null())
+    begins = (step > pl.col("_longest")).fill_null(value=False)
+    piece = begins.cast(pl.Int64).cum_sum().over(by, order_by="time")
+    numbered = told.with_columns(piece=piece).drop("_longest")
+    numbered = numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
+    ends = numbered.select(((pl.col("piece") > 0) | pl.col("alone")).any()).item()
+    return numbered if ends else numbered.drop("piece", "alone")
 
 
 def leaders(
