@@ -39,7 +39,7 @@ _TAKEN: Final = frozenset((
 _OWN: Final = {name: f"{name}\u2060" for name in _TAKEN}
 """What stands for them in a chart, which groups by name in such objects: a word joiner is not seen."""
 
-_MOST: Final = 0.9
+EVEN: Final = 0.9
 """Share of the steps of a series that are even where it has a usual step."""
 
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -181,7 +181,7 @@ def pieces(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
     """
     step = pl.col("time").diff().dt.total_microseconds()
     longest = LONGEST_GAP * step.filter(step > 0).median()
-    even = step.quantile(_MOST, "lower") <= longest
+    even = step.quantile(EVEN, "lower") <= longest
     told = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
     told = told.filter(pl.col(value).is_not_null())
     begins = (step > pl.col("_longest")).fill_null(value=False)

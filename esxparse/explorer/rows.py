@@ -54,7 +54,8 @@ NOUNS: Final = {
 class Rows(NamedTuple):
     """The values of one counter.
 
-    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted
+    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted; there a sample of weight 0
+        whose number is 0, as a latency without a command, has no value
     held: the counter
     unit: of the value
     noun: what an instance is, in the plural
@@ -110,7 +111,11 @@ def rows(
     chosen = frame.select(
         "time", "instance", name=named, value=value, **({"weight": weight} if weight is not None else {})
     )
-    return Rows(chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan()), found, unit, _noun(found))
+    chosen = chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan())
+    if weight is not None:
+        idle = (pl.col("value") == 0) & (pl.col("weight") == 0)
+        chosen = chosen.with_columns(value=pl.when(idle).then(None).otherwise("value"))
+    return Rows(chosen, found, unit, _noun(found))
 
 
 def _values(rec: Recording, found: Held, *, raw: bool) -> tuple[pl.LazyFrame, str]:
