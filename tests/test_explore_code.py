@@ -147,6 +147,27 @@ def test_a_disk_has_a_latency_where_it_did_something(tmp_path):
     assert min(lows) > 0.3
 
 
+def test_a_share_dropped_is_of_the_packets_offered(tmp_path):
+    """1,000 packets a second are offered; at first none is dropped, then 90 %, in the end all."""
+    shares = [0] * 60 + [90] * 50 + [100] * 11
+
+    def dropping(place, header, row):
+        port = "Network Port(vSwitch0:33554449:2100471:ledger-db)\\"
+        cells = {
+            f"{port}% Received Packets Dropped": f"{shares[place]}.00",
+            f"{port}Packets Received/sec": f"{1000 - 10 * shares[place]}.00",
+        }
+        return [cells.get(name.split("\\", 3)[-1], cell) for name, cell in zip(header, row, strict=True)]
+
+    rec = rewritten(tmp_path / "drops.csv", dropping)
+    worst = rec.top("%DRPRX", n=1, order="mean")
+    assert worst.select("name", "max", "samples").rows() == [("ledger-db", 100.0, 121)]
+    assert worst["mean"].item() == pytest.approx(100 * 50 * 900 / (110 * 1000))
+    for buckets in (400, 20):
+        state = {"counter": "%DRPRX", "table": "network_port", "n": 1, "buckets": buckets}
+        assert compared([rec], state)["series"][0]["mean"][-1] == 100
+
+
 def test_a_chart_of_vcenter_is_told_by_entity_counter_and_unit_too():
     rec = ex.open(FORMATS / "vcenter-chart.csv")
     answer = compared([rec], {"counter": "value", "table": "samples", "n": 8})

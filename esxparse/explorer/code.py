@@ -90,7 +90,7 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
         mean = 'pl.col("value").mean()'
         if answer["weighted"]:
             weight = 'pl.col("weight").filter(pl.col("value").is_not_null()).sum()'
-            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan(None)'
+            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan({mean})'
         steps += [
             f'.group_by("name", {series}, {time})',
             f'.agg(value={mean}, low=pl.col("value").min(), high=pl.col("value").max())',

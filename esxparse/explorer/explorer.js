@@ -192,7 +192,7 @@ function render({ model, el }) {
       ...Object.entries(ORDERS).map(([key, label]) => element("option", { value: key, selected: key === (own().order ?? "p95") }, label)),
     );
     const many = element("select", { "aria-label": "How many", onchange: () => set({ n: Number(many.value) }) },
-      ...[1, 2, 3, 5, 8].map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
+      ...[...new Set([1, 2, 3, 5, 8, own().n ?? 5])].sort((a, b) => a - b).map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
     const pattern = element("input", {
       type: "search", placeholder: "names with ...", value: own().pattern ?? "", "aria-label": "Names with",
       onchange: () => set({ pattern: pattern.value }),
