@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import altair as alt
 import polars as pl
@@ -42,6 +42,9 @@ _ENDS: Final[dict[str, Any]] = {"right": "width", "left": 0, "center": alt.ExprR
 
 _NEAR_END: Final = 0.25
 _NEAR_LINES: Final = 0.07
+
+
+_Drawn = TypeVar("_Drawn", bound=alt.Chart | alt.LayerChart)
 
 
 class Limit(NamedTuple):
@@ -193,7 +196,7 @@ def layered(
     return alt.LayerChart(layer=layers, title=title, **_place(description, height))
 
 
-def fluid(chart: alt.Chart, description: str, height: float = HEIGHT) -> alt.Chart:
+def fluid(chart: _Drawn, description: str, height: float = HEIGHT) -> _Drawn:
     """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
     return chart.properties(**_place(description, height))
 
