@@ -79,7 +79,7 @@ def _lines(
         .to_list()
     )
     names = every[:MAX_SERIES]
-    shown = pieces(table.filter(pl.col("label").is_in(names)), ["label"], "value")
+    shown = pieces(reduced._replace(frame=table.filter(pl.col("label").is_in(names))), ["label"], "value")
     band = bool((shown["high"] > shown["low"]).any())
     levels = marks.Limit(cap) if cap else None
     top = marks.top_of(shown["high"].to_list(), levels)

@@ -235,7 +235,7 @@ def over_time(
     """
     low, high = f"{value}_min", f"{value}_max"
     lines = ["label", *([dash] if dash is not None else [])]
-    data = pieces(reduced.frame, lines, value)
+    data = pieces(reduced, lines, value)
     top = top_of(data[high].to_list(), levels)
     detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
     base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
@@ -319,9 +319,8 @@ def stacked_time(
     gaps is a bar.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    data = pieces(
-        reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"], value
-    )
+    shown = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    data = pieces(reduced._replace(frame=shown), ["label"], value)
     y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
     base = alt.Chart(rounded(data)).encode(
         time_x(data["time"]),

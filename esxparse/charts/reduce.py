@@ -51,10 +51,12 @@ class Reduced(NamedTuple):
     frame: the `by` columns, `time` (start of the bucket) and for every value `v` the columns `v` (mean), `v_min` and
         `v_max`
     step_s: length of a bucket in seconds, None where every sample was kept
+    gap: a distance of more usual ones than this is a gap; in buckets, where a bucket is empty for as long in samples
     """
 
     frame: pl.DataFrame
     step_s: int | None
+    gap: float = LONGEST_GAP
 
     @property
     def caption(self) -> str:
@@ -150,10 +152,12 @@ def over_time(
     data = frame.select(list(dict.fromkeys(needed))).drop_nulls("time").collect()
     times = data["time"].unique()
     step: int | None = None
+    gap = LONGEST_GAP
     if len(times) > buckets:
         span = times.to_frame().select(pl.col("time").max() - pl.col("time").min()).item()
         step = bucket_step(span.total_seconds(), buckets)
         data = data.with_columns(pl.col("time").dt.truncate(f"{step}s"))
+        gap = 1 + LONGEST_GAP * data["time"].n_unique() / len(times)
     columns = []
     for value in values:
         column = pl.col(value)
@@ -165,11 +169,11 @@ def over_time(
             mean = pl.when(total > 0).then((column * share).sum() / total).otherwise(column.mean())
         columns += [mean.alias(value), column.min().alias(f"{value}_min"), column.max().alias(f"{value}_max")]
     reduced = data.group_by([*by, "time"]).agg(columns).sort([*by, "time"])
-    return Reduced(reduced, step)
+    return Reduced(reduced, step, gap)
 
 
-def pieces(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
-    """The rows of `frame` that have a `value`, with `piece` and `alone` where its lines must end.
+def pieces(reduced: Reduced, by: Sequence[str], value: str) -> pl.DataFrame:
+    """The rows that have a `value`, with `piece` and `alone` where its lines must end.
 
     `piece` is the stretch between gaps that a row lies in, `alone`: it is all of it, so that no line shows it. Both are
     lacking where no series has a gap or a single row.
@@ -177,10 +181,14 @@ def pieces(frame: pl.DataFrame, by: Sequence[str], value: str) -> pl.DataFrame:
     A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series,
     counted over its samples with and without a value; a series whose samples do not come at even steps has none.
 
-    `frame`: `time`, `value` and `by`, the columns that tell one series from another.
+    The frame of `reduced`: `time`, `value` and `by`, the columns that tell one series from another.
     """
+    frame = reduced.frame
     step = pl.col("time").diff().dt.total_microseconds()
-    longest = LONGEST_GAP * step.filter(step > 0).median()
+    usual = step.filter(step > 0).median()
+    # A series with fewer samples than buckets has a step of its own.
+    dense = usual <= (reduced.step_s or 0) * 1_000_000
+    longest = pl.when(dense).then(reduced.gap).otherwise(LONGEST_GAP) * usual
     even = step.quantile(EVEN, "lower") <= longest
     told = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
     told = told.filter(pl.col(value).is_not_null())

@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 _RECORDINGS: Final = ("rec", "other")
 
-_GAPS: Final = (
+_STEPS: Final = (
     "",
     "# Lines end at gaps of series that have a usual step.",
     'step = pl.col("time").diff().dt.total_microseconds()',
-    f"longest = {LONGEST_GAP} * step.filter(step > 0).median()",
-    f'even = step.quantile({EVEN}, "lower") <= longest',
+    "usual = step.filter(step > 0).median()",
 )
-"""The length of gaps as `reduce.pieces` has it, for lines that end as they do in the view."""
 
 
 def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
@@ -42,12 +40,12 @@ def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked
         *(f"{name} = ex.open({source!r})" for name, (source, _) in zip(_RECORDINGS, captures, strict=False)),
     ]
     broken = [any("piece" in one for one in answer["series"]) for _, answer in panels]
-    lines += _GAPS if any(broken) else ()
+    lines += _STEPS if any(broken) else ()
     names = [f"chart_{place}" for place in range(1, len(panels) + 1)]
     for place, ((asked, answer), ends) in enumerate(zip(panels, broken, strict=True), 1):
         shifts = [shift for _, shift in captures][: max(one["capture"] for one in answer["series"])]
         lines += ["", f"data_{place} = (", *(f"    {step}" for step in _steps(asked, answer, shifts)), ")"]
-        lines += _ends(place, len(shifts)) if ends else []
+        lines += _ends(place, answer, len(shifts)) if ends else []
         lines += _chart(place, answer, len(shifts), ends=ends)
     return "\n".join([*lines, f"alt.vconcat({', '.join(names)})" if len(names) > 1 else names[0]]) + "\n"
 
@@ -98,9 +96,15 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
     return [*steps, f'.sort({series}, "time")', ".collect()"]
 
 
-def _ends(place: int, captures: int) -> list[str]:
+def _ends(place: int, answer: Mapping[str, Any], captures: int) -> list[str]:
+    """Number the stretches between gaps as the view does (`reduce.pieces`)."""
     over = f'.over({_series(captures)}, order_by="time")'
+    most = f"{LONGEST_GAP:g}"
+    if answer["step_s"]:
+        most = f"pl.when(usual <= {answer['step_s'] * 1_000_000}).then({answer['gap']!r}).otherwise({most})"
     return [
+        f"longest = {most} * usual",
+        f'even = step.quantile({EVEN}, "lower") <= longest',
         f"lines_{place} = (",
         f"    data_{place}.with_columns(longest=pl.when(even).then(longest){over})",
         '    .drop_nulls("value")',

@@ -143,10 +143,11 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     """What a page draws.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
-    `step_s` (of a bucket; None where each time is drawn), `gathered` (whether means of several samples are drawn),
-    `weighted` (means by commands), `levels` (limits of the rules on the counter), `missing` (what is not drawn of the
-    second recording, and why) and `series`, each with `label`, `full`, `instance`, `capture`, what it is ranked by, and
-    lists: `time` (milliseconds), `mean`, `low`, `high`, and where lines must end `piece` and `alone` (`reduce.pieces`).
+    `step_s` (of a bucket; None where each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
+    several samples are drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter),
+    `missing` (what is not drawn of the second recording, and why) and `series`, each with `label`, `full`, `instance`,
+    `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`, and where lines must end
+    `piece` and `alone` (`reduce.pieces`).
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
@@ -178,7 +179,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         buckets=asked.buckets,
     )
     series = ["label", "capture"]
-    ends = reduce.pieces(reduced.frame, series, "value").select(
+    ends = reduce.pieces(reduced, series, "value").select(
         *series, "time", cs.by_name("piece", "alone", require_all=False)
     )
     drawn = reduced.frame.join(ends, [*series, "time"], "left", maintain_order="left")
@@ -206,6 +207,7 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "noun": found.noun,
         "total": total,
         "step_s": reduced.step_s,
+        "gap": reduced.gap,
         "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
         "weighted": weight is not None,
         "levels": [] if asked.normalise or asked.difference else _levels(found, total == 1, profile),
