@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import altair as alt
 import polars as pl
@@ -198,7 +198,7 @@ def layered(
 
 def fluid(chart: _Drawn, description: str, height: float = HEIGHT) -> _Drawn:
     """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
-    return chart.properties(**_place(description, height))
+    return cast("_Drawn", chart.properties(**_place(description, height)))
 
 
 def _place(description: str, height: float) -> dict[str, Any]:

@@ -123,8 +123,8 @@ def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
         for name in _WAITS
     ]
     # A VM that has left the host waits nowhere.
-    there = pl.any_horizontal(pl.col(*_WAITS).is_not_null())
-    source = pl.when(ready).then(pl.lit(FROM_WORLDS)).when(there).then(pl.lit(FROM_GROUP)).alias("ready_from")
+    waits_of_group = pl.any_horizontal(pl.col(*_WAITS).is_not_null())
+    source = pl.when(ready).then(pl.lit(FROM_WORLDS)).when(waits_of_group).then(pl.lit(FROM_GROUP)).alias("ready_from")
     return rows.join(worlds, on=_KEYS, how="left", maintain_order="left").with_columns(*means, source)
 
 
