@@ -115,9 +115,30 @@ def test_nothing_is_drawn_where_nothing_was_measured(name):
         assert found == dict.fromkeys(range(8), 0) | {11: 1} | dict.fromkeys(range(15, 20), 2)
         assert {row["piece"] for row in rows if row["alone"]} == {1}
     dots = [view for view in layers(spec) if view.get("transform") == [{"filter": "datum.alone"}]]
-    assert bool(dots) == any(view["mark"]["type"] == "line" for view in drawn)
+    assert {view["mark"]["type"] for view in dots} == {"point" if drawn[-1]["mark"]["type"] == "line" else "bar"}
     whole = draw(make()).to_dict()
     assert not any("piece" in row for view in layers(whole) for row in rows_of(whole, view))
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_a_capture_of_one_sample_is_seen(name):
+    draw, make = OVER_TIME[name]
+    made = make()
+    spec = draw(made.filter(pl.col("time") == made.select(pl.col("time").max()).collect().item())).to_dict()
+    dots = [view for view in layers(spec) if view.get("transform") == [{"filter": "datum.alone"}]]
+    assert dots
+    assert all(row["alone"] for view in dots for row in rows_of(spec, view))
+
+
+def test_latency_of_a_device_with_bursts_of_commands_ends_with_each():
+    """Lines from burst to burst would say that latency rose and fell where there was none."""
+    at = ((pl.col("time") - START).dt.total_seconds() / 5).cast(pl.Int64)
+    burst = at.is_in([0, 1, 2, 9, 10, 11, 15, 19])
+    bursts = latency().with_columns(pl.when(burst).then(pl.col("gavg_ms", "good_iops")))
+    spec = storage.latency_over_time(bursts, READY).to_dict()
+    line = next(view for view in layers(spec) if view["mark"]["type"] == "line")
+    found = {(row["time"] / 1000 - START.timestamp()) / 5: row["piece"] for row in rows_of(spec, line)}
+    assert found == dict.fromkeys([0, 1, 2], 0) | dict.fromkeys([9, 10, 11], 1) | {15: 2, 19: 3}
 
 
 def test_every_colour_of_a_chart_has_a_dark_face():

@@ -6,12 +6,14 @@ from datetime import timedelta
 from itertools import pairwise
 
 import polars as pl
+import pytest
 from chart_frames import START, times, waits, watts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search import examples
 
 from esxparse.charts.reduce import (
+    Reduced,
     bucket_step,
     drawable,
     emptiest,
@@ -45,12 +47,12 @@ def test_two_vms_of_one_name_stay_two():
 
 def test_a_gap_is_longer_than_the_steps_of_its_own_series():
     def series(label, seconds):
-        return [{"label": label, "time": START + timedelta(seconds=second)} for second in seconds]
+        return [{"label": label, "time": START + timedelta(seconds=second), "value": 1.0} for second in seconds]
 
     steady = [*range(0, 100, 5), *range(200, 300, 5)]
     rows = series("steady", steady) + series("slow", range(0, 300, 60)) + series("whenever", [0, 1, 50, 51, 200, 201])
     frame = pl.DataFrame(rows[::-1])
-    found = pieces(frame, ["label"])
+    found = pieces(Reduced(frame, None), ["label"], "value")
     assert found.drop("piece", "alone").equals(frame), "the order of rows is the order of drawing"
     told = found.sort("label", "time").group_by("label", maintain_order=True).agg("piece", pl.col("alone").any())
     assert told.rows_by_key("label", unique=True) == {
@@ -58,7 +60,33 @@ def test_a_gap_is_longer_than_the_steps_of_its_own_series():
         "steady": ([0] * 20 + [1] * 20, False),
         "whenever": ([0] * 6, False),
     }
-    assert pieces(frame.filter(label="slow"), ["label"]).columns == ["label", "time"]
+    assert pieces(Reduced(frame.filter(label="slow"), None), ["label"], "value").columns == ["label", "time", "value"]
+
+
+def test_samples_without_a_value_are_a_gap_where_they_are_many():
+    values = [1.0, None, None, 2.0, None, None, None, 3.0, 4.0]
+    times = [START + timedelta(seconds=5 * at) for at in range(len(values))]
+    frame = pl.DataFrame({"label": "a", "time": times, "value": values})
+    found = pieces(Reduced(frame, None), ["label"], "value")
+    assert found.select("value", "piece", "alone").rows() == [
+        (1.0, 0, False),
+        (2.0, 0, False),
+        (3.0, 1, False),
+        (4.0, 1, False),
+    ]
+
+
+@pytest.mark.parametrize(("lost", "ends"), [(2, 1), (180, 2)])
+def test_a_gap_in_a_day_of_buckets_is_one_where_a_bucket_is_empty(lost, ends):
+    """Three buckets may be half an hour, which is no short step over a gap."""
+    rows = [{"time": START + timedelta(seconds=5 * at), "value": 1.0} for at in range(17_280)]
+    frame = pl.DataFrame(rows[:5000] + rows[5000 + lost :]).lazy()
+    slow = pl.DataFrame(rows[::300]).lazy()
+    both = pl.concat([frame.with_columns(label=pl.lit("a")), slow.with_columns(label=pl.lit("slow"))])
+    found = pieces(over_time(both, ["value"], ["label"]), ["label"], "value")
+    assert ("piece" in found.columns) == (ends > 1)
+    if ends > 1:
+        assert dict(found.group_by("label").agg(pl.col("piece").n_unique()).rows()) == {"a": 2, "slow": 1}
 
 
 def test_long_names_keep_their_ends_and_stay_different():

@@ -7,7 +7,8 @@ import pytest
 from test_diagnose import TABLE, capture, series, told
 
 import esxparse as ex
-from esxparse.diagnosis import cases, engine, spells
+from esxparse.charts import findings as charts
+from esxparse.diagnosis import cases, engine, evidence, spells
 
 
 def mask(text):
@@ -125,6 +126,28 @@ def test_a_full_line_is_told_without_the_speed_of_the_link(tmp_path):
     assert told(ex.diagnose(capture(tmp_path / "full.csv", columns)))[0] == "network.line_rate"
     columns[f"{port}MBits Transmitted/sec"] = [one * 0.6 for one in full]
     assert not told(ex.diagnose(capture(tmp_path / "half.csv", columns)))
+
+
+def test_a_spell_over_a_clock_set_back_is_where_its_samples_are(tmp_path):
+    """Its first sample is in the middle of all times, and so is its last: between them in time is what it is not."""
+    header, *rows = (ex.datasets_dir() / "busy-host" / "busy-host.csv").read_text(encoding="utf-8").splitlines()
+    back = [row.replace("03/11/2026 09:", "03/11/2026 08:", 1) for row in rows[60:]]
+    (tmp_path / "back.csv").write_text("\n".join([header, *rows[:60], *back]) + "\n", encoding="utf-8")
+    rec = ex.open(tmp_path / "back.csv")
+    found = ex.diagnose(rec)
+    limit = next(one for one in found if one.trouble == "cpu.limit")
+    times = sorted(set(found.times))
+    assert (limit.start, limit.end) == (times[0], times[-1])
+    (seen,) = evidence.of(limit, found.series, found.times, "standard")
+    assert " in the spell, " not in charts.spell(seen).to_dict()["title"]["text"]
+
+
+def test_one_sample_has_no_rates_of_disks_and_that_may_be_why(tmp_path):
+    lines = (ex.datasets_dir() / "busy-host" / "busy-host.csv").read_text(encoding="utf-8").splitlines()
+    for samples, said in ((1, True), (2, False)):
+        (tmp_path / f"{samples}.csv").write_text("\n".join(lines[: samples + 1]) + "\n", encoding="utf-8")
+        reasons = {one["id"]: one["reason"] for one in ex.diagnose(ex.open(tmp_path / f"{samples}.csv")).not_judged}
+        assert ("take a second sample" in reasons.get("disk.gavg", "")) == said
 
 
 def test_virtual_disks_that_are_slow_while_no_device_is_lie_on_vsan(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 
 import polars as pl
@@ -53,6 +54,15 @@ def compared(recordings, state, align="clock"):
             mine = mine.filter(pl.col("capture") == one["capture"])
         assert mine["time"].dt.epoch("ms").to_list() == one["time"], state
         assert mine["value"].to_list() == pytest.approx(one["mean"], rel=1e-9, abs=1e-4), state
+    lines = made.get("lines_1")
+    assert (lines is None) == ("piece" not in answer["series"][0])
+    if lines is not None:
+        assert made["chart_1"].to_dict()["encoding"]["detail"]["field"] == "piece"
+        drawn = lines.sort("capture", "time") if "capture" in lines.columns else lines.sort("time")
+        for one in answer["series"]:
+            mine = drawn.filter(pl.col("instance") == one["instance"])
+            mine = mine.filter(capture=one["capture"]) if "capture" in mine.columns else mine
+            assert mine["piece"].to_list() == [piece for piece in one["piece"] if piece is not None], state
     return answer
 
 
@@ -77,6 +87,85 @@ def test_weighted_means_of_differences_are_those_of_the_panel(counter):
     rec = ex.open(FILES[-1])
     state = {"counter": counter, "table": "physical_disk_scsi_device", "n": 8, "buckets": 20, "difference": True}
     assert compared([rec], state)["weighted"]
+
+
+def rewritten(path, change):
+    """busy-host with other rows: `change` takes their place, the header and their cells; None leaves one out."""
+    header, *rows = csv.reader(FILES[-1].read_text(encoding="utf-8").splitlines())
+    changed = [change(place, header, row) for place, row in enumerate(rows)]
+    with path.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, quoting=csv.QUOTE_ALL).writerows([header, *(row for row in changed if row is not None)])
+    return ex.open(path)
+
+
+def idle(busy):
+    """Disks without a command but in the samples `busy`: esxtop writes 0.00 for every rate and latency."""
+
+    def change(place, header, row):
+        if place in busy:
+            return row
+        return ["0.00" if "\\Physical Disk" in name else cell for name, cell in zip(header, row, strict=True)]
+
+    return change
+
+
+@pytest.mark.parametrize("buckets", [400, 30])
+@pytest.mark.parametrize("difference", [False, True])
+def test_copied_lines_end_where_those_of_the_panel_do(tmp_path, buckets, difference):
+    def lossy(place, header, row):  # noqa: ARG001 (as the other)
+        return None if 40 <= place < 70 or 71 <= place < 90 else row
+
+    rec = rewritten(tmp_path / "gaps.csv", lossy)
+    state = {"counter": "%RDY", "table": "group_cpu", "n": 3, "buckets": buckets, "difference": difference}
+    answer = compared([rec], state)
+    assert {max(filter(None, one["piece"])) for one in answer["series"]} == {2}
+    whole = ex.open(FILES[-1])
+    assert not any("piece" in one for one in compared([whole], state)["series"])
+    compared([rec, whole], state)
+
+
+def test_a_disk_has_a_latency_where_it_did_something(tmp_path):
+    """The 0.00 of samples without a command is no latency: neither mean nor lowest, and no line leads there."""
+    busy = [*range(1, 11), 30, *range(50, 60)]
+    rec = rewritten(tmp_path / "idle.csv", idle(busy))
+    table = "physical_disk_scsi_device"
+    state = {"counter": "GAVG/cmd", "table": table, "n": 3}
+    for one in compared([rec], state)["series"]:
+        told = [place for place, mean in enumerate(one["mean"], 1) if mean is not None]
+        assert told == busy
+        assert [one["low"][place - 1] for place in told] == [one["mean"][place - 1] for place in told]
+        assert all(value is None for mean, value in zip(one["mean"], one["low"], strict=True) if mean is None)
+        assert [one["piece"][place - 1] for place in told] == [0] * 10 + [1] + [2] * 10
+        assert [place for place in told if one["alone"][place - 1]] == [30]
+    for one in compared([rec], {**state, "buckets": 30})["series"]:
+        assert min(low for low in one["low"] if low is not None) > 0.3
+    # From one sample with commands to the next, not from 0.
+    for one in compared([rec], {**state, "difference": True})["series"]:
+        assert one["mean"][10:29] == [None] * 19
+    shown = rec.plot("GAVG/cmd", table=table).to_dict()
+    lows = [row["value_min"] for rows in shown["datasets"].values() for row in rows if "value_min" in row]
+    assert min(lows) > 0.3
+
+
+def test_a_share_dropped_is_of_the_packets_offered(tmp_path):
+    """1,000 packets a second are offered; at first none is dropped, then 90 %, in the end all."""
+    shares = [0] * 60 + [90] * 50 + [100] * 11
+
+    def dropping(place, header, row):
+        port = "Network Port(vSwitch0:33554449:2100471:ledger-db)\\"
+        cells = {
+            f"{port}% Received Packets Dropped": f"{shares[place]}.00",
+            f"{port}Packets Received/sec": f"{1000 - 10 * shares[place]}.00",
+        }
+        return [cells.get(name.split("\\", 3)[-1], cell) for name, cell in zip(header, row, strict=True)]
+
+    rec = rewritten(tmp_path / "drops.csv", dropping)
+    worst = rec.top("%DRPRX", n=1, order="mean")
+    assert worst.select("name", "max", "samples").rows() == [("ledger-db", 100.0, 121)]
+    assert worst["mean"].item() == pytest.approx(100 * 50 * 900 / (110 * 1000))
+    for buckets in (400, 20):
+        state = {"counter": "%DRPRX", "table": "network_port", "n": 1, "buckets": buckets}
+        assert compared([rec], state)["series"][0]["mean"][-1] == 100
 
 
 def test_a_chart_of_vcenter_is_told_by_entity_counter_and_unit_too():

@@ -47,6 +47,14 @@ def test_variability_is_the_deviation_over_the_mean_and_a_mean_may_be_weighted()
     assert weighted.select("vm", "mean", "samples").rows() == [("a", 1.5, 2), ("b", 0.0, 1)]
 
 
+def test_what_has_a_value_without_a_weight_is_ranked() -> None:
+    """A port that drops all its packets has none that passed: it was left out of those that drop most."""
+    ports = {"port": ["all", "all", "some", "some", "idle"], "value": [100.0, 100.0, 4.0, 100.0, 0.0]}
+    frame = pl.LazyFrame({**ports, "passed": [0.0, None, 8.0, 0.0, 0.0]})
+    got = ranking.top(frame, "port", "value", weight="passed").collect()
+    assert got.select("port", "mean", "max", "samples").rows() == [("all", 100.0, 100.0, 2), ("some", 4.0, 100.0, 2)]
+
+
 def test_the_order_decides_who_is_first() -> None:
     frame = pl.LazyFrame(
         {"vm": ["steady"] * 40 + ["spiky"] * 40, "value": [5.0] * 40 + [0.0] * 39 + [90.0]},

@@ -217,6 +217,17 @@ def test_a_vcpu_that_is_missing_makes_the_group_stand_in() -> None:
         assert of(world) == (19.65, 0.0, "group")
 
 
+def test_of_a_vm_that_has_left_the_host_nobody_tells_waits() -> None:
+    """It was told as one whose group stands in for its vCPUs."""
+    waits = ["pct_ready", "pct_max_limited", "pct_costop", "pct_swap_wait", "pct_overlap"]
+    left = [
+        frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in waits if name in frame)
+        for frame in (group_cpu().collect(), vcpu().collect())
+    ]
+    got = scheduling.per_vcpu(left[0].lazy(), VMS, left[1].lazy()).collect()
+    assert got.select("ready_pct", "ready_from").unique().rows() == [(None, None)]
+
+
 def test_a_damaged_cell_of_a_vcpu_makes_the_group_stand_in_for_ready_and_its_limit() -> None:
     damaged = vcpu().with_columns(
         pct_max_limited=pl.when(pl.col("world_id") != 480223).then("pct_max_limited"),

@@ -79,7 +79,7 @@ def _lines(
         .to_list()
     )
     names = every[:MAX_SERIES]
-    shown = pieces(table.filter(pl.col("label").is_in(names)), ["label"])
+    shown = pieces(reduced._replace(frame=table.filter(pl.col("label").is_in(names))), ["label"], "value")
     band = bool((shown["high"] > shown["low"]).any())
     levels = marks.Limit(cap) if cap else None
     top = marks.top_of(shown["high"].to_list(), levels)
@@ -105,7 +105,7 @@ def _lines(
     layers += [*marks.lonely(base, shown, y, hue), dots.add_params(hover)]
     left_out = f"the {len(names)} of {len(every)} with the highest mean" if len(every) > len(names) else ""
     spread = reduced.caption if reduced.step_s else "band: lowest to highest within a reading's period" if band else ""
-    gaps = "gaps break the lines" if "piece" in shown.columns else ""
+    gaps = "gaps break the lines" if "piece" in shown.columns and (shown["piece"] > 0).any() else ""
     alone = f"{noun.lower()}: {names[0]}" if len(names) == 1 else ""
     from_zero = "" if zero else "the axis does not start at 0"
     heading = marks.heading(title, alone, about, left_out, spread, gaps, from_zero)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import altair as alt
 import polars as pl
@@ -42,6 +42,9 @@ _ENDS: Final[dict[str, Any]] = {"right": "width", "left": 0, "center": alt.ExprR
 
 _NEAR_END: Final = 0.25
 _NEAR_LINES: Final = 0.07
+
+
+_Drawn = TypeVar("_Drawn", bound=alt.Chart | alt.LayerChart)
 
 
 class Limit(NamedTuple):
@@ -193,9 +196,9 @@ def layered(
     return alt.LayerChart(layer=layers, title=title, **_place(description, height))
 
 
-def fluid(chart: alt.Chart, description: str, height: float = HEIGHT) -> alt.Chart:
+def fluid(chart: _Drawn, description: str, height: float = HEIGHT) -> _Drawn:
     """`chart` as wide as the place it stands in, with words for readers who cannot see it."""
-    return chart.properties(**_place(description, height))
+    return cast("_Drawn", chart.properties(**_place(description, height)))
 
 
 def _place(description: str, height: float) -> dict[str, Any]:
@@ -232,7 +235,7 @@ def over_time(
     """
     low, high = f"{value}_min", f"{value}_max"
     lines = ["label", *([dash] if dash is not None else [])]
-    data = pieces(reduced.frame.filter(pl.col(value).is_not_null()), lines)
+    data = pieces(reduced, lines, value)
     top = top_of(data[high].to_list(), levels)
     detail = [f"{name}:N" for name in ("piece", dash) if name in data.columns]
     base = alt.Chart(rounded(data)).encode(time_x(data["time"]), detail=detail or alt.Undefined)
@@ -309,27 +312,31 @@ def stacked_time(
     noun: str,
     unit: str,
     palette: Sequence[str] | None = None,
-) -> alt.Chart:
+) -> alt.Chart | alt.LayerChart:
     """Areas of `value` over time, one upon the other in the order of `names`, from the bottom up.
 
-    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title.
+    `reduced` has `label`, `time`, `value`; areas that become a layer of something have no title. A sample between two
+    gaps is a bar.
     """
     order = pl.DataFrame({"label": list(names), "place": range(len(names))})
-    data = pieces(reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time"), ["label"])
+    shown = reduced.frame.select("label", "time", value).join(order, on="label").sort("place", "time")
+    data = pieces(reduced._replace(frame=shown), ["label"], value)
     y = alt.Y(f"{value}:Q", title=y_title, stack="zero")
-    chart: alt.Chart = (
-        alt.Chart(rounded(data), title=alt.Undefined if title is None else title)
-        .mark_area(opacity=0.85)
-        .encode(
-            time_x(data["time"]),
-            y,
-            color=series_colour(names, palette=palette),
-            order=alt.Order("place:Q"),
-            tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
-        )
+    base = alt.Chart(rounded(data)).encode(
+        time_x(data["time"]),
+        y,
+        color=series_colour(names, palette=palette),
+        order=alt.Order("place:Q"),
+        tooltip=[alt.Tooltip("label:N", title=noun), time_tip(), number_tip(value, unit)],
     )
-    # Vega would take 0 for a piece where only others have samples.
-    return chart.encode(y.impute(None), detail=["piece:N"]) if "piece" in data.columns else chart
+    drawn: alt.Chart | alt.LayerChart = base.mark_area(opacity=0.85)
+    if "piece" in data.columns:
+        # Vega would take 0 for a piece where only others have samples.
+        drawn = drawn.encode(y.impute(None), detail=["piece:N"])
+        if data["alone"].any():
+            bars = base.transform_filter(alt.datum.alone).mark_bar(opacity=0.85, size=3)
+            drawn = alt.LayerChart(layer=[drawn, bars])
+    return drawn if title is None else drawn.properties(title=title)
 
 
 def ranked(

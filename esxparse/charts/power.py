@@ -76,7 +76,7 @@ def against_use(power: pl.LazyFrame | None, pcpu: pl.LazyFrame | None) -> alt.Ch
     )
 
 
-def c_states(states: pl.LazyFrame | None) -> alt.Chart | None:
+def c_states(states: pl.LazyFrame | None) -> alt.Chart | alt.LayerChart | None:
     """Share of time the physical CPUs spend in each C-state, mean of all of them.
 
     Args:

@@ -39,7 +39,7 @@ _TAKEN: Final = frozenset((
 _OWN: Final = {name: f"{name}\u2060" for name in _TAKEN}
 """What stands for them in a chart, which groups by name in such objects: a word joiner is not seen."""
 
-_MOST: Final = 0.9
+EVEN: Final = 0.9
 """Share of the steps of a series that are even where it has a usual step."""
 
 _NICE_STEPS: Final = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -51,10 +51,12 @@ class Reduced(NamedTuple):
     frame: the `by` columns, `time` (start of the bucket) and for every value `v` the columns `v` (mean), `v_min` and
         `v_max`
     step_s: length of a bucket in seconds, None where every sample was kept
+    gap: a distance of more usual ones than this is a gap; in buckets, where a bucket is empty for as long in samples
     """
 
     frame: pl.DataFrame
     step_s: int | None
+    gap: float = LONGEST_GAP
 
     @property
     def caption(self) -> str:
@@ -143,17 +145,19 @@ def over_time(
         values: Columns to reduce; rows where one is null count for the others only.
         by: Columns that tell one series from another.
         weight: Column that weights the mean, such as the commands behind an average latency: the mean of averages is
-            wrong. The means of buckets without any weight are null.
+            wrong. Buckets without any weight have the plain mean: a port that lets nothing through drops 100 %.
         buckets: Most distinct times in the result.
     """
     needed = ["time", *by, *values, *([weight] if weight else [])]
     data = frame.select(list(dict.fromkeys(needed))).drop_nulls("time").collect()
     times = data["time"].unique()
     step: int | None = None
+    gap = LONGEST_GAP
     if len(times) > buckets:
         span = times.to_frame().select(pl.col("time").max() - pl.col("time").min()).item()
         step = bucket_step(span.total_seconds(), buckets)
         data = data.with_columns(pl.col("time").dt.truncate(f"{step}s"))
+        gap = 1 + LONGEST_GAP * data["time"].n_unique() / len(times)
     columns = []
     for value in values:
         column = pl.col(value)
@@ -162,28 +166,38 @@ def over_time(
         else:
             share = pl.when(column.is_not_null()).then(pl.col(weight))
             total = share.sum()
-            mean = pl.when(total > 0).then((column * share).sum() / total)
+            mean = pl.when(total > 0).then((column * share).sum() / total).otherwise(column.mean())
         columns += [mean.alias(value), column.min().alias(f"{value}_min"), column.max().alias(f"{value}_max")]
     reduced = data.group_by([*by, "time"]).agg(columns).sort([*by, "time"])
-    return Reduced(reduced, step)
+    return Reduced(reduced, step, gap)
 
 
-def pieces(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Where there are gaps, add `piece`, the stretch between them that a row lies in, and `alone`: it is all of it.
+def pieces(reduced: Reduced, by: Sequence[str], value: str) -> pl.DataFrame:
+    """The rows that have a `value`, with `piece` and `alone` where its lines must end.
 
-    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series; a
-    series whose samples do not come at even steps has none.
+    `piece` is the stretch between gaps that a row lies in, `alone`: it is all of it, so that no line shows it. Both are
+    lacking where no series has a gap or a single row.
 
-    `frame`: `time` and `by`, the columns that tell one series from another.
+    A line across a gap would say what nobody measured. A gap is longer than `LONGEST_GAP` usual steps of its series,
+    counted over its samples with and without a value; a series whose samples do not come at even steps has none.
+
+    The frame of `reduced`: `time`, `value` and `by`, the columns that tell one series from another.
     """
+    frame = reduced.frame
     step = pl.col("time").diff().dt.total_microseconds()
-    longest = LONGEST_GAP * step.filter(step > 0).median()
-    begins = (step > longest) & (step.quantile(_MOST, "lower") <= longest)
-    piece = begins.fill_null(value=False).cast(pl.Int64).cum_sum().over(by, order_by="time")
-    numbered = frame.with_columns(piece=piece)
-    if not (numbered["piece"] > 0).any():
-        return frame
-    return numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
+    usual = step.filter(step > 0).median()
+    # A series with fewer samples than buckets has a step of its own.
+    dense = usual <= (reduced.step_s or 0) * 1_000_000
+    longest = pl.when(dense).then(reduced.gap).otherwise(LONGEST_GAP) * usual
+    even = step.quantile(EVEN, "lower") <= longest
+    told = frame.with_columns(_longest=pl.when(even).then(longest).over(by, order_by="time"))
+    told = told.filter(pl.col(value).is_not_null())
+    begins = (step > pl.col("_longest")).fill_null(value=False)
+    piece = begins.cast(pl.Int64).cum_sum().over(by, order_by="time")
+    numbered = told.with_columns(piece=piece).drop("_longest")
+    numbered = numbered.with_columns(alone=pl.len().over(*by, "piece") == 1)
+    ends = numbered.select(((pl.col("piece") > 0) | pl.col("alone")).any()).item()
+    return numbered if ends else numbered.drop("piece", "alone")
 
 
 def leaders(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LEAST: Final = 0.1
 """A reading with less confidence than this is not told."""
 _ALL: Final = "the capture was taken without -a, or without these fields"
+_ONE: Final = "; or they take a second sample, as rates of disks do"
 
 
 def diagnose(rec: Recording | Study, profile: str | Path = "standard", series: Series | None = None) -> Findings:
@@ -104,7 +105,7 @@ def unseen(one: Case | Rule, series: Series) -> str:
         return ""
     lacking = sorted(one.tables - set(series.tables))
     what = f"no table {' or '.join(lacking)}" if lacking else f"no values of {', '.join(dead)}"
-    return f"not judged: {what}: {_ALL}"
+    return f"not judged: {what}: {_ALL}{_ONE if series.samples == 1 and not lacking else ''}"
 
 
 def _findings(story: Story, times: Sequence[datetime], source: str) -> Iterator[Finding]:
@@ -124,8 +125,9 @@ def _finding(story: Story, times: Sequence[datetime], source: str) -> Finding:
     at = np.flatnonzero(story.inside)
     first, last = int(at[0]), int(at[-1])
     # A clock that jumps is right before its first jump, and after its last.
-    start = times[max(first - 1, 0)] if story.case.area in {"clock", "capture"} else times[first]
-    start, end = min(start, times[last]), max(start, times[last])
+    since = max(first - 1, 0) if story.case.area in {"clock", "capture"} else first
+    # Where it was set back inside of the spell, neither end of it is the first or the last in time.
+    spell = times[since : last + 1]
     also: list[dict[str, str]] = []
     for one in _under(story):
         told = {"trouble": one.case.trouble, "kind": one.kind, "name": one.name}
@@ -136,8 +138,8 @@ def _finding(story: Story, times: Sequence[datetime], source: str) -> Finding:
         story.severity,
         story.confidence,
         {"kind": story.kind, "name": story.name},
-        start,
-        end,
+        min(spell),
+        max(spell),
         story.text,
         story.evidence,
         story.against,

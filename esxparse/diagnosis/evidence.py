@@ -38,7 +38,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         return []
     limits = rules.load(profile)
     # A trouble that is there all the time moves nothing.
-    always = finding.start <= times[0] and finding.end >= times[-1]
+    always = finding.start <= min(times) and finding.end >= max(times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
     for name in _named(case):

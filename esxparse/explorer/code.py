@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from esxparse.charts.reduce import EVEN
+from esxparse.metrics.energy import LONGEST_GAP
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
@@ -13,6 +16,13 @@ if TYPE_CHECKING:
 
 
 _RECORDINGS: Final = ("rec", "other")
+
+_STEPS: Final = (
+    "",
+    "# Lines end at gaps of series that have a usual step.",
+    'step = pl.col("time").diff().dt.total_microseconds()',
+    "usual = step.filter(step > 0).median()",
+)
 
 
 def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked, Mapping[str, Any]]]) -> str:
@@ -29,11 +39,14 @@ def cell(captures: Sequence[tuple[str, timedelta]], panels: Sequence[tuple[Asked
         "",
         *(f"{name} = ex.open({source!r})" for name, (source, _) in zip(_RECORDINGS, captures, strict=False)),
     ]
+    broken = [any("piece" in one for one in answer["series"]) for _, answer in panels]
+    lines += _STEPS if any(broken) else ()
     names = [f"chart_{place}" for place in range(1, len(panels) + 1)]
-    for place, (asked, answer) in enumerate(panels, 1):
+    for place, ((asked, answer), ends) in enumerate(zip(panels, broken, strict=True), 1):
         shifts = [shift for _, shift in captures][: max(one["capture"] for one in answer["series"])]
         lines += ["", f"data_{place} = (", *(f"    {step}" for step in _steps(asked, answer, shifts)), ")"]
-        lines += _chart(place, answer, len(shifts))
+        lines += _ends(place, answer, len(shifts)) if ends else []
+        lines += _chart(place, answer, len(shifts), ends=ends)
     return "\n".join([*lines, f"alt.vconcat({', '.join(names)})" if len(names) > 1 else names[0]]) + "\n"
 
 
@@ -57,7 +70,7 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
     ]
     if asked.start and asked.end:
         steps.append(f'.filter(pl.col("time").is_between({_moment(asked.start)}, {_moment(asked.end)}))')
-    series = '"instance"' if len(shifts) == 1 else '"instance", "capture"'
+    series = _series(len(shifts))
     over = f'.over({series}, order_by="time")'
     if asked.difference:
         steps.append(f'.with_columns(pl.col("value").diff(){over})')
@@ -75,7 +88,7 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
         mean = 'pl.col("value").mean()'
         if answer["weighted"]:
             weight = 'pl.col("weight").filter(pl.col("value").is_not_null()).sum()'
-            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan(None)'
+            mean = f'((pl.col("value") * pl.col("weight")).sum() / {weight}).fill_nan({mean})'
         steps += [
             f'.group_by("name", {series}, {time})',
             f'.agg(value={mean}, low=pl.col("value").min(), high=pl.col("value").max())',
@@ -83,14 +96,37 @@ def _steps(asked: Asked, answer: Mapping[str, Any], shifts: Sequence[timedelta])
     return [*steps, f'.sort({series}, "time")', ".collect()"]
 
 
-def _chart(place: int, answer: Mapping[str, Any], captures: int) -> list[str]:
-    title = f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"]
+def _ends(place: int, answer: Mapping[str, Any], captures: int) -> list[str]:
+    """Number the stretches between gaps as the view does (`reduce.pieces`)."""
+    over = f'.over({_series(captures)}, order_by="time")'
+    most = f"{LONGEST_GAP:g}"
+    if answer["step_s"]:
+        most = f"pl.when(usual <= {answer['step_s'] * 1_000_000}).then({answer['gap']!r}).otherwise({most})"
     return [
-        f"chart_{place} = alt.Chart(data_{place}, width=720, height=180).mark_line().encode(",
+        f"longest = {most} * usual",
+        f'even = step.quantile({EVEN}, "lower") <= longest',
+        f"lines_{place} = (",
+        f"    data_{place}.with_columns(longest=pl.when(even).then(longest){over})",
+        '    .drop_nulls("value")',
+        f'    .with_columns(piece=(step > pl.col("longest")).fill_null(False).cum_sum(){over})',
+        ")",
+    ]
+
+
+def _series(captures: int) -> str:
+    return '"instance"' if captures == 1 else '"instance", "capture"'
+
+
+def _chart(place: int, answer: Mapping[str, Any], captures: int, *, ends: bool) -> list[str]:
+    title = f"{answer['name']}, {answer['unit']}" if answer["unit"] else answer["name"]
+    data, line = (f"lines_{place}", 'mark_line(point={"size": 8})') if ends else (f"data_{place}", "mark_line()")
+    return [
+        f"chart_{place} = alt.Chart({data}, width=720, height=180).{line}.encode(",
         '    alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc")),',
         f'    alt.Y("value:Q", title={title!r}),',
         '    alt.Color("name:N", title=None),',
         *(['    alt.StrokeDash("capture:N"),'] if captures > 1 else []),
+        *(['    alt.Detail("piece:N"),'] if ends else []),
         ")",
     ]
 

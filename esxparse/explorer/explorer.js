@@ -3,7 +3,6 @@
 const HUES = ["blue", "orange", "teal", "wine", "sky", "plum", "sand", "navy"];
 const ORDERS = { p95: "95th percentile", mean: "mean", max: "highest", variability: "variability" };
 const FOUND = 60;
-const LONGEST_GAP = 3;
 const JUDGED_EVERY = 12;
 const PATIENCE_MS = 5000;
 const WAITING = "Waiting for the kernel. If it was restarted, run the cell again.";
@@ -24,16 +23,6 @@ const clock = (ms, long) => new Date(ms).toISOString().slice(long ? 0 : 11, 19).
 const stretch = (start, end) => `${clock(start, true)} to ${clock(end, clock(start, true).slice(0, 10) !== clock(end, true).slice(0, 10))} UTC`;
 const short = (value) =>
   value === null || value === undefined ? "–" : Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
-
-// Lines end where samples are missing, unless they never come at even steps. The number of the piece each time is in.
-const pieces = (times) => {
-  const steps = times.slice(1).map((time, at) => time - times[at]);
-  const sorted = [...steps].sort((a, b) => a - b);
-  const longest = LONGEST_GAP * sorted[sorted.length >> 1];
-  const even = sorted[Math.floor(0.9 * (sorted.length - 1))] <= longest;
-  let piece = 0;
-  return times.map((_, at) => (at && even && steps[at - 1] > longest ? ++piece : piece));
-};
 
 // As many times as the axis has room for, as fine as they stand apart.
 const timeAxis = (span, width) => {
@@ -203,7 +192,7 @@ function render({ model, el }) {
       ...Object.entries(ORDERS).map(([key, label]) => element("option", { value: key, selected: key === (own().order ?? "p95") }, label)),
     );
     const many = element("select", { "aria-label": "How many", onchange: () => set({ n: Number(many.value) }) },
-      ...[1, 2, 3, 5, 8].map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
+      ...[...new Set([1, 2, 3, 5, 8, own().n ?? 5])].sort((a, b) => a - b).map((n) => element("option", { value: n, selected: n === (own().n ?? 5) }, `top ${n}`)));
     const pattern = element("input", {
       type: "search", placeholder: "names with ...", value: own().pattern ?? "", "aria-label": "Names with",
       onchange: () => set({ pattern: pattern.value }),
@@ -302,11 +291,11 @@ function render({ model, el }) {
 
   function specification(answer, [start, end], width) {
     const names = labels(answer);
-    const rows = names.flatMap(([label, , one]) => {
-      const piece = pieces(one.time);
-      return one.time.map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1,
-        piece: piece[at], alone: piece[at - 1] !== piece[at] && piece[at + 1] !== piece[at] }));
-    });
+    // A line ends where it would say what nobody measured; Vega would end it at each sample without a value.
+    const rows = names.flatMap(([label, , one]) => one.time
+      .map((time, at) => ({ time, label, mean: one.mean[at], low: one.low[at], high: one.high[at], other: one.capture > 1,
+        piece: one.piece?.[at] ?? 0, alone: one.alone?.[at] ?? false }))
+      .filter((row) => row.mean !== null));
     const lone = rows.filter((one) => one.alone);
     const detail = { field: "piece" };
     // What lasts nearly all the time would tint the whole chart: it is a strip at the top.

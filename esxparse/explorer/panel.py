@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import polars as pl
+from polars import selectors as cs
 
 from esxparse.charts import reduce
 from esxparse.counters.series import lasting_name
@@ -142,10 +143,11 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
     """What a page draws.
 
     Returns `name`, `table`, `counter` (its column), `unit`, `meaning`, `noun`, `total` (instances with a value),
-    `step_s` (of a bucket; None where each time is drawn), `gathered` (whether means of several samples are drawn),
-    `weighted` (means by commands), `levels` (limits of the rules on the counter), `missing` (what is not drawn of the
-    second recording, and why) and `series`, each with `label`, `full`,
-    `instance`, `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`.
+    `step_s` (of a bucket; None where each time is drawn), `gap` (`reduce.Reduced`), `gathered` (whether means of
+    several samples are drawn), `weighted` (means by commands), `levels` (limits of the rules on the counter),
+    `missing` (what is not drawn of the second recording, and why) and `series`, each with `label`, `full`, `instance`,
+    `capture`, what it is ranked by, and lists: `time` (milliseconds), `mean`, `low`, `high`, and where lines must end
+    `piece` and `alone` (`reduce.pieces`).
 
     Raises EsxparseError: There is no such counter, no sample in the range of time, or no instance has the pattern.
     """
@@ -176,8 +178,13 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         weight=weight,
         buckets=asked.buckets,
     )
-    by = reduced.frame.partition_by("label", "capture", as_dict=True)
-    series = [
+    series = ["label", "capture"]
+    ends = reduce.pieces(reduced, series, "value").select(
+        *series, "time", cs.by_name("piece", "alone", require_all=False)
+    )
+    drawn = reduced.frame.join(ends, [*series, "time"], "left", maintain_order="left")
+    by = drawn.partition_by(series, as_dict=True)
+    lines = [
         {
             "label": reduce.drawable([row["label"]])[0],
             "full": row["full"],
@@ -200,16 +207,18 @@ def panel(values: Values, asked: Asked, profile: str = "standard") -> dict[str, 
         "noun": found.noun,
         "total": total,
         "step_s": reduced.step_s,
+        "gap": reduced.gap,
         "gathered": weight is not None or reduced.step_s is not None or reduced.frame.height < kept.height,
         "weighted": weight is not None,
         "levels": [] if asked.normalise or asked.difference else _levels(found, total == 1, profile),
         "missing": values.missing(found, whole, ranked["label"].to_list()),
-        "series": series,
+        "series": lines,
     }
 
 
 def _drawn(frame: pl.DataFrame) -> dict[str, list[float | None]]:
     columns = {"time": "time", "mean": "value", "low": "value_min", "high": "value_max"}
+    columns |= {name: name for name in ("piece", "alone") if name in frame.columns}
     return reduce.rounded(frame.select(**columns), 4).to_dict(as_series=False)
 
 

@@ -16,6 +16,7 @@ from esxparse.counters.series import series_name
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import NAMED, VM, Held, expression, find, said
 from esxparse.metrics.inventory import only_kinds, only_vms, vms
+from esxparse.metrics.network import offered
 from esxparse.metrics.scheduling import STATES, per_vcpu
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _ROLL_UPS: Final = {
 }
 """The column that is null in rows which add up other rows of the table."""
 _PREFIX: Final = {"physical_cpu": "PCPU ", "numa_node": "node "}
+_DROPPED: Final = {"pct_outbound_packets_dropped", "pct_received_packets_dropped"}
 _PER_VCPU: Final = {column: name for name, column in STATES.items()}
 _TOTAL: Final = "_Total"
 NOUNS: Final = {
@@ -54,7 +56,8 @@ NOUNS: Final = {
 class Rows(NamedTuple):
     """The values of one counter.
 
-    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted
+    frame: `time`, `instance`, `name`, `value`, and `weight` where a mean has to be weighted; there a sample of weight 0
+        whose number is 0, as a latency without a command, has no value
     held: the counter
     unit: of the value
     noun: what an instance is, in the plural
@@ -110,7 +113,11 @@ def rows(
     chosen = frame.select(
         "time", "instance", name=named, value=value, **({"weight": weight} if weight is not None else {})
     )
-    return Rows(chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan()), found, unit, _noun(found))
+    chosen = chosen.filter(pl.col("value").is_not_null(), pl.col("value").is_not_nan())
+    if weight is not None:
+        idle = (pl.col("value") == 0) & (pl.col("weight") == 0)
+        chosen = chosen.with_columns(value=pl.when(idle).then(None).otherwise("value"))
+    return Rows(chosen, found, unit, _noun(found))
 
 
 def _values(rec: Recording, found: Held, *, raw: bool) -> tuple[pl.LazyFrame, str]:
@@ -157,7 +164,11 @@ def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
 
 def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
     by = column_name(found.counter.weight) if found.counter and found.counter.weight else None
-    return pl.col(by).cast(pl.Float64) if by in there else None  # type: ignore[arg-type]
+    if by is None or by not in there:
+        return None
+    # Those that passed are not all of which a share was dropped.
+    weight = offered(by, found.column) if found.column in _DROPPED else pl.col(by)
+    return weight.cast(pl.Float64)
 
 
 def _noun(found: Held) -> str:

@@ -49,6 +49,14 @@ def _dropped(passed: pl.Expr, pct: pl.Expr) -> pl.Expr:
     return pl.when(pct < ALL).then(passed * pct / (ALL - pct))
 
 
+def offered(passed: str, pct: str) -> pl.Expr:
+    """Give the packets per second of which a percentage was dropped; null at 100 %.
+
+    `passed`: column of the packets that passed. `pct`: column of the % that was dropped.
+    """
+    return pl.col(passed) + _dropped(pl.col(passed), pl.col(pct))
+
+
 def ports(network_port: pl.LazyFrame) -> pl.LazyFrame:
     """Give traffic and drops of every port under short names.
 

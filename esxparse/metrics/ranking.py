@@ -40,8 +40,10 @@ def top(
     sorted by `order`, largest first (without one last); equals are sorted by `by`, so that the answer is the same
     every time.
     Idle and helper worlds are the caller's to leave out: `inventory.only_kinds(vcpu, "vcpu")` before ranking worlds.
-    The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`, and
-    samples without any are left out. The percentile and the deviation give every sample the same weight.
+    The average latency of a sample counts as often as the sample has commands: name the column of them as `weight`.
+    Samples without any are left out where the value is 0 too: a port that drops all its packets has none that passed,
+    and drops 100 %. What never has a weight has the plain mean. The percentile and the deviation give every sample the
+    same weight.
 
     Raises EsxparseError: `n` is less than 1, `order` is unknown, or a column is not there.
 
@@ -52,9 +54,10 @@ def top(
     keys = [by] if isinstance(by, str) else list(by)
     _check(frame, keys, [value, *([weight] if weight else [])], n, order)
     number = pl.col(value).cast(pl.Float64)
-    mean = number.mean() if weight is None else weighted_mean(number, pl.col(weight))
+    mean = number.mean()
     if weight is not None:
-        frame = frame.filter(pl.col(weight) > 0)
+        mean = pl.coalesce(weighted_mean(number, pl.col(weight)), mean)
+        frame = frame.filter((pl.col(weight) > 0) | (number != 0))
     return (
         frame.filter(number.is_not_null() & number.is_not_nan(), *(pl.col(key).is_not_null() for key in keys))
         .group_by(keys)

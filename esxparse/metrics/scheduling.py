@@ -62,7 +62,8 @@ def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | No
     run_pct          %RUN of the VM / vCPUs: time on a CPU
     system_pct       %SYS of the VM / vCPUs: VMkernel work done for the VM
     overlap_pct      %OVRLP: time taken by system services of others while the VM ran
-    ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds
+    ready_from       str  "vCPU worlds", or "group" where the waits hold those of helper worlds; null where `vcpu` is
+                     given and nobody tells a wait, as of a VM that has left the host
 
     `each_vcpu` shows a vCPU that fares worse than its siblings.
 
@@ -121,7 +122,9 @@ def _with_worlds(rows: pl.LazyFrame, vcpu: pl.LazyFrame) -> pl.LazyFrame:
         .alias(name)
         for name in _WAITS
     ]
-    source = pl.when(ready).then(pl.lit(FROM_WORLDS)).otherwise(pl.lit(FROM_GROUP)).alias("ready_from")
+    # A VM that has left the host waits nowhere.
+    waits_of_group = pl.any_horizontal(pl.col(*_WAITS).is_not_null())
+    source = pl.when(ready).then(pl.lit(FROM_WORLDS)).when(waits_of_group).then(pl.lit(FROM_GROUP)).alias("ready_from")
     return rows.join(worlds, on=_KEYS, how="left", maintain_order="left").with_columns(*means, source)
 
 
