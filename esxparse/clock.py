@@ -22,6 +22,11 @@ def form(times: Sequence[datetime]) -> str:
     return CLOCK if len(times) and times[0].date() == times[-1].date() else DAY_AND_CLOCK
 
 
+def always(start: datetime, end: datetime, times: Sequence[datetime]) -> bool:
+    """Whether a spell lasts all of `times`, which a clock set back may have put in any order."""
+    return start <= min(times) and end >= max(times)
+
+
 def spell(start: datetime, end: datetime, form: str = DAY_AND_CLOCK) -> str:
     """From `start`, in that format, to `end`, with its day if that is another.
 

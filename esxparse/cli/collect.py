@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from esxparse.cli.output import add_force
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 
 _POWER = """Polls the power readings of a BMC (iLO, iDRAC, XCC, OpenBMC) over Redfish, and writes each answer as
 one line of JSON, with the time. The password is taken from the environment variable ESXPARSE_BMC_PASSWORD, from a netrc
@@ -120,10 +120,6 @@ def _say(text: str) -> None:
         print(f"esxparse: {printable(text)}", file=sys.stderr, flush=True)
 
 
-def _failed(requests: int) -> str:
-    return f"{requests:,} request{'s' * (requests != 1)} failed"
-
-
 def run_host(options: argparse.Namespace) -> int:
     """Captures until the end or a signal; reports losses on stderr, and prints a summary."""
     from esxparse import collect  # noqa: PLC0415  not for --help
@@ -148,9 +144,9 @@ def run_host(options: argparse.Namespace) -> int:
         )
     if not options.quiet:
         names = ", ".join(printable(str(path)) for path in captured.files)
-        gaps = f", {captured.gaps:,} gap{'s' * (captured.gaps != 1)}" if captured.gaps else ""
-        failed = f", BMC: {_failed(captured.power_gaps)}" if captured.power_gaps else ""
-        print(f"{names}: {captured.samples:,} sample{'s' * (captured.samples != 1)}{gaps}{failed}", file=sys.stderr)
+        gaps = f", {counted(captured.gaps, 'gap')}" if captured.gaps else ""
+        failed = f", BMC: {counted(captured.power_gaps, 'request')} failed" if captured.power_gaps else ""
+        print(f"{names}: {counted(captured.samples, 'sample')}{gaps}{failed}", file=sys.stderr)
     return 1 if captured.power or captured.lost else 0
 
 
@@ -175,8 +171,7 @@ def run_power(options: argparse.Namespace) -> int:
             say=_say,
         )
     if not options.quiet:
-        failed = f", {_failed(collected.gaps)}" if collected.gaps else ""
+        failed = f", {counted(collected.gaps, 'request')} failed" if collected.gaps else ""
         name = "standard output" if options.output == "-" else options.output
-        documents = f"{collected.documents:,} document{'s' * (collected.documents != 1)}"
-        print(f"{printable(name)}: {documents}{failed}", file=sys.stderr)
+        print(f"{printable(name)}: {counted(collected.documents, 'document')}{failed}", file=sys.stderr)
     return 0

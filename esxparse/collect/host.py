@@ -32,7 +32,7 @@ from esxparse.collect.samples import Capture, WholeLines
 from esxparse.collect.ssh import Login, RefusedError, Remote
 from esxparse.errors import EsxparseError
 from esxparse.formats.collected import COLLECTOR
-from esxparse.recording import printable
+from esxparse.recording import counted, printable
 from esxparse.version import __version__
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def host(
         except BaseException as error:
             why = str(error) or "interrupted"
             if capture.samples:
-                tell(f"ended early, after {capture.samples:,} sample{'s' * (capture.samples != 1)}")
+                tell(f"ended early, after {counted(capture.samples, 'sample')}")
             raise
         finally:
             bmc.end()

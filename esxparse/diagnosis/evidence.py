@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from esxparse import toml
+from esxparse import clock, toml
 from esxparse.charts.findings import MAX_FAULT, Evidence
 from esxparse.diagnosis import cases, rules
 from esxparse.diagnosis.series import origin
@@ -38,7 +38,7 @@ def of(finding: Finding, series: Series, times: Sequence[datetime], profile: str
         return []
     limits = rules.load(profile)
     # A trouble that is there all the time moves nothing.
-    always = finding.start <= min(times) and finding.end >= max(times)
+    always = clock.always(finding.start, finding.end, times)
     moving: list[Evidence] = []
     still: list[Evidence] = []
     for name in _named(case):

@@ -12,6 +12,7 @@ from esxparse.metrics import inventory, storage
 from esxparse.metrics import memory as metrics_memory
 from esxparse.metrics import network as metrics_network
 from esxparse.metrics.frames import column, names, renamed, weighted_mean
+from esxparse.metrics.scheduling import contention
 
 if TYPE_CHECKING:
     from esxparse.diagnosis.hosts import Host
@@ -30,9 +31,8 @@ def scheduling(one: Host) -> pl.LazyFrame:
     rows = of(one, "group_cpu", {**_WORLD, **_OF_GROUPS}, pl.col("group_id"))
     rows = rows.join(one.entities.select("group_id", "vcpus"), on="group_id", maintain_order="left")
     rows = rows.with_columns(pl.col(*_WORLD, *_OF_GROUPS) / pl.col("vcpus"), pl.col("vcpus").cast(pl.Float64))
-    waits = (pl.col("ready_pct") - pl.col("max_limited_pct")).clip(lower_bound=0.0)
     # Without %MLMTD no limit is known of: all of ready counts as waiting for others.
-    return named(one, rows.with_columns(contention_pct=pl.coalesce(waits, "ready_pct")))
+    return named(one, rows.with_columns(contention_pct=pl.coalesce(contention(), "ready_pct")))
 
 
 def group(one: Host) -> pl.LazyFrame:

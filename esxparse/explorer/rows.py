@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from esxparse.counters.naming import column_name
 from esxparse.counters.series import series_name
 from esxparse.errors import EsxparseError, did_you_mean
 from esxparse.explorer.held import NAMED, VM, Held, expression, find, said
@@ -163,7 +162,7 @@ def _matching(frame: pl.LazyFrame, pattern: str, found: Held) -> pl.LazyFrame:
 
 
 def _weight(found: Held, there: Sequence[str]) -> pl.Expr | None:
-    by = column_name(found.counter.weight) if found.counter and found.counter.weight else None
+    by = found.counter.weight_column if found.counter else None
     if by is None or by not in there:
         return None
     # Those that passed are not all of which a share was dropped.

@@ -16,6 +16,7 @@ import polars as pl
 
 from .frames import names, need
 from .inventory import WORLD_OF_VCPU
+from .scheduling import contention
 
 VM: Final = ("host", "vm")
 _WEEK: Final = timedelta(days=7)
@@ -26,7 +27,7 @@ def _vcpus(vcpu: pl.LazyFrame, *, limited: bool) -> pl.LazyFrame:
     need(held, "host", "date", "group_id", "group", "world", "pct_ready")
     wait = pl.col("pct_ready")
     if not limited and "pct_max_limited" in held:
-        wait = (wait - pl.col("pct_max_limited").fill_null(0.0)).clip(lower_bound=0.0)
+        wait = pl.coalesce(contention("pct_ready", "pct_max_limited"), wait).alias("pct_ready")
     world = pl.col("world").str
     # ESX 3.5 and 4 have two worlds of a vCPU.
     own = world.contains(WORLD_OF_VCPU)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esxparse.errors import EsxparseError, choose_from
+from esxparse.recording import counted
 
 from ._series import half_unit
 
@@ -83,7 +84,7 @@ def _sample(values: Sequence[float], what: str) -> Numbers:
     if not np.isfinite(numbers).all():
         raise EsxparseError(f"{what} has a repetition without a value: leave it out")
     if len(numbers) < FEWEST:
-        msg = f"{what} has {len(numbers)} repetition{'s' * (len(numbers) != 1)}: an interval needs {FEWEST} or more"
+        msg = f"{what} has {counted(len(numbers), 'repetition')}: an interval needs {FEWEST} or more"
         raise EsxparseError(msg)
     return numbers
 

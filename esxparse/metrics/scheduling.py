@@ -31,13 +31,13 @@ FROM_WORLDS: Final = "vCPU worlds"
 FROM_GROUP: Final = "group"
 
 
-def contention() -> pl.Expr:
-    """Give ready time without what a limit caused: `max(ready_pct - max_limited_pct, 0)`.
+def contention(ready: str = "ready_pct", limited: str = "max_limited_pct") -> pl.Expr:
+    """Give ready time without what a limit caused: `max(ready_pct - max_limited_pct, 0)`, of columns of these names.
 
     Both are rounded to two decimals in the capture, so the difference can fall below 0 by that much and is held at 0.
     Null if either is: without `%MLMTD`, the part of ready time due to a limit is unknown.
     """
-    return (pl.col("ready_pct") - pl.col("max_limited_pct")).clip(lower_bound=0.0).alias("contention_pct")
+    return (pl.col(ready) - pl.col(limited)).clip(lower_bound=0.0).alias("contention_pct")
 
 
 def per_vcpu(group_cpu: pl.LazyFrame, vms: pl.LazyFrame, vcpu: pl.LazyFrame | None = None) -> pl.LazyFrame:

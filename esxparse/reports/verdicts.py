@@ -150,7 +150,7 @@ def _said(one: Finding, times: Sequence[datetime]) -> str:
 def _when(one: Finding, times: Sequence[datetime]) -> str:
     """When a trouble was there; in words where that is all the time of a recording."""
     when = clocked(one, times)
-    if when and one.start and one.end and len(times) > 1 and one.start <= min(times) and one.end >= max(times):
+    if when and one.start and one.end and len(times) > 1 and clock.always(one.start, one.end, times):
         return "the whole time"
     return when
 

@@ -43,7 +43,7 @@ from esxparse.formats.fio.log_facts import DIRECTION, LogName, clock, of_clock, 
 from esxparse.formats.fio.log_lines import damage, read_entries
 from esxparse.formats.kit.notes import Notes
 from esxparse.formats.source import Source
-from esxparse.recording import Note, Recording
+from esxparse.recording import Note, Recording, counted
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -197,8 +197,7 @@ def _wild(rows: pl.DataFrame) -> list[Note]:
     wild, notes = rows.filter("wild"), Notes()
     if wild.height:
         times = wild["time"].unique().sort().to_list()
-        plural = "s" if len(times) > 1 else ""
-        where = f"a bin of {len(times):,} interval{plural}, the first at {times[0]:,} ms"
+        where = f"a bin of {counted(len(times), 'interval')}, the first at {times[0]:,} ms"
         notes.warn(
             f"up to {int(wild['ios'].to_numpy().max()):,} I/Os in {where}, which no run does (fio in client mode may "
             "write what is not its own): kept in latency_bins_series as they are, left out of the other tables"

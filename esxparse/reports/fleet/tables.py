@@ -39,14 +39,9 @@ def header(found: Fleet) -> Header:
     """How many hosts, and when."""
     spans = found.spans
     first, last = min((start for _, start, _ in spans), default=None), max((end for *_, end in spans), default=None)
-    count = len(found.hosts)
     when = f"{moment(first)} to {moment(last)}" if first and last else "no times"
-    captures = len(found.lake.captures)
-    return Header(f"Fleet: {count:,} {_s(count, 'host')}", f"{captures:,} {_s(captures, 'capture')}, {when}")
-
-
-def _s(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
+    captures = counted(len(found.lake.captures), "capture")
+    return Header(f"Fleet: {counted(len(found.hosts), 'host')}", f"{captures}, {when}")
 
 
 def _some(names: list[str]) -> str:
@@ -59,7 +54,7 @@ def verdict(found: Fleet) -> Block:
     bad = found.findings.filter(severity="critical")["host"].n_unique()
     failed = {entry.host for entry, said in found.said if said and said["quality"]["status"] == "fail"}
     unsaid = sum(said is None for _, said in found.said)
-    parts = [f"{bad:,} of {len(found.hosts):,} {_s(len(found.hosts), 'host')} with critical troubles"]
+    parts = [f"{bad:,} of {counted(len(found.hosts), 'host')} with critical troubles"]
     parts += [f"captures of {counted(len(failed), 'host')} failed their checks"] if failed else []
     only = len({entry.host for entry, said in found.said if said} - found.judged.keys())
     parts += [f"{only:,} without an esxtop capture, not diagnosed"] if only else []
@@ -69,7 +64,7 @@ def verdict(found: Fleet) -> Block:
     troubles = by_trouble(found.findings)
     for one in troubles.head(_MOST).iter_rows(named=True):
         level = "critical" if one["critical"] else "warning"
-        share = f"{one['hosts']:,} {_s(one['hosts'], 'host')}"
+        share = counted(one["hosts"], "host")
         several = f"{_some(one['names'])}. On {one['names'][0]}" if one["hosts"] > 1 else one["names"][0]
         day = f" ({one['start']:%Y-%m-%d})" if one["start"] else ""
         text = f"{one['trouble']} on {several}{day}: {one['verdict']}"
