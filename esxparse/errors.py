@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from esxparse.locations import scrubbed
+
 
 class EsxparseError(Exception):
-    """Bad input or a request that cannot be met; the message is fit to show to a user as it is."""
+    """Bad input or a request that cannot be met; the message is fit to show to a user as it is.
+
+    Libraries and servers repeat URLs in their errors: the message never has a password or signature in it.
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(scrubbed(one) if isinstance(one, str) else one for one in arguments))
 
 
 class UnreadableError(EsxparseError):

@@ -415,7 +415,7 @@ def test_what_no_notebook_can_be_made_of_is_one_line(tmp_path, monkeypatch, caps
         (["x.csv", "-o", "x.csv"], "x.csv is not the name of a notebook: end it in .ipynb"),
         (["x.csv", "-o", "."], ". is not the name of a notebook"),
         (["x.csv", "-o", "none/x.ipynb"], f"none/x.ipynb cannot be written: there is no directory {tmp_path}/none"),
-        (["https://me:secret@esx/x.csv"], "https://esx/x.csv cannot be read again later: write it to a file"),
+        (["https://me:secret@esx/x.csv"], "https://***@esx/x.csv cannot be read again later: write it to a file"),
         (["-"], "- cannot be read again later"),
         ([str(NUMA), "x.csv"], f"{NUMA} is a study: explore it alone"),
     ):

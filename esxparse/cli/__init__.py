@@ -15,6 +15,7 @@ from typing import Any
 
 from esxparse.cli.output import fail
 from esxparse.errors import EsxparseError, choose_from, did_you_mean
+from esxparse.locations import public
 from esxparse.version import __version__
 
 _COMMANDS = (
@@ -96,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever started it may have closed one: what is written there is gone, and no file takes its place.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
-    options = _asked(sys.argv[1:] if arguments is None else arguments)
+    # Usage errors, parameters of notebooks and state files repeat arguments: none of them gets a password to repeat.
+    options = _asked([_public(one) for one in (sys.argv[1:] if arguments is None else arguments)])
     for stream in (sys.stdout, sys.stderr):
         # Names come in every script, and not every terminal or pipe takes them.
         if isinstance(stream, io.TextIOWrapper):
@@ -119,6 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"esxparse: cannot write the output: {error.strerror or error}", file=sys.stderr)
         return 1
     return code
+
+
+def _public(argument: str) -> str:
+    """An argument, or the value of `--option=value`, without the secrets of a URL."""
+    option, equals, value = argument.partition("=")
+    return f"{option}={public(value)}" if equals and argument.startswith("--") else public(argument)
 
 
 def _discard_the_rest() -> None:

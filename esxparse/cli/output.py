@@ -15,7 +15,7 @@ from esxparse.fleet import Crew, in_order, run
 from esxparse.formats.memory import DEFAULT, shown
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.opening import DATE_ORDERS, NAMES, PATIENCE_S, Options
-from esxparse.formats.remote import is_url
+from esxparse.locations import is_url
 from esxparse.recording import printable
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from esxparse.errors import EsxparseError
 from esxparse.explorer.app import explore, opened
 from esxparse.formats.names import STANDARD_INPUT
-from esxparse.formats.remote import is_url, shown
+from esxparse.locations import is_url, public
 from esxparse.recording import printable
 from esxparse.shipped import datasets_dir
 from esxparse.studies import study
@@ -56,7 +56,9 @@ def prepare(files: Sequence[str | os.PathLike[str]], notebook: Path | None = Non
         raise EsxparseError(f"the explorer shows one recording or two over each other, not {len(files)}")
     for one in files:
         if is_url(os.fspath(one)) or one == STANDARD_INPUT:
-            raise EsxparseError(f"{shown(os.fspath(one))} cannot be read again later: write it to a file and open that")
+            raise EsxparseError(
+                f"{public(os.fspath(one))} cannot be read again later: write it to a file and open that"
+            )
     there = [Path(one) for one in files] or [datasets_dir() / "busy-host" / "busy-host.csv"]
     name = there[0].absolute().name
     path = notebook or Path(f"{Path(name).stem}{_NOTEBOOK}")

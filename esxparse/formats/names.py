@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from esxparse.formats.remote import shown
+from esxparse.locations import public
 
 STANDARD_INPUT: Final = "-"
 """The path that stands for standard input."""
@@ -22,7 +22,7 @@ def recording_name(source: str) -> str:
     """
     if source == STANDARD_INPUT:
         return "standard-input"
-    last = re.split(r"[/\\:]", shown(source).rstrip("/"))[-1]
+    last = re.split(r"[/\\:]", public(source).rstrip("/"))[-1]
     while _PACKED.search(last):
         last = _PACKED.sub("", last)
     stem = last.rsplit(".", 1)[0] if "." in last.lstrip(".") else last

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from esxparse.errors import UnreadableError
 from esxparse.formats.opening import PATIENCE_S
+from esxparse.locations import complete, is_incomplete, public
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -26,7 +27,6 @@ MOST_UNSAID: Final = 1 << 30
 _PIECE: Final = 1 << 18
 _SLOWEST: Final = 1 << 10
 """Bytes that have to come within the time that a server is waited for."""
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 _HTTP: Final = re.compile(r"https?://", re.IGNORECASE)
 _PARTIAL: Final = 206
 _GONE: Final = frozenset({400, 403, 404, 410})
@@ -39,23 +39,11 @@ class UnansweredError(UnreadableError):
     """A server could not be asked, or did not say whether it has the file."""
 
 
-def is_url(where: str) -> re.Match[str] | None:
-    """Whether a name is a URL; the match ends behind its scheme."""
-    return _URL.match(where)
-
-
-def shown(where: str) -> str:
-    """What messages call it: URLs without passwords and signatures."""
-    if not is_url(where):
-        return where
-    return re.sub(r"(?<=://)[^/@]*@", "", where.partition("?")[0])
-
-
 def opened(url: str, timeout: float | None = None) -> BinaryIO:
     """A stream of what is behind a URL.
 
     Args:
-        url: The URL.
+        url: The URL, or its public text (`esxparse.locations`).
         timeout: Seconds to wait for each answer, and for each piece of one.
 
     Raises:
@@ -65,26 +53,28 @@ def opened(url: str, timeout: float | None = None) -> BinaryIO:
         import fsspec.asyn  # type: ignore[import-untyped,unused-ignore]  # noqa: F401, PLC0415  an extra
         from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
     except ImportError:
-        raise UnreadableError(f'{shown(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"') from None
+        raise UnreadableError(f'{public(url)} is a URL, which needs fsspec: pip install "esxparse[remote]"') from None
+    if is_incomplete(url):
+        raise UnreadableError(f"{url} was stored without its password or signature: open it by its whole URL")
+    url = complete(url)
     try:
         if _HTTP.match(url):
             return cast("BinaryIO", _Answer(url, timeout or PATIENCE_S))
         files, path = url_to_fs(url)
         return cast("BinaryIO", files.open(path, "rb"))
     except FileNotFoundError:
-        raise UnreadableError(f"{shown(url)} does not exist") from None
+        raise UnreadableError(f"{public(url)} does not exist") from None
     except ImportError as error:
         why = f'{error}. Install what it asks for, or pip install "esxparse[remote]"'
         raise _unreadable(url, why) from None
     except UnreadableError:
         raise
-    except Exception as error:
-        # Each file system has errors of its own.
-        raise _unreadable(url, str(error) or type(error).__name__) from error
+    except Exception as error:  # noqa: BLE001  each file system has errors of its own
+        raise _unreadable(url, str(error) or type(error).__name__) from None
 
 
 def _unreadable(url: str, why: object) -> UnreadableError:
-    return UnreadableError(f"{shown(url)} cannot be read: {str(why).replace(url, shown(url))}")
+    return UnreadableError(f"{public(url)} cannot be read: {why}")
 
 
 class _Answer(io.RawIOBase):
@@ -126,7 +116,7 @@ class _Answer(io.RawIOBase):
 
     def _too_slow(self, what: str) -> UnansweredError:
         waited = f"{self._timeout:g} s"
-        return UnansweredError(f"{shown(self._url)}: {what} within {waited}; wait longer with timeout= (--timeout)")
+        return UnansweredError(f"{public(self._url)}: {what} within {waited}; wait longer with timeout= (--timeout)")
 
     def _ask(self, place: int) -> None:
         """Asks for the file from a place on."""
@@ -144,9 +134,9 @@ class _Answer(io.RawIOBase):
         try:
             self._run(get(), "the server gave no answer")
         except aiohttp.ClientError as error:
-            raise _told(self._url, error) from error
+            raise _told(self._url, error) from None
         except (OSError, ValueError) as error:
-            raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from error
+            raise UnansweredError(str(_unreadable(self._url, error or type(error).__name__))) from None
         status, reason = self._answer.status, self._answer.reason or ""
         if status >= 400:  # noqa: PLR2004  where the errors of HTTP begin
             raise _refused(self._url, status, reason)
@@ -191,7 +181,7 @@ class _Answer(io.RawIOBase):
         try:
             piece = self._run(self._answer.content.read(min(len(view), _PIECE)), "the server sent nothing more")
         except aiohttp.ClientError as error:
-            raise _told(self._url, error) from error
+            raise _told(self._url, error) from None
         view[: len(piece)] = piece
         self._at += len(piece)
         self._wanted = self._at
@@ -231,7 +221,7 @@ class _Answer(io.RawIOBase):
 
 def _refused(url: str, status: int, reason: str) -> UnreadableError:
     """The error for an answer that cannot be used."""
-    name, answer = shown(url), f"the server answers {status} {reason}".rstrip()
+    name, answer = public(url), f"the server answers {status} {reason}".rstrip()
     if status in {404, 410}:
         return UnreadableError(f"{name} does not exist ({answer})")
     hint = "try again later" if status >= _OF_SERVER else "check the address"

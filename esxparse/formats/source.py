@@ -26,6 +26,7 @@ from esxparse.formats.kit.pieces import fill, large
 from esxparse.formats.kit.text import Text, decode
 from esxparse.formats.names import STANDARD_INPUT
 from esxparse.formats.read_ahead import ReadAhead, problem
+from esxparse.locations import complete, is_url, public
 from esxparse.recording import Note
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def standard_input() -> BinaryIO:
 
 
 def _opened(where: str, timeout: float | None) -> BinaryIO:
-    return remote.opened(where, timeout) if remote.is_url(where) else _local(Path(where))
+    return remote.opened(where, timeout) if is_url(where) else _local(Path(where))
 
 
 def _exists(where: str, timeout: float | None) -> bool:
@@ -205,7 +206,7 @@ def _exists(where: str, timeout: float | None) -> bool:
 
 def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, str | None]:
     """`bundle:member` in two, where there is no such file and there is such a bundle."""
-    url = remote.is_url(where)
+    url = is_url(where)
     # The colon after the host of a URL leads to a port.
     begin = where.find("/", url.end()) if url else 1
     colons = [place for place, char in enumerate(where) if char == ":" and begin <= place < len(where) - 1]
@@ -217,7 +218,7 @@ def _split(where: str, member: str | None, timeout: float | None) -> tuple[str, 
 
 def _raw(where: str, timeout: float | None = None) -> tuple[BinaryIO, Raw]:
     file = standard_input() if where == STANDARD_INPUT else _opened(where, timeout)
-    return file, Raw(file, "standard input" if where == STANDARD_INPUT else remote.shown(where))
+    return file, Raw(file, "standard input" if where == STANDARD_INPUT else public(where))
 
 
 def _only(name: str, met: list[Found], member: str | None) -> Found:
@@ -314,8 +315,8 @@ def resolve(
 def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | None, timeout: float | None) -> Source:
     if text == STANDARD_INPUT:
         return _from_standard_input(member)
-    text, member = _split(text, member, timeout)
-    name = remote.shown(text)
+    text, member = _split(complete(text), member, timeout)
+    name = text = public(text)
     file, raw = _raw(text, timeout)
     with closing(raw):
         layer, layers, found = _found(file, raw, member, known)
@@ -332,7 +333,7 @@ def _resolved(text: str, member: str | None, known: Callable[[Head], bool] | Non
             raise _no_bundle(name, member)
         begin = Head(layer.peek(HEAD), name)
         size = path = None
-        if not layers and remote.is_url(text):
+        if not layers and is_url(text):
             said = getattr(file, "size", None)
             size = said if isinstance(said, int) else None
         elif not layers:

@@ -15,10 +15,10 @@ from esxparse.errors import DamagedError, EsxparseError
 from esxparse.formats import manifest
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import reader_of, recognising
-from esxparse.formats.remote import is_url
 from esxparse.formats.source import resolve
 from esxparse.lakes import entries
 from esxparse.lakes.conversion import file_name, local, reading, sink, write_recording
+from esxparse.locations import is_url
 from esxparse.version import __version__
 from esxparse.whole import Scratch, sha256
 

@@ -19,12 +19,12 @@ from esxparse import fleet
 from esxparse.errors import DamagedError, EsxparseError, MissingTableError, choose_from
 from esxparse.fleet import Crew
 from esxparse.formats.opening import Opening, moment
-from esxparse.formats.remote import is_url
 from esxparse.lakes import entries, merged
 from esxparse.lakes.adding import Added, Job, add
 from esxparse.lakes.entries import Entry
 from esxparse.lakes.merged import Merged
 from esxparse.lakes.store import Store, why
+from esxparse.locations import is_url, public
 from esxparse.recording import Recording, counted
 
 if TYPE_CHECKING:
@@ -337,14 +337,15 @@ class Lake:
         if host is not None:
             entries.host_of(host, None, "the captures")
         options = Opening.of(opening).texts()
-        names = [str(one) if is_url(str(one)) or str(one) == "-" else os.path.abspath(one) for one in captures]  # noqa: PTH100  links keep their names
+        given = [public(os.fspath(one)) for one in captures]
+        names = [one if is_url(one) or one == "-" else os.path.abspath(one) for one in given]  # noqa: PTH100  links keep their names
         jobs = [Job(name, self.store, host, replace, options) for name in names]
         made = []
         for done in fleet.run(add, jobs, crew):
             if not done.why:
                 made.append(done.result)
             if told is not None:
-                name = str(captures[done.place])
+                name = given[done.place]
                 told(name, done.why_of(name) if done.why else done.result)
         return made
 

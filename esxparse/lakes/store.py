@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.remote import is_url, shown
+from esxparse.locations import is_url, public
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -105,12 +105,16 @@ class Store:
             rest = "" if parts.netloc not in {"", "localhost"} else url2pathname(parts.path)
         path = Path(rest).expanduser().absolute()
         if not rest or _NEARLY_URL.match(rest) or (kind not in _STORES if scheme else _is_no_directory(path)):
-            raise EsxparseError(f"{shown(where)!r} is no lake: name a directory, or a bucket as s3://captures/2026")
+            raise EsxparseError(f"{public(where)!r} is no lake: name a directory, or a bucket as s3://captures/2026")
         if kind and (wrong := (_NOT_IN_URL if kind == "file" else _NOT_IN_KEYS).search(where)):
             instead = "write # as %23 and ? as %3F" if kind == "file" else "name another prefix"
-            raise EsxparseError(f"the address of a lake cannot have {wrong[0]!r} in it, as {shown(where)}: {instead}")
+            raise EsxparseError(f"the address of a lake cannot have {wrong[0]!r} in it, as {public(where)}: {instead}")
+        if is_url(where) and public(where) != where:
+            raise EsxparseError(
+                f"the address of a lake cannot have keys in it, as {public(where)}: set them in the environment"
+            )
         if wrong := _PARTITION.search(rest if scheme else str(path)):
-            what = f"{wrong[0]!r} in the address {shown(where)!r} would be a column of the lake"
+            what = f"{wrong[0]!r} in the address {public(where)!r} would be a column of the lake"
             raise EsxparseError(f"{what}: name a place whose directories have no = in their names")
         return cls(where.rstrip("/") if scheme else str(path), options or {})
 
@@ -142,7 +146,7 @@ class Store:
             panic = type(error).__name__ == "PanicException"
             if not (panic or isinstance(error, (BaseError, OSError, ValueError))):
                 raise
-            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
+            raise EsxparseError(f"lake {public(self.uri)}: {why(error)}") from error
 
     def names(self, path: str) -> str:
         """What other programs call a file."""
@@ -183,7 +187,7 @@ class Store:
         except AlreadyExistsError:
             return False
         except FileNotFoundError as error:
-            raise EsxparseError(f"lake {shown(self.uri)}: {why(error)}") from error
+            raise EsxparseError(f"lake {public(self.uri)}: {why(error)}") from error
         return True
 
     def size(self, path: str) -> int | None:

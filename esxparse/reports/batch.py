@@ -18,6 +18,7 @@ from esxparse.errors import EsxparseError
 from esxparse.fleet import Crew
 from esxparse.formats import memory as sizes
 from esxparse.formats.opening import Opening, period
+from esxparse.locations import carried, public
 from esxparse.recording import counted, printable
 from esxparse.reports import batch_state
 from esxparse.reports.batch_items import Item, plan
@@ -94,7 +95,7 @@ def batch(
     writing there, or the process that makes the reports was killed.
     """
     need_extra()
-    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    given = [public(os.fspath(one)) for one in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     folder = Path(output).expanduser().absolute()
     span = period(f"{timeout}s" if str(timeout).replace(".", "", 1).isdecimal() else str(timeout), "timeout")
     if span is None:
@@ -218,7 +219,8 @@ def _events(jobs: list[dict[str, Any]], bounds: dict[str, Any]) -> Iterator[dict
     """What the process that makes the reports says; it ends with this one."""
     if not jobs:
         return
-    orders = {"jobs": jobs, "notebooks": sorted({job["notebook"] for job in jobs}), **bounds}
+    locations = carried(one for job in jobs for one in job["inputs"])
+    orders = {"jobs": jobs, "notebooks": sorted({job["notebook"] for job in jobs}), "locations": locations, **bounds}
     left = len(jobs)
     # In a session of its own it is ended from here, by the end of its input, and by no key on the terminal.
     with subprocess.Popen(

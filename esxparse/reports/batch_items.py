@@ -25,7 +25,7 @@ from esxparse import toml
 from esxparse.errors import EsxparseError, UnknownFormatError, did_you_mean
 from esxparse.formats.directory import natural
 from esxparse.formats.names import STANDARD_INPUT, recording_name
-from esxparse.formats.remote import is_url
+from esxparse.locations import is_url, public
 from esxparse.reports.library import find
 from esxparse.reports.pick import AUTO, STUDY, format_of, of_study, reading
 from esxparse.whole import short_name
@@ -138,7 +138,7 @@ def _entry(entry: Any, manifest: Path, template: str, parameters: Mapping[str, A
         raise EsxparseError(f'{manifest}: an item needs inputs = ["FILE", ...]')
     if not isinstance(entry.get("parameters", {}), dict):
         raise EsxparseError(f"{manifest}: parameters of an item must be a table")
-    paths = [one if is_url(one) else os.path.normpath(manifest.parent / one) for one in inputs]
+    paths = [public(one) if is_url(one) else os.path.normpath(manifest.parent / one) for one in inputs]
     item = _chosen(paths, str(entry.get("template", template)), {**parameters, **entry.get("parameters", {})}, options)
     return replace(item, name=str(entry.get("name", "")))
 

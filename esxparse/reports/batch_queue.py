@@ -23,6 +23,7 @@ import psutil  # type: ignore[import-untyped]
 
 from esxparse.errors import EsxparseError
 from esxparse.formats.memory import shown
+from esxparse.locations import adopt
 from esxparse.reports.forks import FORKS, die_with
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def _prepare(notebooks: Iterable[str]) -> None:
 def main() -> None:
     """Reads the orders, makes the reports."""
     orders = json.loads(sys.stdin.buffer.readline())
+    adopt(orders["locations"])
     events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     # What a library prints is no event.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -14,8 +14,8 @@ from esxparse.errors import EsxparseError, UnknownFormatError
 from esxparse.formats import directory
 from esxparse.formats.opening import Opening
 from esxparse.formats.registry import open_recording
-from esxparse.formats.remote import is_url
 from esxparse.formats.source import STANDARD_INPUT, standard_input
+from esxparse.locations import is_url, public
 from esxparse.whole import Scratch
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Inputs:
         if given == STANDARD_INPUT:
             return self._copied(held)
         if is_url(given):
-            return given
+            return public(given)
         path = Path(given).resolve()
         if str(path).isprintable() and _is_text(str(path)):
             return str(path)

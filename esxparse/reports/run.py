@@ -13,7 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from esxparse import locations
 from esxparse.errors import EsxparseError
+from esxparse.locations import public
 from esxparse.reports import forms, kernel, lean, outputs
 from esxparse.reports.blocks import NOTEBOOK_ONLY
 from esxparse.reports.library import find, notebook, passed_on, values_of
@@ -85,7 +87,7 @@ def report(
     Raises EsxparseError: The capture cannot be read, there is no such template or parameter, the output may not be
     written, a cell failed, or the extra `report` is not installed. Nothing is written then.
     """
-    paths = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
+    paths = [public(os.fspath(one)) for one in ([captures] if isinstance(captures, (str, os.PathLike)) else captures)]
     path, _ = made(paths, template, output, parameters or {}, _steps(progress), opening, replace=replace, to=to)
     if show:
         outputs.show(path)
@@ -120,7 +122,8 @@ def made(
     # A kernel takes a second to start and to import what the template needs: enough for what is imported here, and for
     # a look at the recordings.
     whose = "shipped" if chosen.path.parent == templates_dir() else "own"
-    with kernel.started(chosen.path, {"ESXPARSE_REPORT": whose}, launch or kernel.launched) as manager:
+    environment = {"ESXPARSE_REPORT": whose, **locations.environment(map(str, paths))}
+    with kernel.started(chosen.path, environment, launch or kernel.launched) as manager:
         from esxparse.reports.recordings import Inputs  # noqa: PLC0415
 
         with Inputs(paths) as named, ThreadPoolExecutor(1) as beside:

@@ -18,6 +18,7 @@ from typing import Final
 
 from ipykernel import kernelapp
 
+from esxparse.locations import inherit
 from esxparse.reports.lean import FORMATS, without
 
 _ALWAYS: Final = ("altair", "esxparse.charts.marks", "esxparse.formats.registry")
@@ -47,6 +48,7 @@ def become(*more: str) -> None:
     """Waits for the arguments, and becomes the kernel; `more`: arguments after those."""
     if arguments := sys.stdin.buffer.read():
         os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+        inherit()
         kernelapp.launch_new_instance([*json.loads(arguments), *more])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from esxparse.errors import EsxparseError
-from esxparse.formats.remote import is_url
+from esxparse.locations import is_url, public
 from esxparse.recording import Note
 from esxparse.studies import patterns
 from esxparse.studies.entries import FileSpec, WindowSpec
@@ -80,7 +80,7 @@ class Place:
 
     def _refused(self, role: str, name: str) -> EsxparseError:
         return EsxparseError(
-            f"{role}: {shown(name)} is outside {shown(self.folder)}, the manifest's directory: allow it with "
+            f"{role}: {shown(public(name))} is outside {shown(self.folder)}, the manifest's directory: allow it with "
             "--allow-outside (outside=True)"
         )
 
@@ -154,7 +154,9 @@ def _of_labels(spec: RunSpec, labels: Mapping[str, Any], place: Place) -> Iterat
             if isinstance(test, str):
                 test = patterns.plain(patterns.filled(test, all_labels))
             files[role] = RunFiles(
-                tuple(map(str, paths)), tuple(_name(path, folder) for path in paths), replace(entry, test=test)
+                tuple(one if isinstance(one, str) else str(one) for one in paths),
+                tuple(_name(path, folder) for path in paths),
+                replace(entry, test=test),
             )
         host, told = _host(spec, all_labels)
         yield replace(_run(spec, all_labels, files, [*problems, *told]), host=host)
@@ -199,7 +201,7 @@ def _looked_for(filled: Sequence[str], folder: Path, *, several: bool) -> list[t
     found: list[tuple[dict[str, str], str | Path]] = []
     for pattern in filled:
         if is_url(pattern):
-            found.append(({}, patterns.plain(pattern)))
+            found.append(({}, public(patterns.plain(pattern))))
             continue
         if not patterns.unknown(pattern):
             name = patterns.plain(pattern)
@@ -251,6 +253,7 @@ def _typed(name: str, text: str, looked: Iterable[Sequence[tuple[dict[str, str],
 
 
 def _unclear(role: str, asked: Sequence[str], paths: Sequence[str | Path], folder: Path, entry: FileSpec) -> Note:
+    asked = [public(one) for one in asked]
     wanted = ", ".join(asked)
     if paths:
         todo = (

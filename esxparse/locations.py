@@ -1,0 +1,173 @@
+"""Where recordings are, without the secrets that lead there.
+
+A URL may hold a password, a signature or a token. `public` keeps the URL in memory and returns a text that is fit for
+pages, files and messages; `complete` gives the URL back to the code that connects. Other processes get it through
+`environment` or with a pickled `Location`, never through an argument, a notebook or a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import Final
+from urllib.parse import unquote
+
+__all__ = [
+    "Location",
+    "adopt",
+    "carried",
+    "complete",
+    "environment",
+    "inherit",
+    "is_incomplete",
+    "is_url",
+    "public",
+    "scrubbed",
+]
+
+VARIABLE: Final = "ESXPARSE_LOCATIONS"
+"""Environment variable of a child process: public texts and their URLs, as JSON."""
+MASK: Final = "***"
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
+_NEXT_URL: Final = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+_HOST: Final = re.compile(r"(?:[^:\[\]]*|\[[^\]]*\])(?::\d*)?")
+"""A host with its port, as they precede the first `/`."""
+_MASKED: Final = re.compile(r"\*\*\*\d*")
+_SHORTEST: Final = 4
+"""Characters of a secret that is searched for in texts: a shorter one would be found everywhere."""
+_KEYS: Final = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
+"""Environment variables of object stores whose values servers and libraries repeat in errors."""
+
+_complete: dict[str, str] = {}
+_secrets: set[str] = set()
+
+
+class Location(str):
+    """The public text of a URL with a secret. A pickle of it carries the URL, so that workers can open it."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Restores the URL in the process that loads the pickle."""
+        return _restored, (str(self), complete(self))
+
+
+def _restored(text: str, url: str) -> Location:
+    adopt({text: url})
+    return Location(text)
+
+
+def is_url(where: str) -> re.Match[str] | None:
+    """Match a URL; the match ends behind the scheme."""
+    return _URL.match(where)
+
+
+def public(where: str) -> str:
+    """Return a location without its secrets: its text for pages, files and messages.
+
+    User name and password, query and fragment become `***`. Two URLs that differ in their secrets only are numbered.
+    A path, or a URL without a secret, is returned as it is.
+
+    >>> public("https://ann:pass@nas/esx.csv?sig=abcd"), public("night/esx.csv")
+    ('https://***@nas/esx.csv?***', 'night/esx.csv')
+    """
+    if not is_url(where) or where in _complete:
+        return Location(where) if where in _complete else where
+    if _masked(where, MASK) == where:
+        return where
+    for number in count(1):
+        text = _masked(where, MASK if number == 1 else f"{MASK}{number}")
+        if _complete.setdefault(text, where) == where:
+            break
+    _secrets.update(_needles(where))
+    return Location(text)
+
+
+def complete(where: str) -> str:
+    """Return the URL of a public text: what a connection needs. Any other text is returned as it is."""
+    return _complete.get(where, where)
+
+
+def is_incomplete(where: str) -> bool:
+    """Whether a text lost its secrets: it was read from a page or a file, and this process never had the URL."""
+    return where not in _complete and bool(is_url(where) and _MASKED.search(where))
+
+
+def carried(locations: Iterable[str]) -> dict[str, str]:
+    """Return the URLs that another process needs to open these locations, by their public texts."""
+    return {str(one): _complete[one] for one in locations if one in _complete}
+
+
+def environment(locations: Iterable[str]) -> dict[str, str]:
+    """Return the environment variable that lets a child process open these locations; nothing if none is secret."""
+    known = carried(locations)
+    return {VARIABLE: json.dumps(known)} if known else {}
+
+
+def adopt(known: Mapping[str, str]) -> None:
+    """Learn what `carried` returned in another process."""
+    for text, url in known.items():
+        _complete[text] = url
+        _secrets.update(_needles(url))
+
+
+def scrubbed(text: str) -> str:
+    """Return a text of a library or a server without the secrets that this process knows."""
+    for url, known in _complete.items():
+        text = text.replace(known, url)
+    keys = [value for name in _KEYS if len(value := os.environ.get(name, "")) >= _SHORTEST]
+    # The longest first: one secret may be a part of another.
+    for secret in sorted({*_secrets, *keys}, key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _parts(where: str) -> list[tuple[str, str, str, str, str]]:
+    """Scheme, user and password, host and path, query, fragment of each URL of a chain."""
+    found = []
+    for one in _NEXT_URL.split(where):
+        match = is_url(one)
+        scheme, rest = (one[: match.end()], one[match.end() :]) if match else ("", one)
+        authority = rest.partition("/")[0]
+        # A password may hold `@`, and, written carelessly, `/`, `?` or `#`: then no port precedes them.
+        if match and "@" not in authority and "@" in rest and not _HOST.fullmatch(authority):
+            authority = rest
+        user, at, _ = authority.rpartition("@") if match else ("", "", "")
+        rest = rest[len(user) + len(at) :]
+        rest, _, fragment = rest.partition("#") if match else (rest, "", "")
+        rest, _, query = rest.partition("?") if match else (rest, "", "")
+        found.append((scheme, user, rest, query, fragment))
+    return found
+
+
+def _needles(where: str) -> Iterator[str]:
+    """The secrets of a URL as a text may repeat them."""
+    return (form for one in _found(where) for form in (one, unquote(one)) if len(form) >= _SHORTEST)
+
+
+def _found(where: str) -> Iterator[str]:
+    """The secrets in a URL: passwords, and values of queries and fragments."""
+    for _, user, _, *behind in _parts(where):
+        if user:
+            yield user.partition(":")[2] or user
+        for one in filter(None, behind):
+            yield from (pair.partition("=")[2] or pair for pair in re.split("[&;]", one))
+
+
+def _masked(where: str, mask: str) -> str:
+    return "::".join(
+        scheme + (f"{mask}@" if user else "") + rest + (f"?{mask}" if query else "") + (f"#{mask}" if fragment else "")
+        for scheme, user, rest, query, fragment in _parts(where)
+    )
+
+
+def inherit() -> None:
+    """Learn what the parent process passed on; nothing that this process starts inherits it by accident."""
+    adopt(json.loads(os.environ.pop(VARIABLE, "{}")))
+
+
+inherit()
