@@ -42,6 +42,7 @@ from esxparse.formats.esxtop import (
     by_instance,
     first_sample,
     grammar,
+    local_numbers,
     odd,
     release,
     resaved,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
     from esxparse.formats.esxtop.segments import Keep
     from esxparse.formats.kit.head import Head
-    from esxparse.formats.opening import DateOrder
+    from esxparse.formats.opening import DateOrder, Decimal
     from esxparse.formats.source import Source
 
 FORMAT = "esxtop"
@@ -132,6 +133,7 @@ def read(
     segment: int = 1,
     date_order: DateOrder | None = None,
     date: date | None = None,
+    decimal: Decimal | None = None,
     numbers: Collection[str] | None = None,
 ) -> Recording:
     """Reads a capture: all its tables, its facts and its notes.
@@ -149,22 +151,33 @@ def read(
         segment: The capture to read, from 1, in a file that holds several with different columns.
         date_order: Order of day, month and year in the time stamps, where the file does not tell.
         date: The day of the first sample, where time stamps have none.
+        decimal: The decimal mark, where the file does not show it.
         numbers: The tables whose numbers are needed; others may come with their keys alone. All of them by default.
 
     Raises:
         DamagedError: There is a header and not one whole row, or no column.
-        EsxparseError: No sample is in the window, there is no such segment, or dates cannot be read without guessing.
+        EsxparseError: No sample is in the window, there is no such segment, or a date or a number is ambiguous.
     """
     dates = times.Dates(date_order, date)
-    content = _resaved_content(source)
     keep = True if numbers is None else numbers
-    if content is not None:
-        mended = resaved.canonical(content, dates)
-        with Scratch() as folder:
-            copy = folder / "capture.csv"
-            copy.write_bytes(mended.content)
-            rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates)
-        return replace(rec, notes=(*mended.notes, *rec.notes))
+    content = _content(source) if decimal else _resaved_content(source)
+    if content is None:
+        try:
+            return _as_written(source, window, lazy=lazy, segment=segment, keep=keep, dates=dates)
+        except local_numbers.LocalNumbersError:
+            content = _content(source)
+    mended = resaved.canonical(content, dates, decimal)
+    with Scratch() as folder:
+        copy = folder / "capture.csv"
+        copy.write_bytes(mended.content)
+        rec = _at_once(replace(source, path=copy), window, segment, keep, mended.dates, mended=True)
+    return replace(rec, notes=(*mended.notes, *rec.notes))
+
+
+def _as_written(
+    source: Source, window: Window, *, lazy: bool | None, segment: int, keep: Keep, dates: times.Dates
+) -> Recording:
+    """The recording of a capture in esxtop's own form."""
     packed = Path(source.where)
     size = packed.stat().st_size if packed.is_file() else source.size
     if lazy is not False and source.path is None and size is not None and size > UNPACK_FROM:
@@ -183,6 +196,11 @@ def _resaved_content(source: Source) -> bytes | None:
         return resaved.whole(stream, head, source.memory_limit) if resaved.is_resaved(head) else None
 
 
+def _content(source: Source) -> bytes:
+    with source.open() as stream:
+        return resaved.whole(stream, b"", source.memory_limit)
+
+
 def read_by_instance(
     source: Source,
     aside: BinaryIO,
@@ -191,6 +209,7 @@ def read_by_instance(
     segment: int = 1,
     date_order: DateOrder | None = None,
     date: date | None = None,
+    decimal: Decimal | None = None,
     budget: int = by_instance.BUDGET,
 ) -> Recording | None:
     """A capture as `read` gives it, the rows of one instance together, in bounded memory; None where others saved it.
@@ -202,19 +221,25 @@ def read_by_instance(
         segment: The capture to read, from 1.
         date_order: Order of day, month and year in the time stamps.
         date: The day of the first sample.
+        decimal: The decimal mark; a capture for which it is set was saved by another program.
         budget: Bytes of rows that are made at once.
     """
-    if _resaved_content(source) is not None:
+    if decimal or _resaved_content(source) is not None:
         return None
     turned = by_instance.Turned(aside)
-    found = _judged(source, window, segment, turned.put, times.Dates(date_order, date))
+    try:
+        found = _judged(source, window, segment, turned.put, times.Dates(date_order, date))
+    except local_numbers.LocalNumbersError:
+        return None
     runs = tables.runs_of(found.segment.body, found.samples)
     built = {table.shape.name: by_instance.scan(table, turned, runs, budget) for table in found.tables}
     return found.recording(source, built)
 
 
-def _at_once(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> Recording:
-    found = _judged(source, window, segment, keep, dates)
+def _at_once(
+    source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates, *, mended: bool = False
+) -> Recording:
+    found = _judged(source, window, segment, keep, dates, mended=mended)
     return found.recording(source, tables.eager(found.segment.body, found.samples, found.tables))
 
 
@@ -258,10 +283,14 @@ def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples,
     return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
 
 
-def _judged(source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates) -> _Judged:
+def _judged(
+    source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates, *, mended: bool = False
+) -> _Judged:
     found = segments.find(source, segment, keep)
     layout = found.layout
     samples, strangers, row_notes = _samples(found, dates)
+    if not mended:
+        local_numbers.refuse(odd.texts_of(found.body, samples), found.body, found.header)
     samples = samples.within(window)
     odd_cells = odd.odd_cells(found.body, samples, strangers, layout, found.header)
     notes = [*found.notes, *dates.notes(), *collected.notes(Path(source.where))]
