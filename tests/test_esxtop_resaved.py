@@ -396,3 +396,42 @@ def test_converting_and_slicing_read_numbers_of_a_locale_alike(tmp_path):
     assert local_numbers(ex.open(tmp_path / "out")) == TRUE
     ex.slice(file, tmp_path / "slice.csv")
     assert local_numbers(ex.open(tmp_path / "slice.csv")) == TRUE
+
+
+def days_of(rec):
+    return [(time.month, time.day) for time in rec["memory"].collect()["time"]]
+
+
+@pytest.mark.parametrize("mark", ["-", "/"])
+def test_a_year_of_two_digits_may_come_first_or_last(tmp_path, mark):
+    content = saved([f"18{mark}04{mark}26 14:0{n}" for n in range(3)])
+    with pytest.raises(ex.EsxparseError, match=r"the year in dates such as '18.04.26 14:00' may come first or last"):
+        opened(tmp_path, content)
+    assert opened(tmp_path, content, date_order="ymd").meta["start"].date() == dt.date(2018, 4, 26)
+    assert opened(tmp_path, content, date_order="dmy").meta["start"].date() == dt.date(2026, 4, 18)
+
+
+def test_a_year_of_two_digits_that_can_be_no_day_is_the_year(tmp_path):
+    rec = opened(tmp_path, saved([f"13/04/45 14:0{n}" for n in range(3)]))
+    assert rec.meta["start"].date() == dt.date(2045, 4, 13)
+
+
+@pytest.mark.parametrize(
+    "form", ["{month}/{day}/2018 10:49", "{month:02d}.{day:02d}.2018 10:49", "2018-{day:02d}-{month:02d} 10:49"]
+)
+def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, form):
+    """A spreadsheet with the day first read `04/05/2018` as the 4th of May, and left `04/13/2018` alone."""
+    dates = [(4, day) for day in (11, 12, 13)]
+    stamps = [
+        (form if day <= 12 else "{month:02d}/{day:02d}/2018 10:49:12").format(month=month, day=day)
+        for month, day in dates
+    ]
+    rec = opened(tmp_path, saved(stamps))
+    assert days_of(rec) == dates
+    assert any("took days up to 12 for months" in note.message for note in rec.notes)
+
+
+def test_dates_of_two_forms_whose_order_nothing_proves_are_refused(tmp_path):
+    stamps = ["04/13/2018 10:49:12", "04.05.2018 10:49", "03.05.2018 10:49"]
+    with pytest.raises(ex.EsxparseError, match="in two forms.*export the original file again"):
+        opened(tmp_path, saved(stamps))

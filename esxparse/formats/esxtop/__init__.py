@@ -54,6 +54,7 @@ from esxparse.formats.esxtop import (
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
 from esxparse.formats.esxtop.notes import no_rows
+from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.unchanged import Opened
 from esxparse.formats.unpack import unpacked
 from esxparse.formats.window import EVERYTHING, Window
@@ -293,7 +294,9 @@ def _judged(
         local_numbers.refuse(odd.texts_of(found.body, samples), found.body, found.header)
     samples = samples.within(window)
     odd_cells = odd.odd_cells(found.body, samples, strangers, layout, found.header)
-    notes = [*found.notes, *dates.notes(), *collected.notes(Path(source.where))]
+    lines = found.first_line - 1 + found.body.lines
+    cut = cut_notes(len(found.header.owners) + 1, lines, saved=mended or not found.body.padded)
+    notes = [*found.notes, *cut, *dates.notes(), *collected.notes(Path(source.where))]
     if layout.repeated:
         place = layout.repeated[0]
         columns = counted(len(layout.repeated), "column")

@@ -66,7 +66,7 @@ _LONGEST = 20_000
 
 _MOST_COLUMNS = 12
 _ELAPSED = 1e8
-_MONTHS = 12
+_MONTHS, _DAYS = 12, 31
 _SHOWN = 5
 
 
@@ -194,17 +194,32 @@ def _goes_on(texts: Sequence[str], order: str) -> bool:
     return True
 
 
+def _is_year_first(date: re.Match[str]) -> bool:
+    """Whether the year of a date may be its first number: it has two digits, and the others are a month and a day."""
+    return len(date["year"]) == len("26") and int(date["second"]) <= _MONTHS and int(date["year"]) <= _DAYS
+
+
 def _date_order(texts: Sequence[str], given: str | None) -> str | None:
     """The order of day and month in texts such as 03/04/2026 08:00; None where none of them is such a one."""
     doubtful = [text for text in texts if _MAYBE.fullmatch(text)]
     if given or not doubtful:
         return given
+    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
+    if len({text[match.end("first")] for text, match in zip(doubtful, found, strict=True)}) > 1:
+        raise EsxparseError(
+            f"dates such as {doubtful[0]!r} are in two forms, as after a spreadsheet took days up to 12 for months: "
+            "export the original file again with its dates as text"
+        )
+    if "." not in doubtful[0] and all(_is_year_first(match) for match in found):
+        raise EsxparseError(
+            f"the year in dates such as {doubtful[0]!r} may come first or last: set date_order= to dmy or mdy (on the "
+            "command line --date-order) if it comes last, else export the file with years of four digits"
+        )
     fits = [order for order in ("mdy", "dmy") if _goes_on(doubtful, order)]
     if len(fits) == 1:
         return fits[0]
     if "." in doubtful[0]:
         return "dmy"
-    found = [match for text in doubtful if (match := _MAYBE.fullmatch(text))]
     for place, order in (("first", "dmy"), ("second", "mdy")):
         if any(int(match[place]) > _MONTHS for match in found):
             return order
