@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import esxparse as ex
 from esxparse.formats.benchmarks.linpack import read_hpl, read_mkl
-from esxparse.formats.benchmarks.results import read_cell
 from esxparse.formats.benchmarks.stream import split
+from esxparse.formats.kit.marks import Marks
 
 FORMATS = ex.datasets_dir() / "formats"
 
@@ -217,6 +217,6 @@ def test_nothing_is_taken_for_results_that_does_not_say_so(tmp_path):
 
 @given(st.floats(-1e9, 1e9).map(lambda value: round(value, 3)))
 def test_a_number_is_read_back_from_any_way_to_write_it(value):
-    assert read_cell(str(value), ",") == value
-    assert read_cell(f"{value:,.3f}", ",") == value
-    assert read_cell(f"{value:,.3f}".replace(",", " ").replace(".", ",").replace(" ", "."), ";") == value
+    assert Marks().number(str(value)) == value
+    assert Marks().number(f"{value:,.3f}") == value
+    assert Marks(",").number(f"{value:,.3f}".replace(",", " ").replace(".", ",").replace(" ", ".")) == value

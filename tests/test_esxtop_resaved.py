@@ -433,5 +433,5 @@ def test_days_that_a_spreadsheet_took_for_months_are_swapped_back(tmp_path, form
 
 def test_dates_of_two_forms_whose_order_nothing_proves_are_refused(tmp_path):
     stamps = ["04/13/2018 10:49:12", "04.05.2018 10:49", "03.05.2018 10:49"]
-    with pytest.raises(ex.EsxparseError, match="in two forms.*export the original file again"):
+    with pytest.raises(ex.EsxparseError, match=r"in two forms.*export the original file again"):
         opened(tmp_path, saved(stamps))

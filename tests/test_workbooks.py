@@ -58,7 +58,7 @@ def test_a_workbook_inside_of_a_bundle_is_refused_too(tmp_path):
         info = tarfile.TarInfo("a.xlsx")
         info.size = len(FILES["a.xlsx"][0])
         bundle.addfile(info, io.BytesIO(FILES["a.xlsx"][0]))
-    with pytest.raises(ex.UnreadableError, match="a.xlsx: an Excel workbook: save the sheet as CSV"):
+    with pytest.raises(ex.UnreadableError, match=r"a\.xlsx: an Excel workbook: save the sheet as CSV"):
         ex.open(tmp_path / "all.tar")
 
 

@@ -53,6 +53,7 @@ from esxparse.formats.esxtop import (
     times,
 )
 from esxparse.formats.esxtop import lazy as lazy_tables
+from esxparse.formats.esxtop.mangled import mangled_names
 from esxparse.formats.esxtop.notes import no_rows
 from esxparse.formats.kit.limits import cut_notes
 from esxparse.formats.unchanged import Opened
@@ -78,6 +79,10 @@ LAZY_FROM = 256_000_000
 
 UNPACK_FROM = LAZY_FROM // 8
 """Bytes of a compressed file above which it is unpacked into a temporary one: captures shrink to an eighth or less."""
+
+
+_SIDE_BY_SIDE = 0.1
+"""Share of the columns that hosts have in common from which on their captures stand side by side; less is damage."""
 
 
 def recognise(head: Head) -> bool:
@@ -284,6 +289,16 @@ def _samples(found: segments.Segment, dates: times.Dates) -> tuple[rows.Samples,
     return samples, seams.strangers(found.body.shapes, found.body.padded, is_sample, found.layout), notes
 
 
+def _refuse_several_hosts(hosts: Sequence[str], repeated: float) -> None:
+    """Refuses captures of several hosts side by side: tables would mix them; `repeated` is the share of columns."""
+    if len(hosts) > 1 and repeated >= _SIDE_BY_SIDE:
+        msg = (
+            f"captures of {len(hosts)} hosts stand side by side ({', '.join(hosts[:5])}): save the columns of each "
+            "host, with the time stamps, in a file of its own"
+        )
+        raise EsxparseError(msg)
+
+
 def _judged(
     source: Source, window: Window, segment: int, keep: Keep, dates: times.Dates, *, mended: bool = False
 ) -> _Judged:
@@ -297,7 +312,9 @@ def _judged(
     lines = found.first_line - 1 + found.body.lines
     cut = cut_notes(len(found.header.owners) + 1, lines, saved=mended or not found.body.padded)
     notes = [*found.notes, *cut, *dates.notes(), *collected.notes(Path(source.where))]
+    notes += mangled_names(layout)
     if layout.repeated:
+        _refuse_several_hosts(found.header.hosts, len(layout.repeated) / len(layout.table))
         place = layout.repeated[0]
         columns = counted(len(layout.repeated), "column")
         message = f"{columns} repeated, such as {found.header.path(place)}: kept with _2, _3 after the name"

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from esxparse.errors import EsxparseError
+from esxparse.formats.kit.marks import POINT, Marks, is_ambiguous, settles
 from esxparse.formats.kit.numbers import LARGEST
 from esxparse.formats.kit.numbers import number as plain_number
 from esxparse.formats.kit.tables import data
@@ -35,12 +37,20 @@ def notes_on(odd: Odd) -> Iterator[Note]:
 
 
 def number(text: str, separator: str) -> float | None:
-    """The number in a cell; where cells are not separated by commas, a comma is a decimal one.
+    """The number in a cell; Iometer writes six decimals, or none.
 
     >>> number("1,5", ";"), number("1.5", ";"), number("1.5", ","), number("1,5", ","), number("1.#INF", ",")
     (1.5, 1.5, 1.5, None, None)
+
+    Raises:
+        EsxparseError: Another program saved the file, and the number has a mark before three digits.
     """
-    return plain_number(text, "," if separator != "," and "," in text else ".")
+    if separator == ",":
+        return plain_number(text)
+    if is_ambiguous(text):
+        msg = f"nothing shows whether {text!r} has decimals or thousands: save it again without thousands separators"
+        raise EsxparseError(msg)
+    return Marks(settles(text) or POINT).number(text)
 
 
 def _whole(text: str, separator: str) -> int | None:

@@ -145,6 +145,14 @@ def marks_of(
     return _with_notes(next(iter(proofs), POINT), [*marked, *beside], where)
 
 
+def marks_of_cells(cells: Iterable[tuple[str, Place]], asked: Decimal | None = None) -> Marks:
+    """As `marks_of`, for cells with their places."""
+    places: dict[str, Place] = {}
+    for text, place in cells:
+        places.setdefault(text, place)
+    return marks_of(places, places.__getitem__, asked)
+
+
 def _proofs(texts: Iterable[str]) -> dict[str, str]:
     """The first cell that proves each decimal mark."""
     found: dict[str, str] = {}
